@@ -1,0 +1,175 @@
+r"""The RNN Encoder–Decoder: a sentence squeezed through one fixed vector.
+
+Cho et al. 2014, arXiv 1406.1078, sections 2.2–2.3 and appendix A; reversed
+source: Sutskever et al. 2014, arXiv 1409.3215, section 3.3.
+
+    h_t = GRU(E x_t, h_{t−1})                      encoder, t = 1 … T
+    c   = tanh(V h_T)                              the one fixed vector
+    s_0 = tanh(V' c)
+    s_i = GRU([E y_{i−1}; c], s_{i−1})             decoder
+    t_i = maxout(O [s_i; E y_{i−1}; c])
+    p(y_i | y_<i, x) = softmax(W_o t_i)
+
+Departures: sizes (in the fields of BottleneckConfig), dropout, Adam instead
+of Adadelta, torch's GRU convention and initialisation. With cell="lstm" the
+recurrent unit is that of Sutskever et al., but one layer instead of four,
+and the decoder sees c at every step as above instead of only at the first.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from lookback.lab.corpus import END, PAD
+from lookback.lab.translator import Translator
+
+
+@dataclass(frozen=True)
+class BottleneckConfig:
+    """Sizes of a model with a fixed vector; the papers' beside ours."""
+
+    source_vocab: int  # 30,000 in Bahdanau et al.'s RNNencdec
+    target_vocab: int  # 30,000
+    embed: int = 256  # 620
+    hidden: int = 256  # 1000
+    maxout: int = 256  # 500
+    dropout: float = 0.2  # none
+    cell: str = "gru"  # "lstm" in Sutskever et al.
+    reverse: bool = False  # True in Sutskever et al.
+
+    def __post_init__(self):
+        if self.cell not in ("gru", "lstm"):
+            raise ValueError(f"cell is {self.cell!r}: choose 'gru' or 'lstm'")
+
+
+class State(NamedTuple):
+    """What the decoder carries from word to word."""
+
+    hidden: Float[Tensor, "batch hidden"]
+    cell: Float[Tensor, "batch hidden"] | None = None  # LSTM only
+
+
+class FixedVector(NamedTuple):
+    """All that the decoder of the bottleneck ever learns of the source."""
+
+    c: Float[Tensor, "batch hidden"]
+
+
+class Readout(nn.Module):
+    """Logits from state, last word and context, by a maxout layer."""
+
+    def __init__(self, inputs: int, maxout: int, vocab: int):
+        super().__init__()
+        self.maxout = nn.Linear(inputs, 2 * maxout)
+        self.output = nn.Linear(maxout, vocab)
+
+    def forward(self, *parts: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """W_o t, where t_j = max(t~_{2j−1}, t~_{2j})."""
+        t = self.maxout(torch.cat(parts, dim=-1))
+        return self.output(t.unflatten(-1, (-1, 2)).amax(dim=-1))
+
+
+class RecurrentTranslator(Translator):
+    """A decoder that is handed a context at every word.
+
+    What the context is, `look` says; that is all in which the models of the
+    first two chapters differ.
+    """
+
+    def __init__(self, config, context: int):
+        super().__init__()
+        self.config = config
+        embed, hidden = config.embed, config.hidden
+        cell = nn.LSTMCell if config.cell == "lstm" else nn.GRUCell
+        self.target_embedding = nn.Embedding(config.target_vocab, embed, PAD)
+        self.decoder = cell(embed + context, hidden)
+        self.readout = Readout(
+            hidden + embed + context, config.maxout, config.target_vocab
+        )
+        self.dropout = nn.Dropout(config.dropout)
+
+    def look(
+        self, state: State, memory: NamedTuple
+    ) -> tuple[Tensor, Tensor | None]:
+        """The context for the next word, and the weights that made it."""
+        raise NotImplementedError
+
+    def advance(
+        self, embedded: Tensor, state: State, memory: NamedTuple
+    ) -> tuple[State, Tensor, Tensor | None]:
+        """s_i from s_{i−1}, y_{i−1} and c_i; also c_i and its weights."""
+        context, weights = self.look(state, memory)
+        fed = torch.cat([embedded, context], dim=-1)
+        if state.cell is None:
+            return State(self.decoder(fed, state.hidden)), context, weights
+        return State(*self.decoder(fed, (*state,))), context, weights
+
+    def step(self, token, state, memory):
+        embedded = self.target_embedding(token)
+        state, context, weights = self.advance(embedded, state, memory)
+        return self.readout(state.hidden, embedded, context), state, weights
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch source"],
+        target_in: Int[Tensor, "batch target"],
+    ) -> Float[Tensor, "batch target vocab"]:
+        memory = self.encode(source)
+        state = self.start(memory)
+        embedded = self.dropout(self.target_embedding(target_in))
+        states, contexts = [], []
+        for word in embedded.unbind(dim=1):
+            state, context, _ = self.advance(word, state, memory)
+            states.append(state.hidden)
+            contexts.append(context)
+        return self.readout(
+            self.dropout(torch.stack(states, dim=1)),
+            embedded,
+            torch.stack(contexts, dim=1),
+        )
+
+
+class Bottleneck(RecurrentTranslator):
+    """The RNN Encoder–Decoder (Cho et al. 2014)."""
+
+    def __init__(self, config: BottleneckConfig):
+        super().__init__(config, context=config.hidden)
+        embed, hidden = config.embed, config.hidden
+        rnn = nn.LSTM if config.cell == "lstm" else nn.GRU
+        self.source_embedding = nn.Embedding(config.source_vocab, embed, PAD)
+        self.encoder = rnn(embed, hidden, batch_first=True)
+        self.squeeze = nn.Linear(hidden, hidden)  # V
+        self.bridge = nn.Linear(hidden, hidden)  # V'
+
+    def encode(self, source: Int[Tensor, "batch source"]) -> FixedVector:
+        """c = tanh(V h_T), whatever the length T of the source."""
+        if self.config.reverse:
+            source = reverse(source)
+        words = self.dropout(self.source_embedding(source))
+        states, _ = self.encoder(words)
+        last = (source != PAD).sum(dim=1) - 1
+        h_T = states[torch.arange(len(source), device=source.device), last]
+        return FixedVector(torch.tanh(self.squeeze(h_T)))
+
+    def start(self, memory: FixedVector) -> State:
+        """s_0 = tanh(V' c)."""
+        s_0 = torch.tanh(self.bridge(memory.c))
+        if self.config.cell == "lstm":
+            return State(s_0, torch.zeros_like(s_0))
+        return State(s_0)
+
+    def look(self, state: State, memory: FixedVector) -> tuple[Tensor, None]:
+        """The same c at every word: this decoder never looks back."""
+        return memory.c, None
+
+
+def reverse(
+    source: Int[Tensor, "batch source"],
+) -> Int[Tensor, "batch source"]:
+    """Each sentence's words in reverse; <end> and padding stay in place."""
+    words = ((source != PAD) & (source != END)).sum(dim=1, keepdim=True)
+    place = torch.arange(source.shape[1], device=source.device)
+    return source.gather(1, torch.where(place < words, words - 1 - place, place))

@@ -1,0 +1,1 @@
+"""One module per recorded result: `python -m lookback.experiments.<name>`."""

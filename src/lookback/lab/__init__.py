@@ -1,0 +1,1 @@
+"""The bench every model of the book stands on: data, training, measuring."""

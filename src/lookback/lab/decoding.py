@@ -1,0 +1,149 @@
+"""Greedy and beam search for every translator, many sentences at once.
+
+Beam search keeps the `width` best prefixes and, at the end, picks the one
+with the highest log-probability per word (length normalisation as in Cho et
+al. 2014b, arXiv 1409.1259).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from lookback.lab.corpus import END, PAD, START, UNK, Vocabulary, pad
+from lookback.lab.translator import Translator
+
+
+class Translation(NamedTuple):
+    """Word numbers up to and with <end>, and how they came about."""
+
+    tokens: list[int]
+    score: float  # mean log-probability per word, <end> included
+    weights: Tensor | None  # [target, source], None if it never looks
+
+
+def limit(source: Int[Tensor, "batch source"]) -> int:
+    """The longest translation that is tried: twice the source and 10."""
+    return 2 * source.shape[1] + 10
+
+
+@torch.no_grad()
+def greedy(
+    model: Translator,
+    source: Int[Tensor, "batch source"],
+    longest: int | None = None,
+    forbid_unknown: bool = False,
+) -> list[Translation]:
+    """The most probable word at every step."""
+    return beam(model, source, 1, longest, forbid_unknown)
+
+
+@torch.no_grad()
+def beam(
+    model: Translator,
+    source: Int[Tensor, "batch source"],
+    width: int = 5,
+    longest: int | None = None,
+    forbid_unknown: bool = False,
+) -> list[Translation]:
+    """The best of `width` prefixes kept at every step, for each sentence.
+
+    Raises ValueError for a width below 1 or above the vocabulary's size.
+    """
+    if width < 1:
+        raise ValueError(f"a beam of width {width} holds nothing: use >= 1")
+    model.eval()
+    count, where = len(source), source.device
+    memory = model.encode(source)
+    state = pick(model.start(memory), torch.arange(count).repeat_interleave(width))
+    memory = pick(memory, torch.arange(count).repeat_interleave(width))
+    token = torch.full((count * width,), START, device=where)
+    # Only the first of the equal prefixes may grow at the first step.
+    total = torch.full((count, width), -torch.inf, device=where)
+    total[:, 0] = 0.0
+    lengths = torch.zeros(count, width, device=where)
+    over = torch.zeros(count, width, dtype=torch.bool, device=where)
+    tokens = token.new_empty(count, width, 0)
+    looks: list[Tensor] = []
+    base = torch.arange(count, device=where).unsqueeze(1) * width
+    for _ in range(longest or limit(source)):
+        logits, state, weights = model.step(token, state, memory)
+        logits[:, [PAD, START] + [UNK] * forbid_unknown] = -torch.inf
+        logp = torch.log_softmax(logits.float(), -1).view(count, width, -1)
+        # A finished prefix grows by <pad>, at no cost.
+        logp[over] = -torch.inf
+        logp[..., PAD] = torch.where(over, 0.0, logp[..., PAD])
+        grown = total.unsqueeze(-1) + logp
+        grown_lengths = lengths + ~over
+        ranked = grown / grown_lengths.unsqueeze(-1)
+        _, best = ranked.flatten(1).topk(width, dim=-1)
+        origin, word = best // logp.shape[-1], best % logp.shape[-1]
+        total = grown.flatten(1).gather(1, best)
+        lengths, over = grown_lengths.gather(1, origin), over.gather(1, origin)
+        rows = (base + origin).flatten()
+        state, token = pick(state, rows), word.flatten()
+        tokens = torch.cat(
+            [tokens.flatten(0, 1)[rows].view(count, width, -1), word[..., None]],
+            dim=-1,
+        )
+        if weights is not None:
+            looks = [look[rows] for look in [*looks, weights]]
+        over = over | (word == END)
+        if over.all():
+            break
+    first = (total / lengths).argmax(dim=-1)
+    return [
+        collect(i, int(k), tokens, total / lengths, looks, width, source)
+        for i, k in enumerate(first)
+    ]
+
+
+def collect(i, k, tokens, scores, looks, width, source) -> Translation:
+    """The k-th prefix of sentence i as a Translation."""
+    words = [t for t in tokens[i, k].tolist() if t != PAD]
+    weights = None
+    if looks:
+        words_in = int((source[i] != PAD).sum())
+        weights = torch.stack(
+            [look[i * width + k, :words_in] for look in looks[: len(words)]]
+        ).cpu()
+    return Translation(words, float(scores[i, k]), weights)
+
+
+def pick(part, rows: Tensor):
+    """The given rows of every tensor of a memory or a state."""
+    if part is None:
+        return None
+    if isinstance(part, Tensor):
+        return part[rows.to(part.device)]
+    return type(part)(*(pick(each, rows) for each in part))
+
+
+def translate(
+    model: Translator,
+    sentences: Sequence[Sequence[str]],
+    source: Vocabulary,
+    target: Vocabulary,
+    width: int = 1,
+    size: int = 100,
+) -> list[tuple[list[str], Translation]]:
+    """Words of the translation of each sentence, and their Translation.
+
+    Sentences of about one length are decoded together; the answers come in
+    the order of the questions. Raises ValueError for an empty sentence.
+    """
+    for number, words in enumerate(sentences):
+        if not words:
+            raise ValueError(f"sentence {number} is empty: give it a word")
+    where = next(model.parameters()).device
+    order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
+    answers: dict[int, tuple[list[str], Translation]] = {}
+    for start in range(0, len(order), size):
+        chosen = order[start : start + size]
+        numbers = pad([[*source.encode(sentences[i]), END] for i in chosen])
+        found = beam(model, numbers.to(where), width)
+        for i, each in zip(chosen, found, strict=True):
+            answers[i] = target.decode(each.tokens), each
+    return [answers[i] for i in range(len(sentences))]

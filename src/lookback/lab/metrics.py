@@ -1,0 +1,114 @@
+"""How good is a translation, and how good is an alignment.
+
+BLEU (Papineni et al. 2002) is sacreBLEU's (Post 2018), on text that is
+already tokenised. Alignment error rate: Och & Ney 2003.
+"""
+
+import os
+from collections.abc import Collection, Sequence
+
+from sacrebleu.metrics import BLEU
+from torch import Tensor
+
+Links = Collection[tuple[int, int]]
+
+
+def bleu(
+    hypotheses: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    resamples: int = 0,
+) -> dict[str, float]:
+    """Corpus BLEU, 0–100, with a 95 % bootstrap interval if asked for.
+
+    Returns {"bleu"} and, with resamples, {"low", "high"} too. The interval
+    says how much the score hangs on the choice of test sentences; it does not
+    say how much it hangs on the seed of the training run.
+    Raises ValueError for no sentences or unequal numbers of them.
+    """
+    if not hypotheses or len(hypotheses) != len(references):
+        raise ValueError(
+            f"{len(hypotheses)} translations and {len(references)} references:"
+            " give at least one of each and equally many"
+        )
+    os.environ.setdefault("SACREBLEU_SEED", "12345")
+    texts = [" ".join(words) for words in hypotheses]
+    truths = [[" ".join(words) for words in references]]
+    score = BLEU(tokenize="none", force=True).corpus_score(
+        texts, truths, n_bootstrap=resamples or 1
+    )
+    answer = {"bleu": score.score}
+    if resamples:
+        answer["low"] = score._mean - score._ci
+        answer["high"] = score._mean + score._ci
+    return answer
+
+
+def bleu_by_length(
+    hypotheses: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    lengths: Sequence[int],
+    edges: Sequence[int],
+    resamples: int = 1000,
+) -> list[dict[str, float]]:
+    """BLEU of the sentences whose source length lies in [edge, next edge).
+
+    One row per bin that holds at least one sentence: from, to, sentences,
+    mean_length, and what `bleu` returns.
+    Raises ValueError for edges that do not rise.
+    """
+    if list(edges) != sorted(set(edges)) or len(edges) < 2:
+        raise ValueError(f"edges {list(edges)} must rise, and be two or more")
+    rows = []
+    for low, high in zip(edges, edges[1:], strict=False):
+        chosen = [i for i, n in enumerate(lengths) if low <= n < high]
+        if not chosen:
+            continue
+        rows.append(
+            {
+                "from": low,
+                "to": high,
+                "sentences": len(chosen),
+                "mean_length": sum(lengths[i] for i in chosen) / len(chosen),
+                **bleu(
+                    [hypotheses[i] for i in chosen],
+                    [references[i] for i in chosen],
+                    resamples,
+                ),
+            }
+        )
+    return rows
+
+
+def links(weights: Tensor) -> set[tuple[int, int]]:
+    """For each target word the source word with the largest weight.
+
+    `weights` is [target, source]; links are (source, target) positions.
+    """
+    return {(int(j), i) for i, j in enumerate(weights.argmax(dim=-1))}
+
+
+def alignment_error_rate(
+    found: Sequence[Links],
+    sure: Sequence[Links],
+    possible: Sequence[Links] | None = None,
+) -> float:
+    """AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|); 0 is perfect, 1 is worst.
+
+    A are the links found, S the sure and P ⊇ S the possible ones (P = S if
+    not given), summed over the corpus. Raises ValueError for unequal numbers
+    of sentences and for a corpus without links.
+    """
+    possible = sure if possible is None else possible
+    if not len(found) == len(sure) == len(possible):
+        raise ValueError(
+            f"{len(found)}, {len(sure)} and {len(possible)} sentences: give"
+            " equally many of found, sure and possible links"
+        )
+    hits = total = 0
+    for a, s, p in zip(found, sure, possible, strict=True):
+        a, s = set(a), set(s)
+        hits += len(a & s) + len(a & (set(p) | s))
+        total += len(a) + len(s)
+    if not total:
+        raise ValueError("no links at all: there is nothing to measure")
+    return 1 - hits / total

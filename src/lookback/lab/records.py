@@ -1,0 +1,256 @@
+"""What the experiments measured, with where it came from.
+
+A record is a JSON file that says what was run, on what, and what came out;
+trained weights lie beside it as fp16 safetensors that carry their own config
+and vocabularies. A file that does not fit is refused, never guessed at.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import jsonschema
+import torch
+from safetensors import SafetensorError, safe_open
+
+from lookback.bottleneck import Bottleneck, BottleneckConfig
+from lookback.lab.corpus import SPECIALS, Vocabulary
+from lookback.lab.training import write as write_tensors
+from lookback.lab.translator import Translator
+from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+
+FOLDER = Path(__file__).parent.parent / "records"
+MODELS = {
+    "Bottleneck": (Bottleneck, BottleneckConfig),
+    "RNNsearch": (RNNsearch, RNNsearchConfig),
+}
+SCHEMA = {
+    "type": "object",
+    "required": [
+        "experiment",
+        "command",
+        "config",
+        "seeds",
+        "git",
+        "data",
+        "versions",
+        "device",
+        "wall_seconds",
+        "results",
+    ],
+    "additionalProperties": False,
+    "properties": {
+        "experiment": {"type": "string"},
+        "command": {"type": "string"},
+        "config": {"type": "object"},
+        "seeds": {"type": "array", "items": {"type": "integer"}},
+        "git": {
+            "type": "object",
+            "required": ["commit", "dirty"],
+            "properties": {
+                "commit": {"type": "string", "pattern": "^[0-9a-f]{40}$"},
+                "dirty": {"type": "boolean"},
+            },
+        },
+        "data": {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+        },
+        "versions": {
+            "type": "object",
+            "required": ["python", "torch", "sacrebleu"],
+        },
+        "device": {"type": "string"},
+        "wall_seconds": {"type": "number", "minimum": 0},
+        "results": {"type": "object", "minProperties": 1},
+    },
+}
+
+
+class RecordError(ValueError):
+    """A record or its weights are missing, broken or do not fit."""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a result came from."""
+
+    git: dict
+    versions: dict
+    device: str
+
+
+def provenance(device: torch.device) -> Provenance:
+    """The present commit, versions and device."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", *words],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+
+    threads = f"CPU ({platform.machine()}, {torch.get_num_threads()} threads)"
+    cuda = device.type == "cuda"
+    return Provenance(
+        git={
+            "commit": git("rev-parse", "HEAD"),
+            "dirty": bool(git("diff", "HEAD", "--name-only", "--", "..")),
+        },
+        versions={
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "sacrebleu": version("sacrebleu"),
+        },
+        device=torch.cuda.get_device_name() if cuda else threads,
+    )
+
+
+def save(
+    experiment: str,
+    *,
+    config: dict,
+    seeds: list[int],
+    data: dict[str, str],
+    device: torch.device,
+    wall_seconds: float,
+    results: dict,
+    folder: Path = FOLDER,
+) -> Path:
+    """Write a record; raises RecordError if it does not fit the schema."""
+    record = {
+        "experiment": experiment,
+        "command": f"python -m lookback.experiments.{experiment}",
+        "config": config,
+        "seeds": seeds,
+        "data": data,
+        "wall_seconds": wall_seconds,
+        "results": results,
+        **asdict(provenance(device)),
+    }
+    path = folder / f"{experiment}.json"
+    validate(record, path)
+    temporary = path.with_suffix(f".{os.getpid()}")
+    temporary.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    os.replace(temporary, path)
+    print(f"wrote {path}", file=sys.stderr)
+    return path
+
+
+def validate(record: object, path: Path) -> None:
+    """Raise RecordError, naming the place, if a record does not fit."""
+    try:
+        jsonschema.validate(record, SCHEMA)
+    except jsonschema.ValidationError as error:
+        place = "/".join(map(str, error.absolute_path)) or "the top"
+        raise RecordError(
+            f"{path} does not fit the record schema at {place}:"
+            f" {error.message}; run its experiment again"
+        ) from error
+    if record["experiment"] != path.stem:
+        raise RecordError(
+            f"{path} says that it is of {record['experiment']!r}: a record"
+            " bears its experiment's name"
+        )
+
+
+def load(name: str, folder: Path = FOLDER) -> dict:
+    """A record, checked. Raises RecordError if it is missing or broken."""
+    path = folder / f"{name}.json"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, json.JSONDecodeError) as error:
+        raise RecordError(
+            f"cannot read the record {path} ({error}): make it with"
+            f" `python -m lookback.experiments.{name}`"
+        ) from error
+    validate(record, path)
+    return record
+
+
+def quote(place: str, folder: Path = FOLDER) -> str:
+    """A number of a record as text: "look_back/rnnsearch/bleu:.1f".
+
+    The path goes into the record's results; after the colon stands a Python
+    format. Raises RecordError if there is nothing at that place.
+    """
+    path, _, form = place.partition(":")
+    name, *steps = path.split("/")
+    record = load(name, folder)
+    value = record if steps[:1] and steps[0] in record else record["results"]
+    for step in steps:
+        try:
+            value = value[int(step) if isinstance(value, list) else step]
+        except (KeyError, IndexError, ValueError, TypeError) as error:
+            known = list(value) if isinstance(value, dict) else type(value)
+            raise RecordError(
+                f"the record {name} has nothing at {place!r}: no {step!r}"
+                f" among {known}"
+            ) from error
+    return format(value, form)
+
+
+def save_model(
+    name: str,
+    model: Translator,
+    source: Vocabulary,
+    target: Vocabulary,
+    folder: Path = FOLDER,
+) -> Path:
+    """Weights in fp16, with the config and vocabularies that they need."""
+    path = folder / f"{name}.safetensors"
+    meta = {
+        "model": type(model).__name__,
+        "config": json.dumps(asdict(model.config)),
+        "source": json.dumps(source.words[len(SPECIALS) :], ensure_ascii=False),
+        "target": json.dumps(target.words[len(SPECIALS) :], ensure_ascii=False),
+    }
+    halves = {k: v.half() for k, v in model.state_dict().items()}
+    write_tensors(path, halves, meta)
+    return path
+
+
+def load_model(
+    name: str, folder: Path = FOLDER
+) -> tuple[Translator, Vocabulary, Vocabulary]:
+    """A trained model and its vocabularies, in fp32 on the CPU.
+
+    Raises RecordError if the file is missing or broken, or if its weights do
+    not match the config that it carries.
+    """
+    path = folder / f"{name}.safetensors"
+    try:
+        with safe_open(path, "pt") as file:
+            meta = file.metadata() or {}
+            weights = {k: file.get_tensor(k).float() for k in file.keys()}
+        kind, config_kind = MODELS[meta["model"]]
+        config = config_kind(**json.loads(meta["config"]))
+        source = Vocabulary(json.loads(meta["source"]))
+        target = Vocabulary(json.loads(meta["target"]))
+        if (len(source), len(target)) != (
+            config.source_vocab,
+            config.target_vocab,
+        ):
+            raise ValueError("vocabularies and config differ in size")
+        model = kind(config)
+        model.load_state_dict(weights)
+    except (
+        OSError,
+        SafetensorError,
+        KeyError,
+        TypeError,
+        ValueError,
+        RuntimeError,
+    ) as error:
+        raise RecordError(
+            f"the weights {path} cannot be used ({error}): get the file again,"
+            " or train the model again with its experiment"
+        ) from error
+    return model.eval(), source, target

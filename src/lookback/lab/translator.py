@@ -1,0 +1,47 @@
+"""The one small interface that every translator of the book offers.
+
+Training, decoding, metrics and widgets know only this, so a chapter may
+replace any part of a model without touching the bench.
+"""
+
+from typing import NamedTuple
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+
+class Translator(nn.Module):
+    """A model of p(target | source), one target word at a time.
+
+    A memory and a state are NamedTuples whose tensors all have the batch as
+    first axis, so that beam search can pick rows from them.
+    """
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch source"],
+        target_in: Int[Tensor, "batch target"],
+    ) -> Float[Tensor, "batch target vocab"]:
+        """Logits of every target word, given the true words before it."""
+        raise NotImplementedError
+
+    def encode(self, source: Int[Tensor, "batch source"]) -> NamedTuple:
+        """What the decoder may look at."""
+        raise NotImplementedError
+
+    def start(self, memory: NamedTuple) -> NamedTuple:
+        """The decoder's state before its first word."""
+        raise NotImplementedError
+
+    def step(
+        self,
+        token: Int[Tensor, " batch"],
+        state: NamedTuple,
+        memory: NamedTuple,
+    ) -> tuple[
+        Float[Tensor, "batch vocab"],
+        NamedTuple,
+        Float[Tensor, "batch source"] | None,
+    ]:
+        """Logits of the next word, the new state, and where it looked."""
+        raise NotImplementedError
