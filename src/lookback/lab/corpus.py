@@ -75,6 +75,11 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def digests(*languages: str) -> dict[str, str]:
+    """The digests of the corpus's files in the given languages."""
+    return {k: v for k, v in SHA256.items() if k[-2:] in languages}
+
+
 def file(split: str, language: str) -> Path:
     """The path of one checked file, downloaded if it is not here yet.
 

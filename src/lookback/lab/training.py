@@ -179,6 +179,7 @@ def write(path: Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> None:
         temporary,
         metadata=meta,
     )
+    temporary.chmod(0o644)
     os.replace(temporary, path)
 
 
