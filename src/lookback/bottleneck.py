@@ -172,4 +172,6 @@ def reverse(
     """Each sentence's words in reverse; <end> and padding stay in place."""
     words = ((source != PAD) & (source != END)).sum(dim=1, keepdim=True)
     place = torch.arange(source.shape[1], device=source.device)
-    return source.gather(1, torch.where(place < words, words - 1 - place, place))
+    return source.gather(
+        1, torch.where(place < words, words - 1 - place, place)
+    )

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lookback.bottleneck import RecurrentTranslator, State
-from lookback.lab.corpus import PAD
+from lookback.lab.corpus import END, PAD, START, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -127,3 +127,21 @@ class RNNsearch(RecurrentTranslator):
         return self.attention(
             state.hidden, memory.keys, memory.values, memory.mask
         )
+
+
+@torch.no_grad()
+def energies(
+    model: RNNsearch,
+    source_words: list[str],
+    target_words: list[str],
+    source: Vocabulary,
+    target: Vocabulary,
+) -> tuple[Float[Tensor, "target source"], Float[Tensor, "source two_hidden"]]:
+    """All e_ij and h_j while the model says `target_words`, <end> included."""
+    model.eval()
+    memory = model.encode(torch.tensor([[*source.encode(source_words), END]]))
+    state, rows = model.start(memory), []
+    for word in [START, *target.encode(target_words)]:
+        rows.append(model.attention.scores(state.hidden, memory.keys)[0])
+        _, state, _ = model.step(torch.tensor([word]), state, memory)
+    return torch.stack(rows), memory.values[0]

@@ -42,9 +42,7 @@ def run(kind: str, folder: Path) -> dict:
     source, target = vocabularies(pairs)
     make, config = KINDS[kind]
     torch.manual_seed(TRAINING.seed)
-    config = replace(
-        config, source_vocab=len(source), target_vocab=len(target)
-    )
+    config = replace(config, source_vocab=len(source), target_vocab=len(target))
     model = make(config).to(training.device())
     progress = training.train(
         model,

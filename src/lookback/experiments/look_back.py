@@ -48,9 +48,7 @@ def run(kind: str, seed: int, folder: Path) -> dict:
     source, target = vocabularies(pairs)
     make, config = KINDS[kind]
     torch.manual_seed(seed)
-    config = replace(
-        config, source_vocab=len(source), target_vocab=len(target)
-    )
+    config = replace(config, source_vocab=len(source), target_vocab=len(target))
     model = make(config).to(training.device())
     progress = training.train(
         model,
@@ -71,7 +69,9 @@ def run(kind: str, seed: int, folder: Path) -> dict:
         "config": asdict(config),
     }
     for name, width in (("greedy", 1), ("beam", 5)):
-        found = translate(model, [p.source for p in test], source, target, width)
+        found = translate(
+            model, [p.source for p in test], source, target, width
+        )
         words = [each for each, _ in found]
         answer[name] = metrics.bleu(words, references, resamples=1000)
     if seed == 0 and kind in WEIGHTS:
@@ -114,7 +114,9 @@ def main() -> None:
     if any(each is None for runs in found.values() for each in runs):
         return print("the record is written when all models are trained")
     results = {kind: summary(runs) for kind, runs in found.items()}
-    results["gain"] = results["rnnsearch"]["bleu"] - results["bottleneck"]["bleu"]
+    results["gain"] = (
+        results["rnnsearch"]["bleu"] - results["bottleneck"]["bleu"]
+    )
     results["gain_of_reversal"] = (
         results["reversed"]["bleu"] - results["bottleneck"]["bleu"]
     )

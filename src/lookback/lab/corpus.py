@@ -1,18 +1,10 @@
 """Multi30k, word vocabularies and length-bucketed batches.
 
 Multi30k (Elliott et al. 2016; French by Elliott et al. 2017) is 29,000 image
-captions, each in English, German and French. The files are fetched once from
-the corpus's public repository at a pinned commit, checked by SHA-256 and kept
-in a cache. The environment variable LOOKBACK_DATA names a folder that already
-holds them, either directly or under `multi30k/`.
+captions, each in English, German and French.
 """
 
-import hashlib
-import os
 import random
-import tempfile
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -21,40 +13,27 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Int
 from torch import Tensor
-from tqdm.auto import tqdm
+
+from lookback.lab.download import SHA256, CorpusError, digests, file
+
+__all__ = [
+    "Batch",
+    "CorpusError",
+    "Pair",
+    "SHA256",
+    "Vocabulary",
+    "batches",
+    "collate",
+    "digests",
+    "file",
+    "join",
+    "load",
+    "pad",
+    "read",
+]
 
 PAD, UNK, START, END = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<unk>", "<start>", "<end>")
-LANGUAGES = ("en", "fr", "de")
-SPLITS = ("train", "val", "test_2016_flickr")
-SITE = (
-    "https://raw.githubusercontent.com/multi30k/dataset/"
-    "a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/tok/"
-)
-SHA256 = {
-    "test_2016_flickr.de": "c6a33d39d48f9f510de147651316cd9d"
-    "918e09ad0219df734a2f16b6baccacc4",
-    "test_2016_flickr.en": "5b7f32627cf99eced828311b955dae98"
-    "00bb52bc8b91cf8b6526829e605b29d2",
-    "test_2016_flickr.fr": "1463bd5960f9bfe098ec3cd752d3df0c"
-    "49c84dc646fb518964a29232658cd836",
-    "train.de": "cb5a23529b65ec2061f1dc446192a9c3"
-    "7382b63cc75f81a0be59d34894b3a505",
-    "train.en": "08925f8e0572bcd5a006702fc5fe20e2"
-    "d77c6917d4eebd576fc20de6693c2119",
-    "train.fr": "8fa41bb718412bcb7c5dfa58603842810"
-    "a01543eae86a51279f9886b901266e1",
-    "val.de": "97232bd273eceb7207f689527386a97e"
-    "4be2616b18ada47576bdaf96c8ae1f00",
-    "val.en": "46573ce391ae227f1c72f873392436a2"
-    "0ef18e0a6d518098cfbd70b77c8572ec",
-    "val.fr": "b303e301aa21fe7822a846b2b3fb2d5a"
-    "1121ec807cd5b1d006fb7b2b5507168a",
-}
-
-
-class CorpusError(RuntimeError):
-    """The corpus cannot be had or is not what it should be."""
 
 
 class Pair(NamedTuple):
@@ -64,127 +43,14 @@ class Pair(NamedTuple):
     target: list[str]
 
 
-def cache() -> Path:
-    """The folder where downloaded files are kept."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "lookback" / "multi30k"
-
-
-def digest(data: bytes) -> str:
-    """SHA-256 of some bytes, in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
-
-
-def digests(*languages: str) -> dict[str, str]:
-    """The digests of the corpus's files in the given languages."""
-    return {k: v for k, v in SHA256.items() if k[-2:] in languages}
-
-
-def file(split: str, language: str) -> Path:
-    """The path of one checked file, downloaded if it is not here yet.
-
-    Raises CorpusError, with what to do, for an unknown split or language, no
-    network, a cut-off download, a wrong digest, an unwritable or full cache.
-    """
-    if language not in LANGUAGES:
-        raise CorpusError(
-            f"unknown language {language!r}: choose one of {LANGUAGES}"
-        )
-    if split not in SPLITS:
-        raise CorpusError(f"unknown split {split!r}: choose one of {SPLITS}")
-    name = f"{split}.lc.norm.tok.{language}"
-    expected = SHA256[f"{split}.{language}"]
-    if local := os.environ.get("LOOKBACK_DATA"):
-        return _local(Path(local), name, expected)
-    path = cache() / name
-    try:
-        if path.exists() and digest(path.read_bytes()) == expected:
-            return path
-    except OSError as error:
-        raise CorpusError(
-            f"cannot read {path} ({error.strerror}): make it readable, or set"
-            " XDG_CACHE_HOME to another folder"
-        ) from error
-    data = _download(SITE + name)
-    if digest(data) != expected:
-        raise CorpusError(
-            f"{SITE + name} is not the file this book was made with (SHA-256"
-            f" {digest(data)}, expected {expected}): nothing was kept; try"
-            " again, or set LOOKBACK_DATA to a folder with the right files"
-        )
-    return _keep(data, path)
-
-
-def _local(folder: Path, name: str, expected: str) -> Path:
-    """A file of the folder that LOOKBACK_DATA names, its digest checked."""
-    for path in (folder / name, folder / "multi30k" / name):
-        if path.is_file():
-            if digest(path.read_bytes()) == expected:
-                return path
-            raise CorpusError(
-                f"{path} has a wrong SHA-256 digest: replace the file, or"
-                " unset LOOKBACK_DATA to download it"
-            )
-    raise CorpusError(
-        f"LOOKBACK_DATA={folder} holds no {name}, neither directly nor under"
-        " multi30k/: add the file, or unset LOOKBACK_DATA to download it"
-    )
-
-
-def _download(url: str) -> bytes:
-    """All bytes at `url`, with a progress bar; a short answer is refused."""
-    try:
-        with urllib.request.urlopen(url, timeout=30) as answer:
-            total = int(answer.headers.get("Content-Length") or 0)
-            parts = []
-            with tqdm(
-                total=total, unit="B", unit_scale=True, desc=url.split("/")[-1]
-            ) as bar:
-                while part := answer.read(1 << 16):
-                    parts.append(part)
-                    bar.update(len(part))
-    except (urllib.error.URLError, OSError) as error:
-        raise CorpusError(
-            f"cannot download {url} ({getattr(error, 'reason', error)}): check"
-            " the network and try again, or set LOOKBACK_DATA to a folder that"
-            " holds the files"
-        ) from error
-    data = b"".join(parts)
-    if len(data) < total:
-        raise CorpusError(
-            f"the download of {url} was cut off after {len(data)} of {total}"
-            " bytes: nothing was kept; try again"
-        )
-    return data
-
-
-def _keep(data: bytes, path: Path) -> Path:
-    """Write `data` to `path` in one atomic step."""
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, delete=False
-        ) as handle:
-            temporary = Path(handle.name)
-            handle.write(data)
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-        raise CorpusError(
-            f"cannot write {path} ({error.strerror}): free some space or make"
-            " the folder writable, or set XDG_CACHE_HOME to another folder"
-        ) from error
-    return path
-
-
 def read(source: Path, target: Path) -> list[Pair]:
     """The sentence pairs of two parallel files, split at spaces.
 
     Raises CorpusError for files of unequal length and for empty lines.
     """
-    sides = [p.read_text(encoding="utf-8").splitlines() for p in (source, target)]
+    sides = [
+        p.read_text(encoding="utf-8").splitlines() for p in (source, target)
+    ]
     if len(sides[0]) != len(sides[1]):
         raise CorpusError(
             f"{source} has {len(sides[0])} lines and {target} has"
@@ -280,9 +146,7 @@ class Batch(NamedTuple):
 def pad(rows: Sequence[Sequence[int]]) -> Int[Tensor, "batch longest"]:
     """Rows of word numbers as one tensor, filled with PAD on the right."""
     longest = max(map(len, rows))
-    return torch.tensor(
-        [[*row, *[PAD] * (longest - len(row))] for row in rows]
-    )
+    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
 
 
 def collate(

@@ -12,7 +12,16 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from lookback.lab.corpus import END, PAD, START, UNK, Vocabulary, pad
+from lookback.lab.corpus import (
+    END,
+    PAD,
+    START,
+    UNK,
+    Pair,
+    Vocabulary,
+    collate,
+    pad,
+)
 from lookback.lab.translator import Translator
 
 
@@ -57,7 +66,9 @@ def beam(
     model.eval()
     count, where = len(source), source.device
     memory = model.encode(source)
-    state = pick(model.start(memory), torch.arange(count).repeat_interleave(width))
+    state = pick(
+        model.start(memory), torch.arange(count).repeat_interleave(width)
+    )
     memory = pick(memory, torch.arange(count).repeat_interleave(width))
     token = torch.full((count * width,), START, device=where)
     # Only the first of the equal prefixes may grow at the first step.
@@ -85,7 +96,10 @@ def beam(
         rows = (base + origin).flatten()
         state, token = pick(state, rows), word.flatten()
         tokens = torch.cat(
-            [tokens.flatten(0, 1)[rows].view(count, width, -1), word[..., None]],
+            [
+                tokens.flatten(0, 1)[rows].view(count, width, -1),
+                word[..., None],
+            ],
             dim=-1,
         )
         if weights is not None:
@@ -147,3 +161,34 @@ def translate(
         for i, each in zip(chosen, found, strict=True):
             answers[i] = target.decode(each.tokens), each
     return [answers[i] for i in range(len(sentences))]
+
+
+@torch.no_grad()
+def force(
+    model: Translator,
+    pairs: Sequence[Pair],
+    source: Vocabulary,
+    target: Vocabulary,
+    size: int = 100,
+) -> list[Tensor]:
+    """Where the model looks while it is made to say the given translations.
+
+    For each pair the weights [target, source], both with <end>.
+    Raises ValueError for a model that never looks.
+    """
+    model.eval()
+    where, answers = next(model.parameters()).device, []
+    for start in range(0, len(pairs), size):
+        part = pairs[start : start + size]
+        batch = collate(part, source, target).to(where)
+        memory = model.encode(batch.source)
+        state, looks = model.start(memory), []
+        for token in batch.target_in.unbind(dim=1):
+            _, state, weights = model.step(token, state, memory)
+            if weights is None:
+                raise ValueError("this model never looks at the source")
+            looks.append(weights)
+        for pair, rows in zip(part, torch.stack(looks, dim=1), strict=True):
+            ends = len(pair.target) + 1, len(pair.source) + 1
+            answers.append(rows[: ends[0], : ends[1]].cpu())
+    return answers

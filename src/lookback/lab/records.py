@@ -19,8 +19,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from lookback.bottleneck import Bottleneck, BottleneckConfig
+from lookback.lab.checkpoints import write as write_tensors
 from lookback.lab.corpus import SPECIALS, Vocabulary
-from lookback.lab.training import write as write_tensors
 from lookback.lab.translator import Translator
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 
@@ -138,7 +138,9 @@ def save(
     path = folder / f"{experiment}.json"
     validate(record, path)
     temporary = path.with_suffix(f".{os.getpid()}")
-    temporary.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    temporary.write_text(
+        json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+    )
     os.replace(temporary, path)
     print(f"wrote {path}", file=sys.stderr)
     return path
