@@ -24,7 +24,7 @@ from lookback.lab.corpus import Pair
 from lookback.lab.decoding import translate
 
 MOST = 4  # captions joined
-TRAINING = training.TrainingConfig(epochs=6, batch=32)
+TRAINING = training.TrainingConfig(epochs=5, batch=32)
 EDGES = [1, 10, 15, 20, 25, 30, 35, 40, 45, 50, 60, 100]  # source words
 
 
