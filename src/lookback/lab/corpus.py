@@ -4,6 +4,7 @@ Multi30k (Elliott et al. 2016; French by Elliott et al. 2017) is 29,000 image
 captions, each in English, German and French.
 """
 
+import html
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from lookback.lab.download import SHA256, CorpusError, digests, file
+from lookback.lab.download import SHA256, CorpusError, check, digests, file
 
 __all__ = [
     "Batch",
@@ -30,6 +31,7 @@ __all__ = [
     "load",
     "pad",
     "read",
+    "text",
 ]
 
 PAD, UNK, START, END = 0, 1, 2, 3
@@ -46,11 +48,10 @@ class Pair(NamedTuple):
 def read(source: Path, target: Path) -> list[Pair]:
     """The sentence pairs of two parallel files, split at spaces.
 
-    Raises CorpusError for files of unequal length and for empty lines.
+    Raises CorpusError for files of unequal length, for empty lines and for
+    a file that is missing or not UTF-8.
     """
-    sides = [
-        p.read_text(encoding="utf-8").splitlines() for p in (source, target)
-    ]
+    sides = [_lines(path) for path in (source, target)]
     if len(sides[0]) != len(sides[1]):
         raise CorpusError(
             f"{source} has {len(sides[0])} lines and {target} has"
@@ -67,12 +68,25 @@ def read(source: Path, target: Path) -> list[Pair]:
     return [Pair(s.split(), t.split()) for s, t in zip(*sides, strict=True)]
 
 
+def _lines(path: Path) -> list[str]:
+    """The lines of a UTF-8 file; a newline, and nothing else, ends a line."""
+    try:
+        whole = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CorpusError(
+            f"cannot read {path} ({error}): it must be a text file in UTF-8"
+        ) from error
+    return whole.removesuffix("\n").split("\n")
+
+
 def load(split: str, source: str = "en", target: str = "fr") -> list[Pair]:
     """One split of Multi30k in one direction."""
     if source == target:
         raise CorpusError(
             f"source and target are both {source!r}: choose two languages"
         )
+    for language in (source, target):
+        check(split, language)  # before anything is downloaded
     return read(file(split, source), file(split, target))
 
 
@@ -80,10 +94,13 @@ def join(pairs: Iterable[Pair], sizes: Iterable[int]) -> list[Pair]:
     """Join consecutive pairs in groups of the given sizes; drop a short end.
 
     `sizes` must not run out before `pairs` does: itertools.repeat(3) joins
-    captions three by three.
+    captions three by three. Raises ValueError if it does, and for a size
+    below 1.
     """
     pairs, joined = iter(pairs), []
     for size in sizes:
+        if size < 1:
+            raise ValueError(f"a group of {size}: sizes must be 1 or more")
         group = [pair for _, pair in zip(range(size), pairs, strict=False)]
         if len(group) < size:
             return joined
@@ -93,6 +110,8 @@ def join(pairs: Iterable[Pair], sizes: Iterable[int]) -> list[Pair]:
                 [word for pair in group for word in pair.target],
             )
         )
+    if next(pairs, None) is None:
+        return joined
     raise ValueError("`sizes` ran out before the sentence pairs did")
 
 
@@ -159,6 +178,11 @@ def collate(
         pad([[START, *row] for row in targets]),
         pad([[*row, END] for row in targets]),
     )
+
+
+def text(words: Iterable[str]) -> str:
+    """Words as a reader would see them: the corpus writes ' as &apos;."""
+    return html.unescape(" ".join(words))
 
 
 def batches(

@@ -1,0 +1,221 @@
+"""What every check promises, whatever the exercise."""
+
+import inspect
+import random
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from lookback.exercises import check
+from lookback.exercises.checking import Exercise
+
+BOOK = Path(__file__).parents[1] / "book"
+every = pytest.mark.parametrize("made", list(check), ids=lambda m: m.name)
+coded = pytest.mark.parametrize(
+    "made", [m for m in check if not m.by_hand], ids=lambda m: m.name
+)
+by_hand = pytest.mark.parametrize(
+    "made", [m for m in check if m.by_hand], ids=lambda m: m.name
+)
+
+
+def right_answer(made):
+    return made.solution() if made.by_hand else made.solution
+
+
+def written(body, made):
+    """A function as a reader would write it, with the wanted signature."""
+    parameters = ", ".join(made.inputs)
+    space = {"torch": torch}
+    exec(f"def mine({parameters}):\n    {body}", space)
+    return space["mine"]
+
+
+@every
+def test_reference_solution_passes(made, capsys):
+    assert made(right_answer(made)) is True
+    said = capsys.readouterr().out
+    assert said.startswith(f"Right: {made.name}\n") and len(said) > 40
+
+
+@coded
+@pytest.mark.parametrize(
+    "body",
+    ["raise NotImplementedError", "...", "pass", "return ...", '"""Words."""'],
+)
+def test_an_empty_stub_is_not_attempted(made, body, capsys):
+    assert made(written(body, made)) is None
+    assert "Not attempted yet" in capsys.readouterr().out
+
+
+@every
+@pytest.mark.parametrize("nothing", [None, ...])
+def test_no_answer_is_not_attempted(made, nothing, capsys):
+    assert made(nothing) is None
+    assert made() is None
+    assert capsys.readouterr().out.count("Not attempted yet") == 2
+
+
+@by_hand
+def test_an_open_hand_answer_is_not_attempted(made, capsys):
+    assert made((..., ...)) is None
+    assert made([None, 2.0]) is False
+    assert "still open" in capsys.readouterr().out
+
+
+@coded
+def test_an_error_in_the_answer_is_reported_not_raised(made, capsys):
+    first = made.inputs[0]
+    assert made(written(f"return {first}.no_such_thing(1)", made)) is False
+    said = capsys.readouterr().out
+    assert "Your function raised AttributeError" in said
+    assert "no_such_thing" in said and "Line 2" in said
+    assert f"It was given {first} " in said
+
+
+def test_the_reader_sees_the_own_line_and_the_shapes(capsys):
+    def mine(weights, H):
+        return weights @ H.sum(2) @ weights
+
+    assert check.context(mine) is False
+    said = capsys.readouterr().out
+    assert "return weights @ H.sum(2) @ weights" in said
+    assert "weights [2, 3], H [2, 3, 4]" in said
+
+
+def test_an_error_raised_by_torch_itself_is_not_taken_for_a_stub(capsys):
+    def deep(weights, H):
+        return torch.softmax(H > 0, -1)
+
+    assert check.context(deep) is False
+    said = " ".join(capsys.readouterr().out.split())
+    assert "NotImplementedError" in said and "for 'Bool'" in said
+
+
+@coded
+def test_a_forgotten_return_is_named(made, capsys):
+    body = f"result = {made.inputs[0]}"
+    assert made(written(body, made)) is False
+    assert "is there a `return`?" in capsys.readouterr().out
+
+
+@coded
+def test_a_wrong_number_of_arguments_is_named(made, capsys):
+    assert made(lambda: 1) is False
+    wanted = f"({', '.join(made.inputs)})"
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"{len(made.inputs)} arguments" in said and wanted in said
+
+
+@coded
+def test_a_call_in_place_of_the_function_is_named(made, capsys):
+    assert made(torch.zeros(2)) is False
+    assert "wants the function itself" in capsys.readouterr().out
+
+
+@coded
+def test_changing_an_argument_in_place_is_named(made, capsys):
+    def greedy(*given):
+        result = made.solution(*given)
+        with torch.no_grad():
+            given[0].clear() if hasattr(given[0], "clear") else given[0].add_(1)
+        return result
+
+    assert made(greedy) is False
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"changes its argument `{made.inputs[0]}` in place" in said
+    assert made(made.solution) is True
+
+
+@every
+def test_truth_does_not_come_from_the_solution(made, monkeypatch):
+    def used(*given):
+        raise AssertionError("the check called the solution")
+
+    answer = right_answer(made)
+    module = inspect.getmodule(made.judge)
+    monkeypatch.setattr(module, f"{made.name}_solution", used)
+    monkeypatch.setattr(made, "solution", used)
+    assert made(answer) is True
+
+
+@every
+def test_a_check_leaves_no_trace(made):
+    torch.manual_seed(0), random.seed(0)
+    before = torch.get_rng_state(), random.getstate()
+    made(right_answer(made))
+    assert torch.equal(before[0], torch.get_rng_state())
+    assert before[1] == random.getstate()
+
+
+@every
+def test_a_check_works_in_the_readers_default_dtype(made):
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert made(right_answer(made)) is True
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@every
+def test_output_is_plain_narrow_text(made, capsys):
+    made(right_answer(made)), made(), made("x" if made.by_hand else len)
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert max(map(len, said.splitlines())) <= 76
+
+
+def test_check_lists_its_exercises():
+    names = [made.name for made in check]
+    assert dir(check) == sorted(names)
+    assert all(name in repr(check) for name in names)
+    assert "check.context(mine), where mine(weights, H)" in repr(check)
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(AttributeError, match="'gru_cel'.*'gru_cell'.*context"):
+        check.gru_cel  # noqa: B018
+
+
+def test_two_exercises_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="two exercises"):
+        check.add(check.context)
+
+
+@pytest.mark.parametrize("text", ["0.5", ["a"], [[1.0]]])
+def test_text_is_no_hand_answer(text, capsys):
+    assert check.gru_by_hand(text) is False
+    assert "plain numbers" in capsys.readouterr().out
+
+
+def test_a_decimal_comma_is_named(capsys):
+    assert check.gru_by_hand((0, 44)) is False
+    assert "decimals with a point" in capsys.readouterr().out
+
+
+def fences(made: Exercise):
+    """The Python fences of a chapter that define this exercise's function."""
+    text = (BOOK / f"{made.chapter}.md").read_text(encoding="utf-8")
+    found = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    return [f for f in found if re.search(rf"^def {made.name}\(", f, re.M)]
+
+
+@coded
+def test_the_stub_in_the_book_is_what_the_check_wants(made):
+    (stub,) = fences(made)
+    space = {}
+    exec(stub, space)
+    mine = space[made.name]
+    assert list(inspect.signature(mine).parameters) == made.inputs
+    assert made(mine) is None
+
+
+@every
+def test_the_book_calls_the_check_and_has_a_solution(made):
+    text = (BOOK / f"{made.chapter}.md").read_text(encoding="utf-8")
+    label = "exercise-" + made.name.replace("_", "-")
+    assert f"check.{made.name}(" in text
+    assert f":label: {label}\n" in text
+    assert f"{{solution-start}} {label}\n" in text

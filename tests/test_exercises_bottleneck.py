@@ -1,0 +1,254 @@
+"""Plausible wrong answers to the bottleneck's exercises, and their hints."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from lookback.exercises import check
+
+
+def said_about(capsys, name, answer):
+    assert getattr(check, name)(answer) is False
+    return " ".join(capsys.readouterr().out.split())
+
+
+def sigma(a):
+    return 1 / (1 + math.exp(-a))
+
+
+r, z = sigma(0.5), sigma(-1)
+n = math.tanh(-2 + r * 1.5)
+
+
+def mixed(new):
+    return round((1 - z) * new + z * 0.5, 2)
+
+
+@pytest.mark.parametrize(
+    "answer, words",
+    [
+        (round((1 - z) * 0.5 + z * n, 2), "works the other way round"),
+        (mixed(math.tanh(-2 + 1.5)), "reset gate is missing"),
+        (mixed(math.tanh(-2 + r * 0.5 + 1)), "stands in the wrong place"),
+        (mixed(math.tanh(r * -0.5)), "also scales W x"),
+        (mixed(math.tanh(-2 + r * 0.5)), "inside the reset bracket is missing"),
+        (mixed(-2 + r * 1.5), "no tanh yet"),
+        (mixed(sigma(-2 + r * 1.5)), "not through σ"),
+        (round((1 - r) * math.tanh(-2 + z * 1.5) + r * 0.5, 2), "exchanged"),
+        (-0.79, "That is n"),
+        (0.62, "That is the reset gate"),
+        (0.27, "That is the update gate"),
+        (3.0, "no slip that I know"),
+    ],
+)
+def test_gru_by_hand(answer, words, capsys):
+    assert words in said_about(capsys, "gru_by_hand", answer)
+
+
+@pytest.mark.parametrize("answer", [-0.44, -0.442, torch.tensor(-0.4416)])
+def test_gru_by_hand_takes_rounded_answers(answer):
+    assert check.gru_by_hand(answer) is True
+    assert check.gru_by_hand([answer]) is True
+
+
+def gru(fault):
+    """A GRU cell with one fault in it."""
+
+    def mine(x, h, W_ih, W_hh, b_ih, b_hh):
+        if fault == "no biases":
+            b_ih, b_hh = 0 * b_ih, 0 * b_hh
+        a = (x @ W_ih.T + b_ih).chunk(3, dim=-1)
+        u = (h @ W_hh.T + b_hh).chunk(3, dim=-1)
+        first, second = (1, 0) if fault == "order" else (0, 1)
+        r = torch.sigmoid(a[first] + u[first])
+        z = torch.sigmoid(a[second] + u[second])
+        U, b = W_hh.chunk(3)[2], b_hh.chunk(3)[2]
+        new = {
+            "no reset": a[2] + u[2],
+            "inside": a[2] + (r * h) @ U.T + b,
+            "bias out": a[2] + r * (h @ U.T) + b,
+            "no tanh": None,
+        }.get(fault, a[2] + r * u[2])
+        n = torch.tanh(new) if new is not None else a[2] + r * u[2]
+        n = torch.sigmoid(a[2] + r * u[2]) if fault == "sigmoid" else n
+        if fault == "only n":
+            return n
+        if fault == "swapped":
+            return (1 - z) * h + z * n
+        if fault == "all gates":
+            return torch.cat([r, z, n], dim=-1)
+        result = (1 - z) * n + z * h
+        if fault == "transposed":
+            return result.T
+        return result.numpy() if fault == "numpy" else result
+
+    return mine
+
+
+@pytest.mark.parametrize(
+    "fault, words",
+    {
+        "swapped": "works the other way round",
+        "order": "gates are exchanged",
+        "no reset": "reset gate is missing",
+        "inside": "stands in the wrong place",
+        "bias out": "escapes the reset gate",
+        "no tanh": "no tanh yet",
+        "sigmoid": "not through σ",
+        "only n": "That is n",
+        "no biases": "biases are not used",
+        "all gates": "all three gates",
+        "transposed": "[hidden, batch]",
+        "numpy": "gives back ndarray",
+    }.items(),
+)
+def test_gru_cell(fault, words, capsys):
+    assert words in said_about(capsys, "gru_cell", gru(fault))
+
+
+def test_gru_cell_takes_plain_zeros():
+    def mine(x, h, W_ih, W_hh, b_ih, b_hh):
+        step = torch.zeros(len(x), h.shape[1])
+        cell = torch.nn.GRUCell(3, 4).requires_grad_(False)
+        values = (W_ih, W_hh, b_ih, b_hh)
+        for own, value in zip(cell.parameters(), values, strict=True):
+            own.copy_(value)
+        return step + cell(x, h)
+
+    assert check.gru_cell(mine) is True
+
+
+def rows(order):
+    """A reversal of each row's parts, put together by `order`."""
+
+    def mine(source, pad=0, end=3):
+        built = []
+        for row in source.tolist():
+            words = [token for token in row if token not in (pad, end)]
+            pads = [pad] * row.count(pad)
+            built.append(order(words, pads, [end]))
+        return torch.tensor(built)
+
+    return mine
+
+
+def forgets_arguments(source, pad=0, end=3):
+    words = ((source != 0) & (source != 3)).sum(1, keepdim=True)
+    place = torch.arange(source.shape[1])
+    turned = torch.where(place < words, words - 1 - place, place)
+    return source.gather(1, turned)
+
+
+def shorter(source, pad=0, end=3):
+    return source[:, :-1]
+
+
+@pytest.mark.parametrize(
+    "mine, words",
+    [
+        (lambda source, pad, end: source.flip(1), "flipped the whole row"),
+        (rows(lambda w, p, e: p + w[::-1] + e), "moved to the front"),
+        (rows(lambda w, p, e: e + w[::-1] + p), "end token comes first"),
+        (rows(lambda w, p, e: w[::-1] + p + e), "slipped in before <end>"),
+        (rows(lambda w, p, e: w + e + p), "Nothing is reversed"),
+        (lambda source, pad, end: source.flip(0), "order of the sentences"),
+        (lambda source, pad, end: source.float(), "whole numbers"),
+        (forgets_arguments, "use the two arguments"),
+        (shorter, "Shape first"),
+    ],
+)
+def test_reverse_source(mine, words, capsys):
+    assert words in said_about(capsys, "reverse_source", mine)
+
+
+def every_loss(logits, wanted):
+    return F.cross_entropy(logits.transpose(1, 2), wanted, reduction="none")
+
+
+def loss(reduce, shift=slice(1, None)):
+    """A loss that reduces the losses of all places in its own way."""
+
+    def mine(logits, target, pad=0):
+        wanted = target[:, shift]
+        return reduce(every_loss(logits, wanted), wanted != pad)
+
+    return mine
+
+
+def fixed_padding(logits, target, pad=0):
+    wanted = target[:, 1:].flatten()
+    return F.cross_entropy(logits.flatten(0, 1), wanted, ignore_index=0)
+
+
+def sentence_means(losses, real):
+    return ((losses * real).sum(1) / real.sum(1)).mean()
+
+
+def right(losses, real):
+    return (losses * real).sum() / real.sum()
+
+
+@pytest.mark.parametrize(
+    "mine, words",
+    [
+        (loss(lambda losses, real: losses.mean()), "average over the padding"),
+        (
+            loss(lambda losses, real: (losses * real).mean()),
+            "still counted when you divide",
+        ),
+        (loss(sentence_means), "averaged each sentence first"),
+        (loss(right, shift=slice(None, -1)), "The target is not shifted:"),
+        (
+            loss(lambda losses, real: losses.mean(), shift=slice(None, -1)),
+            "padding is averaged in as well",
+        ),
+        (loss(lambda losses, real: losses[real].sum()), "That is the sum"),
+        (
+            loss(lambda losses, real: losses[real].sum() / len(losses)),
+            "number of sentences",
+        ),
+        (loss(lambda losses, real: -losses[real].mean()), "The sign"),
+        (loss(lambda losses, real: losses[real].mean().item()), ".item()"),
+        (loss(lambda losses, real: losses[real].mean().detach()), "gradient"),
+        (loss(lambda losses, real: losses * real), "Shape first"),
+        (fixed_padding, "use the argument pad"),
+        (loss(right, shift=slice(None)), "target [2, 6]"),
+    ],
+)
+def test_masked_loss(mine, words, capsys):
+    assert words in said_about(capsys, "masked_loss", mine)
+
+
+def first_under(rates, key=int, under=lambda rate: rate < 0.5):
+    for length in sorted(rates, key=key):
+        if under(rates[length]):
+            return int(length)
+    return None
+
+
+@pytest.mark.parametrize(
+    "mine, words",
+    [
+        (lambda rates: first_under(rates, key=str), "JSON's keys are text"),
+        (lambda rates: first_under(rates, key=lambda k: 0), "order; sort"),
+        (
+            lambda rates: first_under(rates, under=lambda rate: rate <= 0.5),
+            "not under one half: use <",
+        ),
+        (
+            lambda rates: max(int(k) for k in rates if rates[k] >= 0.5),
+            "last length still above",
+        ),
+        (
+            lambda rates: max(int(k) for k in rates if rates[k] < 0.5),
+            "longest length",
+        ),
+        (lambda rates: str(first_under(rates)), "as a number"),
+        (lambda rates: min(rates.values(), key=lambda x: abs(x - 0.4)), "rate"),
+        (lambda rates: first_under(rates) or 0, "give back None"),
+    ],
+)
+def test_half_length(mine, words, capsys):
+    assert words in said_about(capsys, "half_length", mine)
