@@ -9,8 +9,10 @@ one.
 import json
 import math
 import os
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import ModuleType
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -83,8 +85,8 @@ class Run:
             for name, value in state.items():
                 tensors[f"optimizer.{number}.{name}"] = value
         tensors["random.cpu"] = torch.get_rng_state()
-        if torch.cuda.is_available():
-            tensors["random.cuda"] = torch.cuda.get_rng_state()
+        for name, device in accelerators():
+            tensors[name] = device.get_rng_state()
         meta = {
             "identity": self.identity,
             "progress": json.dumps(asdict(self.progress)),
@@ -97,13 +99,13 @@ class Run:
         advice = f"remove {self.folder} to start the run afresh"
         try:
             with safe_open(path, "pt") as file:
-                meta = file.metadata()
+                meta = file.metadata() or {}
                 tensors = {name: file.get_tensor(name) for name in file.keys()}
         except (SafetensorError, OSError) as error:
             raise ValueError(
                 f"cannot read {path} ({error}): {advice}"
             ) from error
-        if meta["identity"] != self.identity:
+        if meta.get("identity") != self.identity:
             raise ValueError(
                 f"{path} is of a run with other settings: {advice}"
             )
@@ -119,17 +121,29 @@ class Run:
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})
         torch.set_rng_state(tensors["random.cpu"])
-        if "random.cuda" in tensors and torch.cuda.is_available():
-            torch.cuda.set_rng_state(tensors["random.cuda"])
+        for name, device in accelerators():
+            if name in tensors:
+                device.set_rng_state(tensors[name])
+
+
+def accelerators() -> Iterator[tuple[str, ModuleType]]:
+    """The devices here that draw random numbers of their own (dropout)."""
+    if torch.cuda.is_available():
+        yield "random.cuda", torch.cuda
+    if torch.backends.mps.is_available():
+        yield "random.mps", torch.mps
 
 
 def write(path: Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> None:
     """A safetensors file, written beside `path` and then moved there."""
     temporary = path.with_suffix(f".{os.getpid()}")
-    save_file(
-        {k: v.detach().cpu().contiguous() for k, v in tensors.items()},
-        temporary,
-        metadata=meta,
-    )
-    temporary.chmod(0o644)
-    os.replace(temporary, path)
+    try:
+        save_file(
+            {k: v.detach().cpu().contiguous() for k, v in tensors.items()},
+            temporary,
+            metadata=meta,
+        )
+        temporary.chmod(0o644)
+        os.replace(temporary, path)
+    finally:  # a full disk leaves no half file
+        temporary.unlink(missing_ok=True)

@@ -7,9 +7,9 @@ names a folder that already holds the files, either directly or under
 """
 
 import hashlib
+import http.client
 import os
 import tempfile
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -63,18 +63,23 @@ def digests(*languages: str) -> dict[str, str]:
     return {k: v for k, v in SHA256.items() if k[-2:] in languages}
 
 
-def file(split: str, language: str) -> Path:
-    """The path of one checked file, downloaded if it is not here yet.
-
-    Raises CorpusError, with what to do, for an unknown split or language, no
-    network, a cut-off download, a wrong digest, an unwritable or full cache.
-    """
+def check(split: str, language: str) -> None:
+    """Raise CorpusError for a split or a language that there is not."""
     if language not in LANGUAGES:
         raise CorpusError(
             f"unknown language {language!r}: choose one of {LANGUAGES}"
         )
     if split not in SPLITS:
         raise CorpusError(f"unknown split {split!r}: choose one of {SPLITS}")
+
+
+def file(split: str, language: str) -> Path:
+    """The path of one checked file, downloaded if it is not here yet.
+
+    Raises CorpusError, with what to do, for an unknown split or language, no
+    network, a cut-off download, a wrong digest, an unwritable or full cache.
+    """
+    check(split, language)
     name = f"{split}.lc.norm.tok.{language}"
     expected = SHA256[f"{split}.{language}"]
     if local := os.environ.get("LOOKBACK_DATA"):
@@ -102,7 +107,14 @@ def _local(folder: Path, name: str, expected: str) -> Path:
     """A file of the folder that LOOKBACK_DATA names, its digest checked."""
     for path in (folder / name, folder / "multi30k" / name):
         if path.is_file():
-            if digest(path.read_bytes()) == expected:
+            try:
+                data = path.read_bytes()
+            except OSError as error:
+                raise CorpusError(
+                    f"cannot read {path} ({error.strerror}): make it readable,"
+                    " or unset LOOKBACK_DATA to download it"
+                ) from error
+            if digest(data) == expected:
                 return path
             raise CorpusError(
                 f"{path} has a wrong SHA-256 digest: replace the file, or"
@@ -126,11 +138,11 @@ def _download(url: str) -> bytes:
                 while part := answer.read(1 << 16):
                     parts.append(part)
                     bar.update(len(part))
-    except (urllib.error.URLError, OSError) as error:
+    except (OSError, http.client.HTTPException) as error:
+        reason = str(getattr(error, "reason", error)).strip()
         raise CorpusError(
-            f"cannot download {url} ({getattr(error, 'reason', error)}): check"
-            " the network and try again, or set LOOKBACK_DATA to a folder that"
-            " holds the files"
+            f"cannot download {url} ({reason}): check the network and try"
+            " again, or set LOOKBACK_DATA to a folder that holds the files"
         ) from error
     data = b"".join(parts)
     if len(data) < total:

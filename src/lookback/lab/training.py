@@ -131,8 +131,14 @@ def train(
                 run.save()
                 bar.set_postfix(loss=progress.loss / progress.tokens)
         finish_epoch(run, validate)
+    if not progress.best_epoch:
+        raise ValueError(
+            "no epoch had a score that is a number: lower the learning rate"
+            f" and remove {folder}"
+        )
     with safe_open(folder / "best.safetensors", "pt") as file:
         model.load_state_dict({k: file.get_tensor(k) for k in file.keys()})
+    model.eval()
     return progress
 
 

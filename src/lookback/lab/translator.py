@@ -4,8 +4,6 @@ Training, decoding, metrics and widgets know only this, so a chapter may
 replace any part of a model without touching the bench.
 """
 
-from typing import NamedTuple
-
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -25,22 +23,22 @@ class Translator(nn.Module):
         """Logits of every target word, given the true words before it."""
         raise NotImplementedError
 
-    def encode(self, source: Int[Tensor, "batch source"]) -> NamedTuple:
+    def encode(self, source: Int[Tensor, "batch source"]) -> tuple:
         """What the decoder may look at."""
         raise NotImplementedError
 
-    def start(self, memory: NamedTuple) -> NamedTuple:
+    def start(self, memory: tuple) -> tuple:
         """The decoder's state before its first word."""
         raise NotImplementedError
 
     def step(
         self,
         token: Int[Tensor, " batch"],
-        state: NamedTuple,
-        memory: NamedTuple,
+        state: tuple,
+        memory: tuple,
     ) -> tuple[
         Float[Tensor, "batch vocab"],
-        NamedTuple,
+        tuple,
         Float[Tensor, "batch source"] | None,
     ]:
         """Logits of the next word, the new state, and where it looked."""
