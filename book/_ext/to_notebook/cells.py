@@ -1,0 +1,176 @@
+"""A page's pieces become the cells of a valid notebook."""
+
+import hashlib
+from pathlib import Path
+from textwrap import dedent
+
+import nbformat
+from jupytext.myst import myst_to_notebook
+from nbformat import v4
+
+from to_notebook.code import import_lines, keep_edits
+from to_notebook.directives import DIRECTIVES
+from to_notebook.myst import SourceError, walk
+from to_notebook.roles import recorded
+from to_notebook.tables import cell_caption
+from to_notebook.text import Piece, Writer
+
+SETUP = """\
+# Set-up: fetches the book's package where it is missing, as in Colab.
+# Where `lookback` is installed, this cell does nothing.
+import importlib.util
+import subprocess
+import sys
+
+if importlib.util.find_spec("lookback") is None:
+    print("Fetching the book's package: about a minute …", flush=True)
+    for wanted in (
+        ["--no-deps", "bertviz"],
+        ["lookback @ git+REPOSITORY"],
+    ):
+        pip = [sys.executable, "-m", "pip", "install", "-q", *wanted]
+        done = subprocess.run(pip, capture_output=True, text=True)
+        if done.returncode:
+            reason = (done.stderr.strip() or "no reason given").splitlines()
+            raise RuntimeError(
+                f"pip could not install {wanted[-1]!r}: {reason[-1]}\\n"
+                "Check the network, then run this cell again."
+            )
+    importlib.invalidate_caches()
+    print("Ready.")"""
+METADATA = {
+    "colab": {"provenance": []},
+    "kernelspec": {
+        "display_name": "Python 3",
+        "language": "python",
+        "name": "python3",
+    },
+    "language_info": {"name": "python"},
+}
+
+
+def make_notebook(book, page, record=recorded):
+    """The notebook of one chapter page."""
+    writer = Writer(book, page, DIRECTIVES, record)
+    pieces = _without_solutions(page, list(_pieces(writer, page)))
+    pieces = _live(page, pieces)
+    notes = _notes(writer, page)
+    setup = SETUP.replace("REPOSITORY", book.repository)
+    cells = [Piece("code", setup, 1), *_cells(pieces, notes)]
+    return _notebook(Path(page.docname).name, cells)
+
+
+def _pieces(writer, page):
+    """The page's pieces in order; every cell of the page starts a cell."""
+    source = myst_to_notebook(page.text, add_source_map=True)
+    lines = page.text.split("\n")
+    starts = source.metadata["source_map"]
+    for cell, start in zip(source.cells, starts, strict=True):
+        if cell.cell_type == "markdown":
+            while not lines[start].strip():
+                start += 1
+            pieces = writer.pieces(cell.source, start + 1)
+            yield Piece("text", "", start + 1, starts_cell=True)
+            yield from pieces
+        elif cell.cell_type == "code":
+            tags = tuple(cell.metadata.get("tags", ()))
+            if "page-only" not in tags:
+                yield Piece("code", cell.source, start, tags=tags)
+                yield from cell_caption(writer, cell.metadata, start)
+        else:
+            raise SourceError(page.path, start, "raw cells have no place here")
+
+
+def _without_solutions(page, pieces):
+    kept, opened = [], None
+    for piece in pieces:
+        if piece.kind == "gate":
+            if (piece.source == "open") == (opened is not None):
+                raise SourceError(page.path, piece.line, "unpaired solution")
+            opened = piece if piece.source == "open" else None
+        elif opened is None:
+            kept.append(piece)
+    if opened:
+        raise SourceError(page.path, opened.line, "solution without an end")
+    return kept
+
+
+def _live(page, pieces):
+    """Imports before the first cell; later cells keep a reader's edits."""
+    shown, wanted, live = {}, {}, []
+    for piece in pieces:
+        if piece.include:
+            for name, origin in piece.include.needs(shown).items():
+                if wanted.setdefault(name, origin) != origin:
+                    raise SourceError(
+                        page.path,
+                        piece.line,
+                        f"“{name}” is {wanted[name]} in an earlier include"
+                        f" and {origin} here",
+                    )
+            names = piece.include.names()
+            shown |= dict.fromkeys(names, piece.include.module)
+        elif piece.kind == "code":
+            piece.source = keep_edits(piece.source, shown)
+        if piece.source or piece.kind == "text":
+            live.append(piece)
+    if wanted:
+        own = {module.split(".")[0] for module in shown.values()}
+        first = next(i for i, p in enumerate(live) if p.kind == "code")
+        source = "# What the code below needs\n" + import_lines(wanted, own)
+        live.insert(first, Piece("code", source, live[first].line))
+    return live
+
+
+def _notes(writer, page):
+    """{number: text} of the footnotes that the page's text cites."""
+    found = {}
+    lines = page.text.split("\n")
+    for token, *_ in walk(writer.book.parser, page, page.text):
+        if token.type == "footnote_reference_open":
+            start, end = token.map
+            first = lines[start].split("]:", 1)[1].strip()
+            rest = dedent("\n".join(lines[start + 1 : end]))
+            text = f"{first}\n{rest}".strip()
+            found[token.meta["label"]] = writer.inline(text, start + 1)
+    return {
+        number: found[label] for label, number in list(writer.notes.items())
+    }
+
+
+def _cells(pieces, notes):
+    """Text that belongs together in one cell, its notes at its end."""
+    cells = []
+    for piece in pieces:
+        last = cells[-1] if cells else None
+        if piece.kind == "text" and last and last.kind == "text":
+            if not piece.starts_cell or not last.source:
+                last.source = f"{last.source}\n\n{piece.source}".strip("\n")
+                continue
+        cells.append(piece)
+    cells = [cell for cell in cells if cell.source.strip()]
+    for cell in cells:
+        for number, text in notes.items():
+            mark = f"<sup>note {number}</sup>"
+            if cell.kind == "text" and mark in cell.source:
+                cell.source += f"\n\n{mark} {text}"
+    return cells
+
+
+def _notebook(stem, cells):
+    """A valid notebook whose ids depend on nothing but its text."""
+    book, seen = v4.new_notebook(metadata=METADATA), {}
+    for cell in cells:
+        key = f"{stem}\n{cell.kind}\n{cell.source}"
+        seen[key] = seen.get(key, 0) + 1
+        digest = hashlib.sha256(f"{key}\n{seen[key]}".encode()).hexdigest()
+        make = v4.new_markdown_cell
+        if cell.kind == "code":
+            make = v4.new_code_cell
+        made = make(cell.source, id=digest[:12])
+        if "raises-exception" in cell.tags:
+            made.metadata["tags"] = ["raises-exception"]
+        book.cells.append(made)
+    book.nbformat, book.nbformat_minor = 4, 5
+    nbformat.validate(book)
+    return book

@@ -1,0 +1,460 @@
+"""The generated notebooks: right, current, and runnable from top to bottom.
+
+`tests/golden` is a book of one chapter that uses every construct; the text
+of its notebook is kept beside it.  `ACCEPT=1 pytest -k golden` keeps a new
+one, after a look at the difference.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from textwrap import dedent
+
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+from markdown_it import MarkdownIt
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+from to_notebook.cells import make_notebook  # noqa: E402
+from to_notebook.code import keep_edits  # noqa: E402
+from to_notebook.labels import Book  # noqa: E402
+from to_notebook.myst import SourceError  # noqa: E402
+
+from notebooks import differences, main, readable, written  # noqa: E402
+
+GOLDEN = ROOT / "tests" / "golden"
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+SITE = ROOT / "_build" / "html"
+CELL_SECONDS = 120
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+# Colab's widget stack and plotting, August 2026, with the Python and the
+# torch at hand. Exact versions; their other needs are met by ours.
+COLAB = (
+    "anywidget==0.9.21",
+    "ipykernel==6.17.1",
+    "ipython==7.34.0",
+    "ipywidgets==7.7.1",
+    "matplotlib==3.10.*",
+    "traitlets==5.7.1",
+    "backcall==0.2.0",
+    "decorator==5.2.1",
+    "ipython_genutils==0.2.0",
+    "nest-asyncio==1.6.0",
+    "pickleshare==0.7.5",
+)
+# A kernel that reaches for anything but this machine gets this error.
+OFFLINE = """\
+import socket
+
+_connect = socket.socket.connect
+
+
+def connect(self, address):
+    local = isinstance(address, (str, bytes)) or address[0] in (
+        "127.0.0.1",
+        "::1",
+        "localhost",
+    )
+    if not local:
+        raise OSError("the notebooks run offline: " + repr(address))
+    return _connect(self, address)
+
+
+socket.socket.connect = connect
+"""
+HEADER = """\
+---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  name: python3
+---
+
+# Sample
+
+```{chapter-strip}
+:minutes: 5
+:needs: nothing
+```
+
+"""
+
+
+@pytest.fixture(scope="session")
+def colab():
+    """A folder of packages that stand before ours on the path."""
+    folder = ROOT / ".cache" / "colab"
+    stamp = folder / "stamp.json"
+    wanted = json.dumps([sys.version, *COLAB])
+    if not stamp.is_file() or stamp.read_text() != wanted:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+        where = ["--no-deps", "--upgrade", "--target", str(folder)]
+        subprocess.run([*pip, *where, *COLAB], check=True)
+        stamp.write_text(wanted)
+    return folder
+
+
+def sample(folder, text):
+    """The notebook of the golden book with `text` as its one chapter."""
+    (folder / "book").mkdir(parents=True)
+    for path in (*GOLDEN.glob("_*.yml"), *GOLDEN.glob("src")):
+        (folder / path.name).symlink_to(path)
+    for path in GOLDEN.glob("book/*"):
+        if path.name != "tides.md":
+            (folder / "book" / path.name).symlink_to(path)
+    (folder / "book" / "tides.md").write_text(HEADER + dedent(text), "utf-8")
+    book = Book(folder)
+    return make_notebook(book, book.chapters[0], record=lambda path: "41.7")
+
+
+def run(notebook, folder, *paths):
+    """Execute every cell offline; the notebook with its outputs."""
+    site = folder / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(OFFLINE)
+    kernel = folder / "kernels" / "python3"
+    kernel.mkdir(parents=True)
+    path = os.pathsep.join(map(str, [site, *paths]))
+    spec = {
+        "argv": [
+            sys.executable,
+            "-m",
+            "ipykernel_launcher",
+            "-f",
+            "{connection_file}",
+        ],
+        "display_name": "Python 3",
+        "language": "python",
+        "env": {
+            "OMP_NUM_THREADS": "1",
+            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+            "PYTHONPATH": path,
+            "PYTHONWARNINGS": "ignore",
+            "IPYTHONDIR": str(folder / "ipython"),
+        },
+    }
+    (kernel / "kernel.json").write_text(json.dumps(spec))
+    specs = KernelSpecManager(
+        kernel_dirs=[str(kernel.parent)], ensure_native_kernel=False
+    )
+    manager = AsyncKernelManager(
+        kernel_name="python3", kernel_spec_manager=specs
+    )
+    work = folder / "work"
+    work.mkdir()
+    NotebookClient(
+        notebook,
+        km=manager,
+        timeout=CELL_SECONDS,
+        resources={"metadata": {"path": str(work)}},
+    ).execute()
+    return notebook
+
+
+def last_text(notebook):
+    """What the last cell evaluated to."""
+    return notebook.cells[-1].outputs[-1].data["text/plain"]
+
+
+@pytest.fixture(scope="module")
+def golden():
+    book = Book(GOLDEN)
+    return make_notebook(book, book.chapters[0], record=lambda path: "41.7")
+
+
+def test_golden(golden):
+    path, made = GOLDEN / "tides.txt", readable(golden)
+    if os.environ.get("ACCEPT"):
+        path.write_text(made, "utf-8")
+    assert made == path.read_text("utf-8")
+
+
+def test_golden_runs(golden, tmp_path):
+    run(deepcopy(golden), tmp_path, GOLDEN / "src", ROOT / "src")
+
+
+def read(path):
+    return nbformat.read(path, as_version=4)
+
+
+def raw_syntax(notebook):
+    """MyST that a notebook's text still holds, outside code."""
+    parser = Book(GOLDEN).parser
+    found = []
+    for cell in notebook.cells:
+        if cell.cell_type != "markdown":
+            continue
+        for token in parser.parse(cell.source):
+            if token.type in ("myst_target", "colon_fence"):
+                found.append(token.content)
+            if token.type == "fence" and token.info.startswith("{"):
+                found.append(token.info)
+            for child in token.children or []:
+                if child.type in ("myst_role", "footnote_ref", "span_open"):
+                    found.append(child.content or child.type)
+                if child.type == "text" and "{" in child.content:
+                    found.append(child.content)
+        assert "<!--" not in cell.source
+    return found
+
+
+def test_no_raw_syntax(golden):
+    assert raw_syntax(golden) == []
+    for path in NOTEBOOKS:
+        assert raw_syntax(read(path)) == [], path.name
+
+
+def addresses(notebook):
+    """Every address that a notebook's text links to."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            for token in MarkdownIt().enable("table").parse(cell.source):
+                for child in token.children or []:
+                    url = child.attrs.get("href") or child.attrs.get("src")
+                    if url:
+                        yield url
+
+
+def test_links_are_absolute(golden):
+    for notebook in (golden, *map(read, NOTEBOOKS)):
+        for url in addresses(notebook):
+            assert url.startswith("https://"), url
+
+
+@cache
+def published(docname):
+    """A page of the built book, for looking things up in it."""
+    path = SITE / f"{docname}.html"
+    assert path.is_file(), f"{path} is missing: run `make book`"
+    return BeautifulSoup(path.read_text("utf-8"), "html.parser")
+
+
+@pytest.mark.site
+def test_links_lead_somewhere_in_the_built_book():
+    book = Book(ROOT)
+    urls = {url for path in NOTEBOOKS for url in addresses(read(path))}
+    for url in sorted(urls):
+        if not url.startswith(f"{book.address}/"):
+            continue
+        file, _, anchor = url.removeprefix(f"{book.address}/").partition("#")
+        assert (SITE / file).is_file(), f"{url} is not in the built book"
+        if anchor:
+            page = published(file.removesuffix(".html"))
+            assert page.find(id=anchor), f"{url}: no such place"
+
+
+@pytest.mark.site
+def test_numbers_are_those_of_the_built_book():
+    book = Book(ROOT)
+    for name, label in book.labels.items():
+        if not label.number:
+            continue
+        place = published(label.docname).find(id=label.anchor)
+        assert place, f"{name}: no place {label.anchor} in the built book"
+        if label.kind == "equation":
+            shown = place.find(class_="eqno").get_text()
+            assert shown.startswith(f"({label.number})"), name
+        else:
+            shown = place.find(class_="caption-number").get_text()
+            wanted = book.formats[label.kind] % label.number
+            assert shown.strip() == wanted, name
+
+
+def test_a_notebook_is_clean(golden):
+    nbformat.validate(golden)
+    assert (golden.nbformat, golden.nbformat_minor) == (4, 5)
+    assert golden.metadata.kernelspec.name == "python3"
+    assert "accelerator" not in golden.metadata
+    ids = [cell.id for cell in golden.cells]
+    assert len(set(ids)) == len(ids)
+    for cell in golden.cells:
+        if cell.cell_type == "code":
+            assert cell.outputs == [] and cell.execution_count is None
+    again = make_notebook(
+        book := Book(GOLDEN), book.chapters[0], record=lambda path: "41.7"
+    )
+    assert written(again) == written(golden)
+    assert written(golden).endswith("}\n")
+
+
+def test_every_chapter_has_its_current_notebook():
+    book = Book(ROOT)
+    made = {
+        f"{Path(page.docname).name}.ipynb": make_notebook(book, page)
+        for page in book.chapters
+    }
+    assert made, "no page of _toc.yml holds a chapter-strip"
+    stale = differences(ROOT / "notebooks", made)
+    assert not stale, "run `make notebooks`\n" + "\n".join(stale)
+
+
+def test_check_names_what_is_stale(tmp_path, monkeypatch):
+    text = "A line.\n\n```python\nx = 1\n```\n"
+    sample(tmp_path, text)
+    assert "tides.ipynb: missing" in main(["--check", "--root", str(tmp_path)])
+    assert main(["--root", str(tmp_path)]) is None
+    assert main(["--check", "--root", str(tmp_path)]) is None
+    path = tmp_path / "notebooks" / "tides.ipynb"
+    path.write_text(path.read_text().replace("x = 1", "x = 2"))
+    (tmp_path / "notebooks" / "old.ipynb").write_text("{}")
+    said = main(["--check", "--root", str(tmp_path)])
+    assert "-x = 2" in said and "+x = 1" in said
+    assert "old.ipynb: no chapter" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("```{mermaid}\nx\n```", "18: unknown directive {mermaid}"),
+        ("a\nb {glue}`x`", "19: unknown role {glue}"),
+        ("> ```{tip}\n> {glue}`x`\n> ```", "19: unknown role {glue}"),
+        ("{ref}`nowhere`", "18: no label “nowhere”"),
+        ("{numref}`the-harbour`", "18: “the-harbour” has no number"),
+        ("{cite}`nobody`", "18: no work “nobody”"),
+        ("{term}`gull`", "18: no term “gull”"),
+        ("[x](nowhere.md)", "18: no page “nowhere.md”"),
+        ("a {{ x }}", "18: substitutions have no notebook form"),
+        (
+            "```{literalinclude} ../src/harbour/tides.py\n:pyobject: gone\n```",
+            "18: Object named 'gone' not found",
+        ),
+        (
+            ":::{note}\n```{code-cell}\n1\n```\n:::",
+            "19: {code-cell} must not stand in a directive",
+        ),
+        ("```{solution-start} x\n```", "18: solution without an end"),
+    ],
+)
+def test_what_is_not_known_is_one_clear_error(tmp_path, text, message):
+    with pytest.raises(SourceError) as raised:
+        sample(tmp_path, text)
+    assert str(raised.value).startswith(f"book/tides.md:{message}")
+
+
+SHADOW = """\
+    ```{code-cell} ipython3
+    from harbour.tides import Tide, tide
+    ```
+
+    ```{literalinclude} ../src/harbour/tides.py
+    :pyobject: height
+    ```
+
+    ```{literalinclude} ../src/harbour/tides.py
+    :pyobject: tide
+    ```
+
+    ```{literalinclude} ../src/harbour/tides.py
+    :pyobject: Tide.doubled
+    ```
+
+    ```{code-cell} ipython3
+    from harbour.tides import (
+        CALM,
+        height as level,
+        height,
+        tide,
+    )
+
+    level(0), height(0), tide(0).height, tide(0).doubled().height
+    ```
+"""
+
+
+def test_an_edit_shadows_the_package(tmp_path):
+    notebook = sample(tmp_path / "as-it-is", SHADOW)
+    run(notebook, tmp_path / "as-it-is", GOLDEN / "src", ROOT / "src")
+    assert last_text(notebook) == "(1.5, 1.5, 1.5, 3.0)"
+
+    edited = sample(tmp_path / "edited", SHADOW)
+    for cell in edited.cells:
+        cell.source = cell.source.replace("return CALM + ", "return 10 + ")
+        cell.source = cell.source.replace("PULL * self", "100 * self")
+    run(edited, tmp_path / "edited", GOLDEN / "src", ROOT / "src")
+    assert last_text(edited) == "(11.0, 11.0, 11.0, 1100.0)"
+
+
+@pytest.mark.parametrize(
+    ("source", "kept"),
+    [
+        ("from a.b import f, g", "from a.b import g"),
+        ("from a.b import f\ng()", "g()"),
+        ("from a import f", ""),
+        ("from a.c import f", "from a.c import f"),
+        ("from a.b import f as h", "h = f"),
+        ("def g():\n    from a.b import f\n    f()", None),
+        ("%time f()", "%time f()"),
+    ],
+)
+def test_later_imports_keep_the_edit(source, kept):
+    if kept is None:
+        kept = source.replace("from a.b import f", "pass")
+    assert keep_edits(source, {"f": "a.b"}) == kept
+
+
+def test_the_set_up_cell_says_why_it_failed(golden, tmp_path):
+    setup = golden.cells[0].source.replace('"lookback"', '"not_there_at_all"')
+    (tmp_path / "pip.py").write_text("import sys\nsys.exit('no network')\n")
+    done = subprocess.run(
+        [sys.executable, "-c", setup],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert "Fetching the book's package" in done.stdout
+    assert "pip could not install 'bertviz': no network" in done.stderr
+    assert done.stderr.count("Traceback") == 1
+
+
+def check_outputs(notebook):
+    """The set-up says nothing; figures and widgets are what comes out."""
+    assert notebook.cells[0].outputs == []
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            kinds = {
+                kind
+                for output in cell.outputs
+                for kind in output.get("data", {})
+            }
+            if "plt.show()" in cell.source:
+                assert "image/png" in kinds, cell.source
+            if "lookback.widgets.trained" in cell.source:
+                assert WIDGET in kinds, cell.source
+
+
+@pytest.mark.notebooks
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_runs_from_top_to_bottom(path, tmp_path):
+    notebook = read(path)
+    check_outputs(run(notebook, tmp_path, ROOT / "src"))
+
+
+@pytest.mark.notebooks
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_runs_on_colabs_versions(path, tmp_path, colab):
+    notebook = read(path)
+    check_outputs(run(notebook, tmp_path, colab, ROOT / "src"))
+
+
+def test_the_mimicked_colab_is_colabs(tmp_path, colab):
+    probe = nbformat.v4.new_notebook()
+    names = ("ipywidgets", "anywidget", "traitlets", "matplotlib")
+    source = f"[__import__(n).__version__ for n in {names}]"
+    probe.cells.append(nbformat.v4.new_code_cell(source))
+    run(probe, tmp_path, colab)
+    versions = last_text(probe)
+    assert versions.startswith("['7.7.1', '0.9.21', '5.7.1', '3.10.")
