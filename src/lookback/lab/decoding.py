@@ -33,9 +33,9 @@ class Translation(NamedTuple):
     weights: Tensor | None  # [target, source], None if it never looks
 
 
-def limit(source: Int[Tensor, "batch source"]) -> int:
+def limit(source: Int[Tensor, "batch source"]) -> Int[Tensor, " batch"]:
     """The longest translation that is tried: twice the source and 10."""
-    return 2 * source.shape[1] + 10
+    return 2 * (source != PAD).sum(dim=1) + 10
 
 
 @torch.no_grad()
@@ -59,10 +59,12 @@ def beam(
 ) -> list[Translation]:
     """The best of `width` prefixes kept at every step, for each sentence.
 
-    Raises ValueError for a width below 1 or above the vocabulary's size.
+    Raises ValueError for a width or a longest translation below 1.
     """
     if width < 1:
         raise ValueError(f"a beam of width {width} holds nothing: use >= 1")
+    if longest is not None and longest < 1:
+        raise ValueError(f"longest is {longest}: a translation has a word")
     model.eval()
     count, where = len(source), source.device
     memory = model.encode(source)
@@ -79,10 +81,14 @@ def beam(
     tokens = token.new_empty(count, width, 0)
     looks: list[Tensor] = []
     base = torch.arange(count, device=where).unsqueeze(1) * width
-    for _ in range(longest or limit(source)):
+    most = limit(source)
+    if longest is not None:
+        most = torch.full_like(most, longest)
+    forbidden = torch.tensor([PAD, START] + [UNK] * forbid_unknown)
+    for length in range(1, int(most.max()) + 1):
         logits, state, weights = model.step(token, state, memory)
-        logits[:, [PAD, START] + [UNK] * forbid_unknown] = -torch.inf
-        logp = torch.log_softmax(logits.float(), -1).view(count, width, -1)
+        logits = logits.float().index_fill(1, forbidden.to(where), -torch.inf)
+        logp = torch.log_softmax(logits, -1).view(count, width, -1)
         # A finished prefix grows by <pad>, at no cost.
         logp[over] = -torch.inf
         logp[..., PAD] = torch.where(over, 0.0, logp[..., PAD])
@@ -104,7 +110,7 @@ def beam(
         )
         if weights is not None:
             looks = [look[rows] for look in [*looks, weights]]
-        over = over | (word == END)
+        over = over | (word == END) | (length >= most).unsqueeze(1)
         if over.all():
             break
     first = (total / lengths).argmax(dim=-1)

@@ -23,13 +23,16 @@ def bleu(
     Returns {"bleu"} and, with resamples, {"low", "high"} too. The interval
     says how much the score hangs on the choice of test sentences; it does not
     say how much it hangs on the seed of the training run.
-    Raises ValueError for no sentences or unequal numbers of them.
+    Raises ValueError for no sentences or unequal numbers of them, and for
+    resamples that are neither 0 nor at least 2.
     """
     if not hypotheses or len(hypotheses) != len(references):
         raise ValueError(
             f"{len(hypotheses)} translations and {len(references)} references:"
             " give at least one of each and equally many"
         )
+    if resamples == 1 or resamples < 0:
+        raise ValueError(f"{resamples} resamples: take 0, or 2 and more")
     os.environ.setdefault("SACREBLEU_SEED", "12345")
     texts = [" ".join(words) for words in hypotheses]
     truths = [[" ".join(words) for words in references]]
@@ -49,13 +52,18 @@ def bleu_by_length(
     lengths: Sequence[int],
     edges: Sequence[int],
     resamples: int = 1000,
-) -> list[dict[str, float]]:
+) -> list[dict[str, int | float]]:
     """BLEU of the sentences whose source length lies in [edge, next edge).
 
     One row per bin that holds at least one sentence: from, to, sentences,
     mean_length, and what `bleu` returns.
-    Raises ValueError for edges that do not rise.
+    Raises ValueError for edges that do not rise and for unequal numbers.
     """
+    if not len(hypotheses) == len(references) == len(lengths):
+        raise ValueError(
+            f"{len(hypotheses)} translations, {len(references)} references and"
+            f" {len(lengths)} lengths: give equally many"
+        )
     if list(edges) != sorted(set(edges)) or len(edges) < 2:
         raise ValueError(f"edges {list(edges)} must rise, and be two or more")
     rows = []
