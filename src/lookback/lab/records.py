@@ -25,6 +25,7 @@ from lookback.lab.translator import Translator
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 
 FOLDER = Path(__file__).parent.parent / "records"
+CODE = ("..", ":(exclude)../records")  # what must agree with the commit
 MODELS = {
     "Bottleneck": (Bottleneck, BottleneckConfig),
     "RNNsearch": (RNNsearch, RNNsearchConfig),
@@ -89,20 +90,26 @@ def provenance(device: torch.device) -> Provenance:
     """The present commit, versions and device."""
 
     def git(*words: str) -> str:
-        return subprocess.run(
-            ["git", *words],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
+        try:
+            return subprocess.run(
+                ["git", *words],
+                cwd=Path(__file__).parent,
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout.strip()
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise RecordError(
+                f"git cannot name the commit ({error}): run experiments in a"
+                " clone of the repository"
+            ) from error
 
     threads = f"CPU ({platform.machine()}, {torch.get_num_threads()} threads)"
     cuda = device.type == "cuda"
     return Provenance(
         git={
             "commit": git("rev-parse", "HEAD"),
-            "dirty": bool(git("diff", "HEAD", "--name-only", "--", "..")),
+            "dirty": bool(git("status", "--porcelain", "--", *CODE)),
         },
         versions={
             "python": platform.python_version(),
@@ -122,7 +129,7 @@ def save(
     device: torch.device,
     wall_seconds: float,
     results: dict,
-    folder: Path = FOLDER,
+    folder: Path | None = None,
 ) -> Path:
     """Write a record; raises RecordError if it does not fit the schema."""
     record = {
@@ -135,12 +142,14 @@ def save(
         "results": results,
         **asdict(provenance(device)),
     }
-    path = folder / f"{experiment}.json"
+    path = (folder or FOLDER) / f"{experiment}.json"
     validate(record, path)
+    try:
+        text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise RecordError(f"{path} would hold a NaN: {error}") from error
     temporary = path.with_suffix(f".{os.getpid()}")
-    temporary.write_text(
-        json.dumps(record, indent=1, ensure_ascii=False) + "\n"
-    )
+    temporary.write_text(text + "\n", encoding="utf-8")
     os.replace(temporary, path)
     print(f"wrote {path}", file=sys.stderr)
     return path
@@ -163,12 +172,12 @@ def validate(record: object, path: Path) -> None:
         )
 
 
-def load(name: str, folder: Path = FOLDER) -> dict:
+def load(name: str, folder: Path | None = None) -> dict:
     """A record, checked. Raises RecordError if it is missing or broken."""
-    path = folder / f"{name}.json"
+    path = (folder or FOLDER) / f"{name}.json"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise RecordError(
             f"cannot read the record {path} ({error}): make it with"
             f" `python -m lookback.experiments.{name}`"
@@ -177,11 +186,12 @@ def load(name: str, folder: Path = FOLDER) -> dict:
     return record
 
 
-def quote(place: str, folder: Path = FOLDER) -> str:
+def quote(place: str, folder: Path | None = None) -> str:
     """A number of a record as text: "look_back/rnnsearch/bleu:.1f".
 
     The path goes into the record's results; after the colon stands a Python
-    format. Raises RecordError if there is nothing at that place.
+    format. Raises RecordError if there is nothing at that place, or nothing
+    that fits the format.
     """
     path, _, form = place.partition(":")
     name, *steps = path.split("/")
@@ -196,7 +206,14 @@ def quote(place: str, folder: Path = FOLDER) -> str:
                 f"the record {name} has nothing at {place!r}: no {step!r}"
                 f" among {known}"
             ) from error
-    return format(value, form)
+    try:
+        if isinstance(value, (dict, list)):
+            raise TypeError(f"a {type(value).__name__} is not one value")
+        return format(value, form)
+    except (TypeError, ValueError) as error:
+        raise RecordError(
+            f"the record {name} cannot be quoted at {place!r}: {error}"
+        ) from error
 
 
 def save_model(
@@ -204,10 +221,10 @@ def save_model(
     model: Translator,
     source: Vocabulary,
     target: Vocabulary,
-    folder: Path = FOLDER,
+    folder: Path | None = None,
 ) -> Path:
     """Weights in fp16, with the config and vocabularies that they need."""
-    path = folder / f"{name}.safetensors"
+    path = (folder or FOLDER) / f"{name}.safetensors"
     meta = {
         "model": type(model).__name__,
         "config": json.dumps(asdict(model.config)),
@@ -220,14 +237,14 @@ def save_model(
 
 
 def load_model(
-    name: str, folder: Path = FOLDER
+    name: str, folder: Path | None = None
 ) -> tuple[Translator, Vocabulary, Vocabulary]:
     """A trained model and its vocabularies, in fp32 on the CPU.
 
     Raises RecordError if the file is missing or broken, or if its weights do
     not match the config that it carries.
     """
-    path = folder / f"{name}.safetensors"
+    path = (folder or FOLDER) / f"{name}.safetensors"
     try:
         with safe_open(path, "pt") as file:
             meta = file.metadata() or {}
