@@ -10,7 +10,7 @@ source: Sutskever et al. 2014, arXiv 1409.3215, section 3.3.
     t_i = maxout(O [s_i; E y_{i−1}; c])
     p(y_i | y_<i, x) = softmax(W_o t_i)
 
-Departures: sizes (in the fields of BottleneckConfig), Adam instead
+Departures: sizes (in the fields of BottleneckConfig), dropout, Adam instead
 of Adadelta, torch's GRU convention and initialisation. With cell="lstm" the
 recurrent unit is that of Sutskever et al., but one layer instead of four,
 and the decoder sees c at every step as above instead of only at the first.
@@ -36,7 +36,7 @@ class BottleneckConfig:
     embed: int = 256  # 620
     hidden: int = 256  # 1000
     maxout: int = 256  # 500
-    dropout: float = 0.0  # none, as in the papers
+    dropout: float = 0.2  # none
     cell: str = "gru"  # "lstm" in Sutskever et al.
     reverse: bool = False  # True in Sutskever et al.
 

@@ -11,7 +11,7 @@ Bahdanau, Cho & Bengio 2015, arXiv 1409.0473 (v7), section 3 and appendix A.
     t_i  = maxout(O [s_i; E y_{i−1}; c_i])
     p(y_i | y_<i, x) = softmax(W_o t_i)
 
-Departures: sizes (in the fields of RNNsearchConfig), Adam instead of
+Departures: sizes (in the fields of RNNsearchConfig), dropout, Adam instead of
 Adadelta. The GRU is torch's: its reset gate stands outside the product, its
 update gate weighs the old state. The readout takes s_i, as the paper's eq. 4
 says, where A.2.2 prints s_{i−1}. Initialisation is torch's, except that v_a
@@ -40,7 +40,7 @@ class RNNsearchConfig:
     hidden: int = 256  # n = 1000, each direction and the decoder
     align: int = 256  # n' = 1000
     maxout: int = 256  # l = 500
-    dropout: float = 0.0  # none, as in the paper
+    dropout: float = 0.2  # none
     cell: str = "gru"  # the paper's; LSTM is only mentioned there
 
     def __post_init__(self):

@@ -13,6 +13,7 @@ from statistics import median
 
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from lookback.lab import phrasebook, records, training
 from lookback.lab.corpus import END, PAD, Pair, Vocabulary, collate, pad
@@ -41,7 +42,7 @@ class Bare(nn.Module):
     def forward(self, source, target_in):
         mask = source != PAD
         packed = nn.utils.rnn.pack_padded_sequence(
-            self.E_x(source),
+            F.dropout(self.E_x(source), 0.2),
             mask.sum(1).cpu(),
             batch_first=True,
             enforce_sorted=False,
@@ -51,7 +52,7 @@ class Bare(nn.Module):
         )
         keys = self.U(h)
         s = torch.tanh(self.bridge(h[:, 0, h.shape[-1] // 2 :]))
-        y = self.E_y(target_in)
+        y = F.dropout(self.E_y(target_in), 0.2)
         states, contexts = [], []
         for i in range(y.shape[1]):
             e = torch.tanh(self.W(s)[:, None] + keys) @ self.v
@@ -60,7 +61,7 @@ class Bare(nn.Module):
             s = self.cell(torch.cat([y[:, i], c], -1), s)
             states.append(s)
             contexts.append(c)
-        s = torch.stack(states, 1)
+        s = F.dropout(torch.stack(states, 1), 0.2)
         t = self.maxout(torch.cat([s, y, torch.stack(contexts, 1)], -1))
         return self.output(t.unflatten(-1, (-1, 2)).amax(-1))
 
