@@ -1,0 +1,89 @@
+# The book's commands. Each may be repeated; none needs a GPU; none writes
+# outside this folder, save pip's own cache of packages.
+#
+#   make book       make the environment, run every cell, build the site
+#   make serve      show the built site at a local address
+#   make test       every check and every test
+#   make lab        open the notebooks in JupyterLab
+#   make notebooks  generate notebooks/ from book/
+#   make train      run the recorded experiments again
+#   make bench      measure the budgets
+#   make clean      remove what make made
+
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 \
+	python3.10; do $$name -c 'import sys; sys.exit(not (3, 10) \
+	<= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$name && \
+	break; done)
+PORT ?= 8000
+IN := .venv/bin/
+SITE := _build/html
+EXPERIMENTS := look_back length alignment copying
+
+# Programs that would write into the home folder write here instead.
+CACHE := $(CURDIR)/.cache
+export JUPYTER_CONFIG_DIR := $(CACHE)/jupyter/config
+export JUPYTER_DATA_DIR := $(CACHE)/jupyter/data
+export JUPYTER_RUNTIME_DIR := $(CACHE)/jupyter/runtime
+export JUPYTER_PREFER_ENV_PATH := 1
+export JUPYTER_PLATFORM_DIRS := 1
+export JUPYTERLAB_SETTINGS_DIR := $(CACHE)/jupyter/settings
+export JUPYTERLAB_WORKSPACES_DIR := $(CACHE)/jupyter/workspaces
+export IPYTHONDIR := $(CACHE)/ipython
+export MPLCONFIGDIR := $(CACHE)/matplotlib
+export HF_HOME := $(CACHE)/huggingface
+export SACREBLEU := $(CACHE)/sacrebleu
+export PLAYWRIGHT_BROWSERS_PATH := $(CACHE)/playwright
+export PYTHONUTF8 := 1
+# Kernels choose their own backend; one from outside would hide the figures.
+unexport MPLBACKEND
+# No debugger's warning about frozen modules from every kernel.
+export PYDEVD_DISABLE_FILE_VALIDATION := 1
+
+.PHONY: book serve test lint lab notebooks train bench clean environment \
+	libraries
+
+book: environment libraries
+	@$(IN)jupyter-book build . -n -W --keep-going || \
+		{ rm -rf _build/.doctrees; exit 1; }
+	@$(IN)python tools/show.py $(SITE)
+
+serve:
+	@test -f $(SITE)/index.html || $(MAKE) book
+	@$(IN)python tools/serve.py $(SITE) $(PORT)
+
+test: book lint
+	$(IN)python -m pytest
+
+lint: environment
+	$(IN)ruff check .
+	$(IN)ruff format --check .
+	$(IN)codespell
+
+lab: environment
+	@$(IN)python -c 'import jupyterlab' 2>/dev/null || \
+		$(IN)python -m pip install --quiet jupyterlab==4.4.9
+	$(IN)jupyter lab --notebook-dir=notebooks
+
+notebooks: environment
+	$(IN)python book/_ext/notebooks.py
+
+train: environment
+	for name in $(EXPERIMENTS); do \
+		$(IN)python -m lookback.experiments.$$name || exit 1; \
+	done
+
+bench: environment
+	$(IN)python -m lookback.experiments.speed
+
+environment:
+	@test -n "$(PYTHON)" || { echo "make: Python 3.10 to 3.13 is needed, \
+	and none was found. Name one: make book PYTHON=/path/to/python3.12" >&2; \
+	exit 1; }
+	@$(PYTHON) tools/environment.py
+
+libraries: environment
+	@$(IN)python tools/libraries.py
+
+clean:
+	rm -rf _build .cache .venv .pytest_cache .ruff_cache src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

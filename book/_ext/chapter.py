@@ -1,0 +1,79 @@
+"""The directive `chapter-strip`: what stands under a chapter's title.
+
+    ```{chapter-strip}
+    :minutes: 50
+    :needs: vectors and matrices, Python
+    ```
+
+The page's own name gives the notebook's, and `_config.yml`'s repository gives
+its address, so the strip never has to be edited.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+logger = logging.getLogger(__name__)
+ROOT = Path(__file__).resolve().parents[2]
+COLAB = "https://colab.research.google.com/github"
+
+
+def colab_address(repository: str, branch: str, stem: str) -> str:
+    """Where Colab opens the notebook straight from the repository."""
+    owner, name = repository.rstrip("/").split("/")[-2:]
+    return f"{COLAB}/{owner}/{name}/blob/{branch}/notebooks/{stem}.ipynb"
+
+
+def strip(stem: str, colab: str, minutes: int, needs: str) -> str:
+    """The strip's HTML: two links and two facts."""
+    return (
+        '<ul class="chapter-strip" aria-label="About this chapter">'
+        f'<li><a class="strip-button" href="{escape(colab)}">'
+        "Run it in Colab</a></li>"
+        f'<li><a class="strip-button" href="../notebooks/{stem}.ipynb"'
+        " download>Download the notebook</a></li>"
+        f"<li><strong>{minutes} minutes</strong></li>"
+        f"<li>You need: {escape(needs)}</li>"
+        "</ul>\n"
+    )
+
+
+class ChapterStrip(SphinxDirective):
+    """Colab, download, minutes, and what to know first."""
+
+    option_spec = {
+        "minutes": directives.positive_int,
+        "needs": directives.unchanged_required,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        for option in self.option_spec:
+            if option not in self.options:
+                raise self.error(f"chapter-strip needs :{option}:")
+        stem = self.env.docname.rsplit("/", 1)[-1]
+        if not (ROOT / "notebooks" / f"{stem}.ipynb").exists():
+            logger.warning(
+                "notebooks/%s.ipynb is missing: run make notebooks",
+                stem,
+                location=self.get_location(),
+            )
+        theme = self.config.html_theme_options
+        colab = colab_address(
+            theme["repository_url"], theme["repository_branch"], stem
+        )
+        html = strip(
+            stem, colab, self.options["minutes"], self.options["needs"]
+        )
+        return [nodes.raw("", html, format="html")]
+
+
+def setup(app: Sphinx) -> dict:
+    app.add_directive("chapter-strip", ChapterStrip)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

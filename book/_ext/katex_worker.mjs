@@ -1,0 +1,23 @@
+// Sets formulas as they come: one JSON request a line in, one answer a line
+// out. Started by mathematics.py with the path of katex.mjs as its argument.
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+
+const katex = (await import(pathToFileURL(process.argv[2]).href)).default;
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { tex, display } = JSON.parse(line);
+  let answer;
+  try {
+    const html = katex.renderToString(tex, {
+      displayMode: display,
+      output: "htmlAndMathml",
+      strict: "ignore",
+      throwOnError: true,
+    });
+    answer = { html };
+  } catch (error) {
+    answer = { error: error.message };
+  }
+  process.stdout.write(JSON.stringify(answer) + "\n");
+}

@@ -1,0 +1,73 @@
+"""What the widgets refuse, and what they say when they do."""
+
+import math
+from base64 import b64decode
+
+from traitlets import TraitError
+
+EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight")
+
+
+def need(fits: object, message: str) -> None:
+    """Refuse traits that do not fit, with the one message.
+
+    Raises:
+        TraitError: when they do not.
+    """
+    if not fits:
+        raise TraitError(message)
+
+
+def plain(numbers) -> list:
+    """Lists of numbers from lists, arrays or tensors of any depth."""
+    if hasattr(numbers, "tolist"):
+        return numbers.tolist()
+    return [
+        plain(one) if hasattr(one, "__len__") else float(one) for one in numbers
+    ]
+
+
+def finite(*rows: list) -> bool:
+    """Whether all numbers of all rows are finite."""
+    return all(math.isfinite(x) for row in rows for x in row)
+
+
+def even(rows: list, width: int | None = None) -> bool:
+    """Whether all rows have one length, that of `width` where it is given."""
+    lengths = {len(row) for row in rows}
+    return len(lengths) <= 1 and (width is None or lengths <= {width})
+
+
+def check_example(one: dict, where: str) -> None:
+    """Refuse an example that lacks a part or whose parts do not fit.
+
+    Raises:
+        TraitError: which names the part.
+    """
+    parts = ("source", "target", "energies", "values")
+    for part in parts:
+        need(len(one.get(part, ())) > 0, f"{where} lacks {part}")
+    source, target, energies, values = (one[part] for part in parts)
+    n, m = len(target), len(source)
+    fit = len(energies) == n and even(energies, m)
+    need(fit, f"{where}: energies must be target × source, {n} × {m}")
+    fit = len(values) == m and even(values) and len(values[0]) > 0
+    need(fit, f"{where}: values must have {m} even rows, one a source word")
+    fit = finite(*energies, *values)
+    need(fit, f"{where}: a number is not finite")
+
+
+def check_tensors(tensors: dict, letters: int, where: str) -> None:
+    """Refuse weights that lack a tensor, or whose bytes or words do not fit.
+
+    Raises:
+        TraitError: which names the tensor.
+    """
+    for name in (*EMBEDDINGS, "squeeze.weight", "readout.output.weight"):
+        need(name in tensors, f"{where} lacks {name}")
+    for name, tensor in tensors.items():
+        held = len(b64decode(tensor["data"])) == 2 * math.prod(tensor["shape"])
+        need(held, f"{where}: {name} is not {tensor['shape']} float16")
+    for name in (*EMBEDDINGS, "readout.output.weight"):
+        fit = tensors[name]["shape"][0] == letters + 4
+        need(fit, f"{where}: {name} must have 4 + {letters} rows")

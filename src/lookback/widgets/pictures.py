@@ -1,0 +1,78 @@
+"""The still pictures that stand in for widgets where no script runs.
+
+Each function draws one kind on a matplotlib figure; `svg` makes it text, the
+same bytes for the same picture.
+"""
+
+import textwrap
+from collections.abc import Callable
+from io import StringIO
+
+from matplotlib import rc_context
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+INK, BLUE = "#1c2129", "#08519c"
+SETTINGS = {
+    "svg.hashsalt": "lookback",
+    "svg.fonttype": "none",
+    "text.color": INK,
+    "text.parse_math": False,
+}
+
+
+def svg(draw: Callable[[Figure], None]) -> str:
+    """What `draw` puts on an empty figure, as SVG."""
+    text = StringIO()
+    with rc_context(SETTINGS):
+        figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+        draw(figure)
+        FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None})
+    return text.getvalue()
+
+
+def bars(figure: Figure, labels, scores, weights) -> None:
+    """Scores and weights side by side, a bar a label."""
+    charts = figure.subplots(1, 2, sharey=True)
+    named = zip(charts, ("scores", "weights"), (scores, weights), strict=True)
+    for axes, title, numbers in named:
+        drawn = axes.barh(range(len(labels)), numbers, color=BLUE)
+        axes.bar_label(drawn, fmt="%.2f", padding=3)
+        axes.set_yticks(range(len(labels)), labels)
+        axes.set(title=title)
+        axes.margins(x=0.2)
+        axes.spines[["top", "right"]].set_visible(False)
+    charts[0].invert_yaxis()
+
+
+def grid(figure: Figure, weights, source, target, row: int) -> None:
+    """A map of weights, target × source, one row framed."""
+    axes = figure.subplots()
+    image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=1)
+    axes.set_xticks(range(len(source)), source, rotation=60)
+    axes.set_yticks(range(len(target)), target)
+    axes.axhspan(row - 0.5, row + 0.5, fill=False, ec=INK)
+    figure.colorbar(image, label="weight α")
+
+
+def question(figure: Figure, text: str, options: list[str]) -> None:
+    """A question and its options, one below the other."""
+    lines = textwrap.wrap(text, 75)
+    for option in options:
+        lines += ["", *textwrap.wrap("○ " + option, 75)]
+    figure.set_size_inches(6.4, 0.2 * len(lines) + 0.3)
+    figure.text(0.02, 0.98, "\n".join(lines), va="top")
+
+
+def route(figure: Figure, stops: list[str]) -> None:
+    """Boxes in a row, an arrow from each to the next."""
+    figure.set_size_inches(6.4, 1.2)
+    axes = figure.subplots()
+    axes.set(xlim=(-0.5, len(stops) - 0.5), ylim=(-1, 1))
+    axes.axis("off")
+    box = {"boxstyle": "round,pad=.5", "fc": "white", "ec": BLUE}
+    for x, text in enumerate(stops):
+        axes.text(x, 0, text, ha="center", va="center", bbox=box)
+        if x:
+            arrow = {"arrowstyle": "->", "color": INK}
+            axes.annotate("", (x - 0.4, 0), (x - 0.6, 0), arrowprops=arrow)

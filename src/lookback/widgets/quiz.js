@@ -1,0 +1,114 @@
+// @ts-check
+// A question whose every option is explained once the reader has chosen.
+// Progress stays in the reader's browser. Python: quiz.py.
+import { button, element, lines, mount } from "./shared.js";
+
+/** @typedef {import("./shared.js").Model} Model */
+/** @typedef {{text: string, correct: boolean, why: string}} Option */
+
+/** Whether exactly the correct options are chosen, and what to say of it.
+ * @param {Option[]} options @param {number[]} chosen */
+export function grade(options, chosen) {
+  const right = options.filter(({ correct }, i) => correct === chosen.includes(i)).length;
+  const hit = options.filter(({ correct }, i) => correct && chosen.includes(i)).length;
+  const correct = options.filter((option) => option.correct).length;
+  const all = right === options.length;
+  const some = correct > 1 ? `: ${hit} of the ${correct} correct answers` : "";
+  return { all, hit, correct, words: all ? "Right." : `Not yet${some}.` };
+}
+
+const EVENT = "lookback-quiz";
+const memory = new Map();
+
+/** What this browser remembers of a quiz: the options chosen and checked.
+ * @param {string} name @returns {number[] | null} */
+export function recall(name) {
+  try {
+    const kept = JSON.parse(localStorage.getItem(`lookback:quiz:${name}`) ?? "null");
+    if (Array.isArray(kept?.chosen)) return kept.chosen;
+  } catch {
+    // Storage is off, or holds what is not ours.
+  }
+  return memory.get(name) ?? null;
+}
+
+/** Remembers, and tells the other views of the same quiz; null forgets.
+ * @param {string} name @param {number[] | null} chosen */
+export function remember(name, chosen) {
+  memory.set(name, chosen);
+  try {
+    const key = `lookback:quiz:${name}`;
+    if (chosen) localStorage.setItem(key, JSON.stringify({ chosen }));
+    else localStorage.removeItem(key);
+  } catch {
+    // Storage is off or full: this page still remembers, in `memory`.
+  }
+  globalThis.dispatchEvent?.(new CustomEvent(EVENT, { detail: name }));
+}
+
+/** Text in which `backticks` mark code. */
+const prose = (text) => text.split("`").map((part, i) =>
+  (i % 2 ? element("code", {}, part) : part));
+
+/** One option: its box or dot, its text, its verdict and the reason. */
+function choice(option, several) {
+  const input = element("input", { type: several ? "checkbox" : "radio",
+    name: "choice", "data-action": "choose" }); // the name's scope is the form
+  const verdict = element("span", { class: "verdict" });
+  const why = element("p", { class: "why", "data-role": "why", hidden: true });
+  const node = element("div", { class: "option" }, element("label", {}, input,
+    element("span", {}, ...prose(option.text))), why);
+  why.append(verdict, " ", ...prose(option.why));
+  return { node, input, draw(checked, chosen) {
+    if (checked) input.checked = chosen;
+    input.disabled = checked;
+    why.hidden = !checked;
+    node.dataset.verdict = checked ? (option.correct ? "correct" : "wrong") : "";
+    verdict.textContent = (option.correct ? "✓ Correct" : "✗ Not so")
+      + (chosen ? ", and you chose it." : ".");
+  } };
+}
+
+/** The whole quiz. @param {Model} model */
+function build(model) {
+  const [question, options, name] = ["question", "options", "name"].map((t) => model.get(t));
+  const several = options.filter((option) => option.correct).length > 1;
+  const choices = options.map((option) => choice(option, several));
+  const [say, problem] = lines();
+  const submit = (event) => {
+    event.preventDefault();
+    const chosen = choices.flatMap(({ input }, i) => (input.checked ? [i] : []));
+    problem.textContent = chosen.length ? "" : "Choose an answer first.";
+    if (!chosen.length) return;
+    remember(name, chosen);
+    retry.focus();
+  };
+  const check = button("check", "Check");
+  check.type = "submit"; // so that Enter checks, too
+  const retry = button("retry", "Try again", () => {
+    choices.forEach(({ input }) => { input.checked = false; });
+    remember(name, null);
+    choices[0].input.focus();
+  });
+  const node = element("div", { class: "lookback-widget", "data-widget": "quiz" },
+    element("form", { onsubmit: submit },
+      element("fieldset", {}, element("legend", {}, ...prose(question)),
+        element("p", { class: "hint" }, several ? "More than one is correct." : "Choose one."),
+        ...choices.map((one) => one.node)), problem,
+      element("div", { class: "bar" }, check, retry, say)));
+  const draw = () => {
+    const chosen = recall(name);
+    choices.forEach((one, i) => one.draw(chosen !== null, chosen?.includes(i) ?? false));
+    [check.hidden, retry.hidden] = [chosen !== null, chosen === null];
+    say.textContent = chosen ? grade(options, chosen).words : "";
+    node.dataset.state = chosen ? (grade(options, chosen).all ? "right" : "wrong") : "open";
+  };
+  const hear = (event) => { if (event.detail === name) draw(); };
+  addEventListener(EVENT, hear);
+  return { node, draw, stop: () => removeEventListener(EVENT, hear) };
+}
+
+/** @param {{model: Model, el: HTMLElement}} context */
+const render = (context) => mount(context, ["question", "options", "name"], [], build);
+
+export default { render };

@@ -1,0 +1,114 @@
+// The widgets' pure functions, without a page: what they say and refuse.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+const load = (name) => import(`../../src/lookback/widgets/${name}.js`);
+const { digits, keyedStep, softmax } = await load("shared");
+const { readScore, sentence: softmaxSays, stages } = await load("softmax_stepper");
+const { look, sentence: alignmentSays } = await load("alignment_stepper");
+const { grade, recall, remember } = await load("quiz");
+const { compare, readText, sentence: squeezeSays } = await load("squeeze");
+const { half, idsOf } = await load("bottleneck");
+
+const close = (a, b) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
+const key = (name, more = {}) => ({ key: name, target: { matches: () => false }, ...more });
+
+test("digits use a true minus sign and have no negative zero", () => {
+  assert.equal(digits(-1.234), "−1.23");
+  assert.equal(digits(-0.001), "0.00");
+  assert.equal(digits(2, 0), "2");
+});
+
+test("keys step, stay inside, and leave fields and shortcuts alone", () => {
+  assert.equal(keyedStep(key("ArrowRight"), 1, 3), 2);
+  assert.equal(keyedStep(key("ArrowUp"), 0, 3), 0);
+  assert.equal(keyedStep(key("End"), 0, 3), 3);
+  assert.equal(keyedStep(key("Home"), 2, 3), 0);
+  assert.equal(keyedStep(key("a"), 2, 3), null);
+  assert.equal(keyedStep(key("ArrowRight", { ctrlKey: true }), 1, 3), null);
+  assert.equal(keyedStep(key("ArrowRight", { target: { matches: () => true } }), 1, 3), null);
+});
+
+test("softmax survives scores that would overflow", () => {
+  const weights = softmax([1000, 1000, -1000]);
+  close(weights[0], 0.5);
+  assert.equal(weights[2], 0);
+});
+
+test("a score is read from what people type, and from nothing else", () => {
+  assert.equal(readScore(" −1,5 "), -1.5);
+  assert.equal(readScore("2e1"), 20);
+  for (const wrong of ["", " ", "abc", "1 2", "Infinity", "--1"]) {
+    assert.equal(readScore(wrong), null);
+  }
+});
+
+const state = { labels: ["le", "noir"], scores: [0, 16], values: [[1], [3]],
+  temperature: 2, d_k: 64, scale: true, step: 0 };
+
+test("every stage is told with its numbers", () => {
+  const now = stages(state);
+  close(now.scaled[1], 1);
+  close(now.weight[0] + now.weight[1], 1);
+  assert.match(softmaxSays(state, 0), /“noir” has the highest, 16\.00/);
+  assert.match(softmaxSays(state, 1), /√64 = 8\.00 and by the temperature 2: 16\.00 becomes 1\.00/);
+  assert.match(softmaxSays(state, 2), /e\^−1\.00 = 0\.368/);
+  assert.match(softmaxSays(state, 3), /0\.368 \+ 1\.000 = 1\.368/);
+  assert.match(softmaxSays(state, 4), /“noir” gets 0\.731/);
+  assert.match(softmaxSays(state, 5), /the mix is \(2\.46\)/);
+});
+
+test("an alignment step names the word and its weight", () => {
+  const example = { source: ["the", "black"], target: ["le", "noir"],
+    energies: [[0, 0], [0, 5]], values: [[1, 0], [0, 1]] };
+  assert.match(alignmentSays(example, 1), /^Target word 2, “noir”, looks at “black” with weight 0\.99/);
+  assert.match(alignmentSays(example, 0), /then at “black” with 0\.50/);
+  assert.deepEqual(look(example, 0).context, [0.5, 0.5]);
+});
+
+test("a quiz is right when all correct options, and no others, are chosen", () => {
+  const options = [true, false, true].map((correct) => ({ text: "", why: "", correct }));
+  assert.deepEqual([grade(options, [0, 2]).all, grade(options, [0]).all,
+    grade(options, [0, 1, 2]).all], [true, false, false]);
+  assert.match(grade(options, [0]).words, /1 of the 2/);
+});
+
+test("a quiz remembers without any storage, and forgets", () => {
+  assert.equal(recall("colours"), null);
+  remember("colours", [1]);
+  assert.deepEqual(recall("colours"), [1]);
+  remember("colours", null);
+  assert.equal(recall("colours"), null);
+});
+
+test("a quiz survives a storage that refuses or holds rubbish", () => {
+  const refuse = () => { throw new Error("no"); };
+  globalThis.localStorage = { getItem: refuse, setItem: refuse, removeItem: refuse };
+  remember("shapes", [0]);
+  assert.deepEqual(recall("shapes"), [0]);
+  globalThis.localStorage = { getItem: () => "{", setItem: refuse };
+  assert.deepEqual(recall("shapes"), [0]);
+  delete globalThis.localStorage;
+});
+
+test("letters outside the alphabet, none, and too many are refused by name", () => {
+  assert.deepEqual(readText("Hello", "helo"), { text: "hello" });
+  assert.match(readText("héé!", "h").problem, /“é”, “!”/);
+  assert.match(readText("", "h").problem, /at least one/);
+  assert.match(readText("h".repeat(31), "h").problem, /At most 30/);
+});
+
+test("a copy is compared place by place, past either end", () => {
+  const pairs = compare(["a", "b"], ["a", "c", "d"]);
+  assert.deepEqual(pairs.map((pair) => pair.right), [true, false, false]);
+  assert.match(squeezeSays("ab", pairs, "16", 3, 3, true), /1 of 2 letters/);
+  assert.match(squeezeSays("ab", pairs, "16", 2, 0, false), /letter 2 of 2/);
+  assert.match(squeezeSays("ab", pairs, "16", 3, 2, false), /“c”, where “b” stood/);
+});
+
+test("sixteen bits are read as IEEE 754 has them", () => {
+  const cases = { 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 0x0001: 2 ** -24, 0x3555: 0.333251953125 };
+  for (const [bits, value] of Object.entries(cases)) assert.equal(half(Number(bits)), value);
+  assert.equal(half(0x7c00), Infinity);
+  assert.deepEqual(idsOf([..."abc"], "cab"), [6, 4, 5, 3]);
+});

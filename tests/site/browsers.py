@@ -1,0 +1,84 @@
+"""Find a Chromium: named, on the machine, Playwright's, or Debian's."""
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from playwright.sync_api import Browser, Error, Playwright
+
+NAMES = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+)
+HELP = """No Chromium was found, and none could be fetched.
+Install one (Debian and Ubuntu: apt-get install chromium), or name one:
+    LOOKBACK_CHROMIUM=/path/to/chrome make test"""
+
+
+class NoBrowser(RuntimeError):
+    """No Chromium or Chrome could be had; the message says what to do."""
+
+
+def named() -> str | None:
+    """The one that LOOKBACK_CHROMIUM names, which then must exist."""
+    path = os.environ.get("LOOKBACK_CHROMIUM")
+    if path and not Path(path).exists():
+        raise NoBrowser(f"LOOKBACK_CHROMIUM names {path}, which is not there")
+    return path
+
+
+def on_path() -> str | None:
+    """The first one on the PATH."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def from_playwright(playwright: Playwright) -> str | None:
+    """Playwright's own, downloaded where that is possible."""
+    path = playwright.chromium.executable_path
+    if not Path(path).exists():
+        command = [sys.executable, "-m", "playwright", "install", "chromium"]
+        try:
+            subprocess.run(command, timeout=600, check=True)
+        except (subprocess.SubprocessError, OSError):
+            return None
+    return path if Path(path).exists() else None
+
+
+def from_debian() -> str | None:
+    """Debian's package, where we may install it."""
+    apt = shutil.which("apt-get")
+    if not apt or os.geteuid() != 0:
+        return None
+    quiet = {"env": os.environ | {"DEBIAN_FRONTEND": "noninteractive"}}
+    subprocess.run([apt, "update"], **quiet)
+    subprocess.run([apt, "install", "-y", "chromium"], **quiet)
+    return on_path()
+
+
+@cache
+def find(playwright: Playwright) -> str:
+    """The path of a Chromium, or NoBrowser."""
+    path = named() or on_path() or from_playwright(playwright) or from_debian()
+    if path is None:
+        raise NoBrowser(HELP)
+    return path
+
+
+def launch(playwright: Playwright, home: Path) -> Browser:
+    """Start it with a home folder of its own, so that ours stays clean."""
+    path = find(playwright)
+    sandbox = [] if os.geteuid() else ["--no-sandbox"]
+    try:
+        return playwright.chromium.launch(
+            executable_path=path,
+            args=sandbox,
+            env=os.environ | {"HOME": str(home), "XDG_CACHE_HOME": str(home)},
+        )
+    except Error as error:
+        raise NoBrowser(f"{path} does not start:\n{error}") from error

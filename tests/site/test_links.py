@@ -1,0 +1,81 @@
+"""Links inside the site lead somewhere, and the strip's to the right place."""
+
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import yaml
+
+from contents import OTHERS, PAGES, ROOT, chapters
+
+
+class Anchors(HTMLParser):
+    """The ids and the addresses of one page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        found = dict(attrs)
+        if found.get("id"):
+            self.ids.add(found["id"])
+        for name in ("href", "src"):
+            if found.get(name) and tag != "base":
+                self.links.add(found[name])
+
+
+@cache
+def anchors(path: Path) -> Anchors:
+    """The parsed page."""
+    parser = Anchors()
+    parser.feed(path.read_text(encoding="utf-8"))
+    return parser
+
+
+def dead(page: Path) -> list[str]:
+    """The page's links into the site that lead nowhere."""
+    lost = []
+    for link in sorted(anchors(page).links):
+        parts = urlsplit(link)
+        if parts.scheme or parts.netloc:
+            continue
+        target = (page.parent / unquote(parts.path)).resolve()
+        target = target if parts.path else page
+        if not target.is_file():
+            lost.append(link)
+        elif parts.fragment and target.suffix == ".html":
+            if unquote(parts.fragment) not in anchors(target).ids:
+                lost.append(link)
+    return lost
+
+
+@pytest.mark.parametrize("name", [*PAGES, *OTHERS])
+def test_internal_links_resolve(site, name):
+    assert dead(site / f"{name}.html") == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_loads_nothing_from_elsewhere(site, name):
+    text = (site / f"{name}.html").read_text(encoding="utf-8")
+    for host in ("cdn.jsdelivr.net", "unpkg.com", "cdnjs.cloudflare.com"):
+        assert host not in text
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_strip_opens_the_chapters_own_notebook(site, name):
+    stem = name.split("/")[-1]
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+    owner, repository = config["repository"]["url"].split("/")[-2:]
+    links = anchors(site / f"{name}.html").links
+    assert (
+        f"https://colab.research.google.com/github/{owner}/{repository}"
+        f"/blob/main/notebooks/{stem}.ipynb" in links
+    )
+    assert f"../notebooks/{stem}.ipynb" in links
+    served = site / "notebooks" / f"{stem}.ipynb"
+    committed = ROOT / "notebooks" / f"{stem}.ipynb"
+    assert served.read_bytes() == committed.read_bytes()

@@ -1,0 +1,136 @@
+"""Rules that the repository keeps: pins, ranges, package data, no hosts."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from contents import ROOT
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+# What Colab preinstalls, and the book must live with.
+COLAB = {
+    "anywidget": "0.9.21",
+    "ipywidgets": "7.7.1",
+    "matplotlib": "3.10.0",
+    "torch": "2.11.0",
+    "traitlets": "5.7.1",
+}
+REGISTRIES = re.compile(
+    r"(?:registry\.npmjs|npmjs\.org|pypi\.org|files\.pythonhosted)"
+)
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def pins() -> list[Requirement]:
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    return [Requirement(line) for line in lines if line[:1] not in ("", "#")]
+
+
+def tracked() -> list[str]:
+    done = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.splitlines()
+
+
+def test_every_requirement_is_pinned_to_one_version():
+    for pin in pins():
+        assert re.fullmatch(r"==[^*,]+", str(pin.specifier)), pin
+
+
+@pytest.mark.parametrize("python", ["3.10", "3.11.9", "3.12", "3.13"])
+def test_each_python_gets_one_version_of_everything(python):
+    environment = {
+        "python_full_version": f"{python}.0"[:6],
+        "python_version": ".".join(python.split(".")[:2]),
+        "sys_platform": "linux",
+        "implementation_name": "cpython",
+        "platform_machine": "x86_64",
+    }
+    names = [
+        pin.name
+        for pin in pins()
+        if pin.marker is None or pin.marker.evaluate(environment)
+    ]
+    assert len(names) == len(set(names))
+    assert {"torch", "jupyter-book", "playwright", "ruff"} <= set(names)
+
+
+def test_colabs_versions_satisfy_the_package():
+    wanted = {
+        one.name: one.specifier
+        for one in map(Requirement, project()["dependencies"])
+    }
+    for name, version in COLAB.items():
+        assert wanted[name].contains(Version(version)), name
+    assert "jupyter-book" not in wanted
+
+
+def test_exact_versions_of_browser_libraries():
+    package = json.loads((ROOT / "package.json").read_text())
+    wanted = package["dependencies"] | package["devDependencies"]
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", v) for v in wanted.values())
+
+
+def test_package_carries_its_scripts_styles_and_records(tmp_path):
+    copy = tmp_path / "copy"  # setuptools leaves a build folder behind
+    shutil.copytree(ROOT / "src", copy / "src")
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, copy)
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"),
+            *("--no-build-isolation", "--wheel-dir", str(tmp_path), "."),
+        ],
+        cwd=copy,
+        check=True,
+    )
+    wheel = next(tmp_path.glob("*.whl"))
+    held = set(zipfile.ZipFile(wheel).namelist())
+    for folder, endings in (
+        ("widgets", (".js", ".css", ".py")),
+        ("records", (".json", ".safetensors")),
+    ):
+        for path in (ROOT / "src/lookback" / folder).iterdir():
+            if path.suffix in endings and path.name != "package.json":
+                assert f"lookback/{folder}/{path.name}" in held, path.name
+
+
+def test_no_file_names_a_registry_host():
+    this = "tests/site/test_project.py"
+    for name in tracked():
+        path = ROOT / name
+        if name != this and path.is_file() and path.stat().st_size < 2**20:
+            text = path.read_text(encoding="utf-8", errors="ignore")
+            assert not REGISTRIES.search(text), name
+
+
+def test_no_bundle_and_no_lock_file_is_tracked():
+    for name in tracked():
+        assert not name.endswith((".min.js", ".woff2", "package-lock.json"))
+
+
+def test_ci_runs_make_test():
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    text = script.read_text()
+    assert "set -eu" in text and "make test" in text

@@ -1,0 +1,185 @@
+"""The book's own Sphinx extensions and the tools that `make` calls."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from contents import ROOT
+
+sys.path[:0] = [str(ROOT / "book" / "_ext"), str(ROOT / "tools")]
+
+import book_site  # noqa: E402
+import chapter  # noqa: E402
+import drawing  # noqa: E402
+import environment  # noqa: E402
+import mathematics  # noqa: E402
+import serve  # noqa: E402
+
+SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20">
+<defs><marker id="tip"/></defs><style>.a {{ fill: url(#tip) }}</style>
+<path id="line" marker-end="url(#tip)" d="M0 0"/><use href="#line"/>{0}</svg>"""
+
+
+def svg(folder, extra="", name="My route.svg"):
+    path = folder / name
+    path.write_text(SVG.format(extra), encoding="utf-8")
+    return path
+
+
+def test_drawing_is_one_labelled_picture_with_its_own_ids(tmp_path):
+    html = drawing.inline(svg(tmp_path), 'a "route" & more')
+    assert 'role="img"' in html
+    assert 'aria-label="a &quot;route&quot; &amp; more"' in html
+    assert 'id="drawing-my-route-tip"' in html
+    assert 'marker-end="url(#drawing-my-route-tip)"' in html
+    assert 'href="#drawing-my-route-line"' in html
+    assert "max-width: 40px" in html
+    assert ".drawing-my-route {" in html
+    assert "ns0:" not in html
+
+
+def test_two_drawings_share_no_id(tmp_path):
+    one = drawing.inline(svg(tmp_path, name="one.svg"), "one")
+    two = drawing.inline(svg(tmp_path, name="two.svg"), "two")
+    assert 'id="drawing-one-tip"' in one and 'id="drawing-two-tip"' in two
+
+
+def test_drawing_without_a_viewbox_is_refused(tmp_path):
+    path = tmp_path / "x.svg"
+    path.write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    with pytest.raises(ValueError, match="viewBox"):
+        drawing.inline(path, "x")
+
+
+def test_every_drawing_of_the_book_can_be_set():
+    paths = sorted(drawing.DRAWINGS.glob("*.svg"))
+    assert paths
+    for path in paths:
+        assert "<svg" in drawing.inline(path, "alt")
+
+
+def test_strip_takes_its_address_from_the_repository():
+    address = chapter.colab_address("https://github.com/me/fork/", "main", "x")
+    assert address == (
+        "https://colab.research.google.com/github/me/fork"
+        "/blob/main/notebooks/x.ipynb"
+    )
+    html = chapter.strip("x", address, 50, "vectors & matrices")
+    assert 'href="../notebooks/x.ipynb" download' in html
+    assert "50 minutes" in html and "vectors &amp; matrices" in html
+
+
+def test_site_address_follows_from_the_repository():
+    config = SimpleNamespace(
+        html_theme_options={"repository_url": "https://github.com/me/fork"}
+    )
+    assert book_site.site_address(config) == "https://me.github.io/fork/"
+
+
+@pytest.fixture
+def setter(site):
+    """KaTeX; the site's build has fetched it."""
+    one = mathematics.Setter()
+    yield one
+    one.stop()
+
+
+def test_formulas_are_set_and_wrong_ones_named(setter):
+    assert "katex" in setter.set(r"\alpha_{ij}", False)["html"]
+    assert "mathml" in setter.set(r"\frac{a}{b}", True)["html"]
+    assert "undefined" in setter.set(r"\undefinedthing", False)["error"].lower()
+
+
+def test_blank_lines_and_breaks_align():
+    assert mathematics.aligned("a = b") == "a = b"
+    assert mathematics.aligned("a\n\nb") == (
+        r"\begin{aligned}a\\b\end{aligned}"
+    )
+    assert mathematics.aligned(r"a \\ b") == (r"\begin{split}a \\ b\end{split}")
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """A stand-in for the repository: a module, a record, executed cells."""
+    monkeypatch.setattr(book_site, "ROOT", tmp_path)
+    module = tmp_path / "src/lookback/model.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("x = 1\n")
+    record = tmp_path / "src/lookback/records/run.json"
+    record.parent.mkdir()
+    record.write_text("{}")
+    cells = tmp_path / "_build/.jupyter_cache"
+    app = SimpleNamespace(outdir=tmp_path / "_build/html")
+
+    def build():
+        """True where the cells' outputs were kept."""
+        book_site.forget_stale_outputs(app, SimpleNamespace())
+        kept = cells.exists()
+        cells.mkdir(parents=True, exist_ok=True)
+        return kept
+
+    build()
+    return SimpleNamespace(build=build, module=module, record=record)
+
+
+def test_outputs_are_kept_while_nothing_changes(book):
+    assert book.build() and book.build()
+
+
+@pytest.mark.parametrize("part", ["module", "record"])
+def test_outputs_go_when_code_or_records_change(book, part):
+    getattr(book, part).write_text("changed")
+    assert not book.build()
+    assert book.build()
+
+
+def test_a_new_module_counts_as_a_change(book):
+    (book.module.parent / "widgets.js").write_text("1")
+    assert not book.build()
+
+
+def test_only_pages_of_the_book_are_left(tmp_path):
+    (tmp_path / "book").mkdir()
+    for name in ("kept", "gone"):
+        (tmp_path / f"book/{name}.html").write_text("")
+    env = SimpleNamespace(found_docs={"book/kept"})
+    book_site.finish(SimpleNamespace(env=env, outdir=tmp_path), None)
+    assert [path.name for path in (tmp_path / "book").iterdir()] == [
+        "kept.html"
+    ]
+
+
+@pytest.mark.parametrize("version", [(3, 9, 1), (3, 14, 0)])
+def test_a_python_out_of_range_is_told_so(monkeypatch, version):
+    monkeypatch.setattr(environment.sys, "version_info", version)
+    with pytest.raises(SystemExit, match=r"3\.10 to 3\.13 is needed"):
+        environment.check_python()
+
+
+def test_make_says_so_when_no_python_is_there():
+    done = subprocess.run(
+        ["make", "environment", "PYTHON="],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode != 0
+    assert "Python 3.10 to 3.13 is needed" in done.stderr
+
+
+def test_environment_is_made_again_when_a_pin_changes(tmp_path, monkeypatch):
+    monkeypatch.setattr(environment, "ROOT", str(tmp_path))
+    for name in environment.PINS:
+        (tmp_path / name).write_text("one")
+    before = environment.wanted()
+    assert environment.wanted() == before
+    (tmp_path / environment.PINS[0]).write_text("two")
+    assert environment.wanted() != before
+
+
+def test_server_takes_the_next_port_when_one_is_taken(tmp_path):
+    with serve.bind(str(tmp_path), 8710) as first:
+        with serve.bind(str(tmp_path), first.server_port) as second:
+            assert second.server_port > first.server_port

@@ -1,0 +1,333 @@
+"""Every widget of the built book, stepped, its numbers recomputed.
+
+By mouse and by keyboard. What it should show comes from the state that the
+page embeds, through numpy and torch, never through the widget's own script.
+"""
+
+import copy
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, Page
+
+import recompute
+from contents import PAGES
+
+KINDS = ("alignment-stepper", "softmax-stepper", "squeeze", "quiz")
+STATES = """() => {
+  const kind = "application/vnd.jupyter.widget-";
+  const all = (what) => [
+    ...document.querySelectorAll(`script[type="${kind}${what}+json"]`),
+  ].map((script) => JSON.parse(script.textContent));
+  const models = Object.assign({}, ...all("state").map((one) => one.state));
+  const roots = [...document.querySelectorAll(".lookback-widget")];
+  return all("view").map(({ model_id }, i) => {
+    const { _esm, _css, ...state } = models[model_id].state;
+    return [roots[i].dataset.widget, state];
+  });
+}"""
+
+
+def states(page: Page, kind: str) -> list[dict]:
+    """The embedded states of one kind, in the page's order."""
+    return [state for name, state in page.evaluate(STATES) if name == kind]
+
+
+def widgets(page: Page, kind: str) -> list[tuple[Locator, dict]]:
+    """The roots of one kind, each with its state."""
+    roots = page.locator(f'.lookback-widget[data-widget="{kind}"]')
+    found = states(page, kind)
+    assert roots.count() == len(found)
+    return [(roots.nth(i), state) for i, state in enumerate(found)]
+
+
+def numbers(root: Locator, role: str) -> list[float]:
+    """The numbers of one role, at full precision."""
+    return root.locator(
+        f'[data-role="{role}"][data-value], [data-role="{role}"] [data-value]'
+    ).evaluate_all("(all) => all.map((one) => Number(one.dataset.value))")
+
+
+def act(root: Locator, name: str) -> Locator:
+    """One control."""
+    return root.locator(f'[data-action="{name}"]')
+
+
+def live(root: Locator) -> str:
+    """What a listener hears."""
+    return root.locator('[data-role="live"]').inner_text()
+
+
+def check_alignment(root: Locator, state: dict, step: int) -> None:
+    """The row's weights, context and sentence are those of this step."""
+    weights, context = recompute.alignment(state, step)
+    example = state["examples"][state["example"]]
+    assert np.allclose(numbers(root, "weight"), weights, atol=1e-9)
+    assert np.allclose(numbers(root, "context"), context, atol=1e-9)
+    said = live(root)
+    assert f"“{example['target'][step]}”" in said
+    assert f"“{example['source'][int(weights.argmax())]}”" in said
+
+
+def check_softmax(root: Locator, state: dict) -> None:
+    """Weights and mix at the last stage are those of this state."""
+    weights, mixed = recompute.stages(state)
+    assert np.allclose(numbers(root, "weight"), weights, atol=1e-9)
+    if state["values"]:
+        assert np.allclose(numbers(root, "context"), mixed, atol=1e-9)
+
+
+def check_squeeze(root: Locator, state: dict) -> None:
+    """The vector and the letters written are those of the trained model."""
+    vector, written = recompute.squeeze(state)
+    assert np.allclose(numbers(root, "vector"), vector, atol=1e-6)
+    shown = root.locator('[data-role="written"]').evaluate_all(
+        "(all) => all.map((one) => one.dataset.value).join('')"
+    )
+    assert shown == written
+    hits = sum(a == b for a, b in zip(state["text"], written, strict=False))
+    right = root.locator('[data-role="written"][data-kind="right"]')
+    assert right.count() == hits
+
+
+def pages_with(visit, kind: str):
+    """Each page that holds this kind, opened."""
+    for name in PAGES:
+        one = visit(name)
+        if states(one.page, kind):
+            yield one
+
+
+def test_book_holds_every_kind_of_widget(visit):
+    seen = {
+        name for page in PAGES for name, _ in visit(page).page.evaluate(STATES)
+    }
+    assert seen >= set(KINDS)
+
+
+def test_landing_page_opens_with_a_live_alignment(visit):
+    page = visit(PAGES[0]).page
+    first = page.locator(".lookback-widget").first
+    assert first.get_attribute("data-widget") == "alignment-stepper"
+
+
+def test_alignment_stepper_by_mouse(visit):
+    for one in pages_with(visit, "alignment-stepper"):
+        for root, state in widgets(one.page, "alignment-stepper"):
+            example = state["examples"][state["example"]]
+            for step in range(state["step"], len(example["target"])):
+                check_alignment(root, state, step)
+                act(root, "next").click()
+            act(root, "first").click()
+            check_alignment(root, state, 0)
+            row = len(example["target"]) - 1
+            root.locator(f'td[data-row="{row}"][data-column="0"]').click()
+            check_alignment(root, state, row)
+            act(root, "previous").click()
+            check_alignment(root, state, row - 1)
+            act(root, "table").click()
+            assert act(root, "table").get_attribute("aria-pressed") == "true"
+        assert one.troubles == []
+
+
+def test_alignment_stepper_changes_its_sentence(visit):
+    for one in pages_with(visit, "alignment-stepper"):
+        for root, state in widgets(one.page, "alignment-stepper"):
+            for index in range(len(state["examples"])):
+                if len(state["examples"]) > 1:
+                    act(root, "example").select_option(str(index))
+                check_alignment(root, state | {"example": index}, 0)
+
+
+def test_alignment_stepper_by_keyboard(visit):
+    for one in pages_with(visit, "alignment-stepper"):
+        keyboard = one.page.keyboard
+        for root, state in widgets(one.page, "alignment-stepper"):
+            last = len(state["examples"][state["example"]]["target"]) - 1
+            act(root, "next").focus()
+            keyboard.press("Home")
+            check_alignment(root, state, 0)
+            keyboard.press("ArrowRight")
+            check_alignment(root, state, 1)
+            keyboard.press("ArrowLeft")
+            check_alignment(root, state, 0)
+            keyboard.press("End")
+            check_alignment(root, state, last)
+            act(root, "previous").focus()
+            keyboard.press("Enter")
+            check_alignment(root, state, last - 1)
+        assert one.troubles == []
+
+
+def test_alignment_stepper_plays_by_itself(visit):
+    one = next(pages_with(visit, "alignment-stepper"))
+    root, state = widgets(one.page, "alignment-stepper")[0]
+    before = live(root)
+    act(root, "play").click()
+    one.page.wait_for_function(
+        "([before]) => ![...document.querySelectorAll("
+        "'.lookback-widget')][0].innerText.includes(before)",
+        arg=[before],
+    )
+    check_alignment(root, state, state["step"] + 1)
+
+
+def test_softmax_stepper_by_mouse(visit):
+    for one in pages_with(visit, "softmax-stepper"):
+        for root, state in widgets(one.page, "softmax-stepper"):
+            stages = root.locator('[data-action="stage"]')
+            stages.nth(4).click()
+            check_softmax(root, state)
+            stages.last.click()
+            check_softmax(root, state)
+            act(root, "previous").click()
+            act(root, "next").click()
+            check_softmax(root, state)
+            if state["d_k"] > 1:
+                act(root, "scale").click()
+                check_softmax(root, state | {"scale": not state["scale"]})
+                act(root, "reset").click()
+            check_softmax(root, state)
+        assert one.troubles == []
+
+
+def test_softmax_stepper_by_keyboard(visit):
+    for one in pages_with(visit, "softmax-stepper"):
+        keyboard = one.page.keyboard
+        for root, state in widgets(one.page, "softmax-stepper"):
+            now = copy.deepcopy(state)
+            root.locator('[data-action="stage"]').first.focus()
+            keyboard.press("End")
+            act(root, "score").first.focus()
+            keyboard.press("ControlOrMeta+a")
+            keyboard.type("3.25")
+            keyboard.press("Tab")
+            now["scores"][0] = 3.25
+            check_softmax(root, now)
+            act(root, "temperature").focus()
+            keyboard.press("End")
+            now["temperature"] = 10.0
+            check_softmax(root, now)
+        assert one.troubles == []
+
+
+def test_softmax_stepper_names_a_wrong_number(visit):
+    one = next(pages_with(visit, "softmax-stepper"))
+    root, state = widgets(one.page, "softmax-stepper")[0]
+    root.locator('[data-action="stage"]').last.click()
+    act(root, "score").first.fill("cat")
+    act(root, "score").first.press("Tab")
+    assert "cat" in root.locator('[data-role="problem"]').inner_text()
+    check_softmax(root, state)
+
+
+def test_squeeze_by_mouse(visit):
+    for one in pages_with(visit, "squeeze"):
+        for root, state in widgets(one.page, "squeeze"):
+            widths = list(state["models"])
+            for index, width in enumerate(widths):
+                act(root, "width").nth(index).click()
+                check_squeeze(root, state | {"width": width})
+            act(root, "first").click()
+            assert "Nothing is read yet" in live(root)
+            act(root, "last").click()
+            check_squeeze(root, state | {"width": widths[-1]})
+        assert one.troubles == []
+
+
+@pytest.mark.parametrize("text", ["a", "attention", "zyxwvutsrqponmlkjihg"])
+def test_squeeze_by_keyboard(visit, text):
+    for one in pages_with(visit, "squeeze"):
+        keyboard = one.page.keyboard
+        for root, state in widgets(one.page, "squeeze"):
+            act(root, "text").focus()
+            keyboard.press("ControlOrMeta+a")
+            keyboard.type(text)
+            act(root, "next").focus()
+            keyboard.press("End")
+            check_squeeze(root, state | {"text": text})
+            keyboard.press("Home")
+            assert "Nothing is read yet" in live(root)
+        assert one.troubles == []
+
+
+def verdicts(root: Locator) -> list[str]:
+    """What each option is said to be."""
+    return root.locator(".option").evaluate_all(
+        "(all) => all.map((one) => one.dataset.verdict)"
+    )
+
+
+def test_quiz_by_mouse(visit):
+    for one in pages_with(visit, "quiz"):
+        for root, state in widgets(one.page, "quiz"):
+            options = state["options"]
+            for index, option in enumerate(options):
+                if option["correct"]:
+                    act(root, "choose").nth(index).click()
+            act(root, "check").click()
+            assert live(root) == "Right."
+            whys = root.locator('[data-role="why"]')
+            for index, option in enumerate(options):
+                plain = option["why"].replace("`", "")
+                assert plain in whys.nth(index).inner_text()
+            assert verdicts(root) == [
+                "correct" if option["correct"] else "wrong"
+                for option in options
+            ]
+            act(root, "retry").click()
+            assert verdicts(root) == [""] * len(options)
+        assert one.troubles == []
+
+
+def test_quiz_by_keyboard(visit):
+    for one in pages_with(visit, "quiz"):
+        keyboard = one.page.keyboard
+        for root, state in widgets(one.page, "quiz"):
+            wrong = [not option["correct"] for option in state["options"]]
+            act(root, "choose").nth(wrong.index(True)).focus()
+            keyboard.press("Space")
+            act(root, "check").focus()
+            keyboard.press("Enter")
+            assert live(root).startswith("Not yet")
+            assert act(root, "retry").evaluate(
+                "(node) => node === document.activeElement"
+            )
+            keyboard.press("Enter")
+            assert act(root, "check").is_visible()
+        assert one.troubles == []
+
+
+def test_quiz_remembers_in_this_browser_alone(visit):
+    one = next(pages_with(visit, "quiz"))
+    root, state = widgets(one.page, "quiz")[0]
+    act(root, "choose").first.click()
+    act(root, "check").click()
+    said = live(root)
+    one.page.reload()
+    one.settle()
+    assert live(widgets(one.page, "quiz")[0][0]) == said
+    assert one.page.evaluate("document.cookie") == ""
+    assert one.troubles == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_widgets_live_when_opened_from_disk(visit, name):
+    one = visit(name, from_disk=True)
+    for root, state in widgets(one.page, "alignment-stepper"):
+        act(root, "last").click()
+        example = state["examples"][state["example"]]
+        check_alignment(root, state, len(example["target"]) - 1)
+    for root, state in widgets(one.page, "squeeze"):
+        act(root, "last").click()
+        check_squeeze(root, state)
+    assert one.troubles == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_control_can_be_reached_with_tab(visit, name):
+    page = visit(name).page
+    lost = page.locator(
+        ".lookback-widget :is(button, input, select)"
+    ).evaluate_all("(all) => all.filter((one) => one.tabIndex < 0).length")
+    assert lost == 0

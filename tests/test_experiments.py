@@ -1,0 +1,315 @@
+"""Each experiment, at a toy's size: it writes a valid record and resumes."""
+
+import importlib
+import pkgutil
+import random
+import re
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from lookback import experiments
+from lookback.bottleneck import Bottleneck, BottleneckConfig
+from lookback.experiments import (
+    alignment,
+    copying,
+    length,
+    look_back,
+    runs,
+    speed,
+)
+from lookback.lab import corpus, phrasebook, records, training
+from lookback.lab.corpus import Pair, Vocabulary, collate
+from lookback.lab.training import TrainingConfig
+from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+
+NAMES = [m.name for m in pkgutil.iter_modules(experiments.__path__)]
+ONE_EPOCH = TrainingConfig(epochs=1, batch=8, warmup=1)
+SMALL = dict(embed=6, hidden=6, maxout=6)
+KINDS = {
+    "bottleneck": (Bottleneck, BottleneckConfig(0, 0, **SMALL)),
+    "reversed": (Bottleneck, BottleneckConfig(0, 0, reverse=True, **SMALL)),
+    "rnnsearch": (RNNsearch, RNNsearchConfig(0, 0, align=6, **SMALL)),
+}
+COUNTS = {"train": 40, "val": 10, "test_2016_flickr": 12}
+
+
+def captions(split, source="en", target="fr"):
+    """A corpus of a few made-up captions."""
+    dice = random.Random(split)
+    return [
+        Pair([f"{source}{n}" for n in said], [f"{target}{n}" for n in said])
+        for said in (
+            dice.choices(range(5), k=dice.randint(4, 9))
+            for _ in range(COUNTS[split])
+        )
+    ]
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    """Runs and records go to tmp_path, and trainings are counted."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "records").mkdir()
+    monkeypatch.setattr(records, "FOLDER", tmp_path / "records")
+    monkeypatch.setattr(corpus, "load", captions)
+    for module in (look_back, length, alignment, copying):
+        monkeypatch.setattr(module, "TRAINING", ONE_EPOCH)
+    for module in (look_back, length):
+        monkeypatch.setattr(module, "KINDS", KINDS)
+    monkeypatch.setattr(alignment, "PAIRS", 40)
+    monkeypatch.setattr(alignment, "TESTS", 12)
+    monkeypatch.setattr(alignment, "HIDDEN", 6)
+    monkeypatch.setattr(copying, "WIDTHS", (4, 6))
+    monkeypatch.setattr(copying, "LONGEST", 3)
+    monkeypatch.setattr(copying, "TESTS", 5)
+    monkeypatch.setattr(copying, "PER_EPOCH", 16)
+    for name, value in (("VOCAB", 2000), ("BATCH", 2), ("ROUNDS", 1)):
+        monkeypatch.setattr(speed, name, value)
+    trained, train = [], training.train
+
+    def counted(model, *arguments):
+        trained.append(type(model).__name__)
+        return train(model, *arguments)
+
+    monkeypatch.setattr(training, "train", counted)
+    return tmp_path, trained
+
+
+def main(monkeypatch, module, *options):
+    monkeypatch.setattr(sys, "argv", [module.__name__, *options])
+    module.main()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_module_can_be_imported_and_says_how_to_run_it(name):
+    module = importlib.import_module(f"lookback.experiments.{name}")
+    if name != "runs":
+        assert callable(module.main)
+        assert f"records/{name}.json" in re.sub(r"\s+", " ", module.__doc__)
+
+
+def trials():
+    return {
+        "look_back": (look_back, 3, {"bottleneck", "rnnsearch"}),
+        "length": (length, 2, set()),
+        "alignment": (alignment, 1, {"phrasebook"}),
+        "copying": (copying, 2, {"copying-4", "copying-6"}),
+    }
+
+
+@pytest.mark.parametrize("name", trials())
+def test_writes_its_record_and_does_not_train_twice(name, folders, monkeypatch):
+    folder, trained = folders
+    module, models, weights = trials()[name]
+    main(monkeypatch, module)
+    record = records.load(name)
+    assert record["config"]["epochs"] == 1 and record["wall_seconds"] > 0
+    assert len(trained) == models
+    stored = {p.stem for p in (folder / "records").glob("*.safetensors")}
+    assert stored == weights
+    for each in weights:
+        records.load_model(each)
+    main(monkeypatch, module)  # all is finished: nothing is trained
+    assert len(trained) == models
+    assert records.load(name)["results"] == record["results"]
+
+
+@pytest.mark.parametrize("name", ["look_back", "length", "copying"])
+def test_an_interrupted_experiment_goes_on(name, folders, monkeypatch):
+    folder, trained = folders
+    module, models, _ = trials()[name]
+    train = training.train
+
+    def once(*arguments):
+        if trained:
+            raise KeyboardInterrupt
+        return train(*arguments)
+
+    monkeypatch.setattr(training, "train", once)
+    with pytest.raises(KeyboardInterrupt):
+        main(monkeypatch, module)
+    assert not (folder / "records" / f"{name}.json").exists()
+    monkeypatch.setattr(training, "train", train)
+    main(monkeypatch, module)
+    assert len(trained) == models  # the first was not trained again
+    records.load(name)
+
+
+@pytest.mark.parametrize(
+    ("module", "first", "rest"),
+    [
+        (look_back, "rnnsearch", ["bottleneck", "reversed"]),
+        (length, "rnnsearch", ["bottleneck"]),
+        (copying, "4", ["6"]),
+    ],
+)
+def test_the_parts_can_be_run_apart(
+    module, first, rest, folders, monkeypatch, capsys
+):
+    folder, trained = folders
+    name = module.__name__.rpartition(".")[2]
+    main(monkeypatch, module, "--only", first, "--runs", "elsewhere")
+    assert "when" in capsys.readouterr().out and len(trained) == 1
+    assert not (folder / "records" / f"{name}.json").exists()
+    for part in rest:
+        main(monkeypatch, module, "--only", part, "--runs", "elsewhere")
+    records.load(name)
+    assert len(trained) == 1 + len(rest)
+    assert not (folder / "runs").exists()
+
+
+def test_look_back_with_seeds(folders, monkeypatch):
+    main(monkeypatch, look_back, "--seeds", "2")
+    record = records.load("look_back")
+    results = record["results"]
+    assert record["seeds"] == [0, 1]
+    for kind in KINDS:
+        scores = [run["greedy"]["bleu"] for run in results[kind]["runs"]]
+        assert results[kind]["bleu"] == pytest.approx(sum(scores) / 2)
+        assert results[kind]["spread"] == pytest.approx(
+            abs(scores[0] - scores[1]) / 2**0.5
+        )
+    assert results["gain"] == pytest.approx(
+        results["rnnsearch"]["bleu"] - results["bottleneck"]["bleu"]
+    )
+    assert set(record["data"]) == {
+        f"{split}.{x}" for split in COUNTS for x in ("en", "fr")
+    }
+
+
+def test_length_counts_every_test_sentence(folders, monkeypatch):
+    main(monkeypatch, length)
+    for each in records.load("length")["results"].values():
+        rows = each["by_captions"]
+        assert [row["sentences"] for row in rows] == [12, 6, 4, 3]
+        assert sum(row["sentences"] for row in each["by_length"]) == 25
+
+
+def test_joined_captions_keep_source_and_target_together():
+    pairs = captions("train")
+    first, again = length.joined(pairs, 1), length.joined(pairs, 1)
+    assert first == again != length.joined(pairs, 2)
+    for pair in first:
+        assert [w[2:] for w in pair.source] == [w[2:] for w in pair.target]
+    assert sum(len(p.source) for p in first) > 0.8 * sum(
+        len(p.source) for p in pairs
+    )
+
+
+def test_the_test_sentences_of_the_phrasebook_are_new(folders, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        alignment,
+        "force",
+        lambda model, pairs, *rest: (
+            seen.extend(pairs) or real(model, pairs, *rest)
+        ),
+    )
+    main(monkeypatch, alignment)
+    known = {tuple(p.source) for p in phrasebook.sample(40, seed=0)}
+    assert seen and not known & {tuple(p.source) for p in seen}
+    results = records.load("alignment")["results"]
+    assert results["sentences"] == len(seen)
+    assert 0 <= results["aer"] <= 1 and 0 <= results["aer_diagonal"] <= 1
+
+
+real = alignment.force
+
+
+def test_diagonal_links():
+    assert alignment.diagonal(["a"] * 3, ["b"] * 3) == {(0, 0), (1, 1), (2, 2)}
+    assert alignment.diagonal(["a"] * 5, ["b"] * 3) == {(0, 0), (2, 1), (4, 2)}
+    assert alignment.diagonal(["a"], ["b"]) == {(0, 0)}
+
+
+def test_strings_to_copy():
+    pairs = copying.strings(200, [2, 5], seed=3)
+    assert pairs == copying.strings(200, [2, 5], seed=3)
+    assert {len(p.source) for p in pairs} == {2, 5}
+    assert all(p.source == p.target for p in pairs)
+
+
+def test_copying_s_accuracy(monkeypatch):
+    said = [["a", "b"], ["a", "x"], ["a"], ["a", "b", "c"]]
+    pairs = [Pair(["a", "b"], ["a", "b"])] * 4
+    monkeypatch.setattr(
+        copying, "translate", lambda *_: [(words, None) for words in said]
+    )
+    model = Bottleneck(BottleneckConfig(30, 30, **SMALL))
+    found = copying.accuracy(model, pairs)
+    assert found == {"exact": 1 / 4, "letters": 6 / 8}
+
+
+def test_copying_s_half():
+    assert copying.half({"1": 1.0, "2": 0.5, "3": 0.4, "4": 0.9}) == 2
+    assert copying.half({"1": 0.1}) == 0
+
+
+def test_a_result_is_kept_and_not_made_again(tmp_path):
+    made = []
+    for _ in range(2):
+        result = runs.once(tmp_path, lambda: made.append(1) or {"x": 1})
+        assert result["x"] == 1 and len(result["git"]["commit"]) == 40
+    assert len(made) == 1
+
+
+def test_the_bare_model_is_the_same_model(folders, monkeypatch):
+    """Else their speeds could not be compared."""
+    torch.manual_seed(0)
+    sizes = dict(embed=8, hidden=8, align=8, maxout=8)
+    ours = RNNsearch(RNNsearchConfig(speed.VOCAB, speed.VOCAB, **sizes))
+    torch.nn.init.normal_(ours.attention.v)
+    bare = speed.Bare(8)
+    names = {
+        "E_x": "source_embedding",
+        "E_y": "target_embedding",
+        "cell": "decoder",
+        "W": "attention.W",
+        "U": "attention.U",
+        "maxout": "readout.maxout",
+        "output": "readout.output",
+    }
+    weights = ours.state_dict()
+    copied = {"v": weights["attention.v"]}
+    for key in bare.state_dict().keys() - {"v"}:
+        head, _, tail = key.partition(".")
+        copied[key] = weights[f"{names.get(head, head)}.{tail}"]
+    bare.load_state_dict(copied)
+    assert sum(p.numel() for p in bare.parameters()) == sum(
+        p.numel() for p in ours.parameters()
+    )
+    drops = []
+    monkeypatch.setattr(F, "dropout", lambda x, p: drops.append(p) or x)
+    source, target = (Vocabulary(words) for words in phrasebook.words())
+    pairs = [Pair(p.source, p.target) for p in phrasebook.sample(3)]
+    batch = collate(pairs, source, target)
+    bares = bare(batch.source, batch.target_in)
+    assert set(drops or [0.0]) == {ours.config.dropout}
+    monkeypatch.undo()  # nn.Dropout calls the same function
+    torch.testing.assert_close(
+        bares, ours.eval()(batch.source, batch.target_in)
+    )
+
+
+def test_speed_writes_its_record(folders, monkeypatch):
+    monkeypatch.setattr(speed, "Bare", lambda: real_bare(8))
+    monkeypatch.setattr(
+        speed,
+        "RNNsearchConfig",
+        lambda *vocab: replace(
+            KINDS["rnnsearch"][1],
+            **dict(zip(("source_vocab", "target_vocab"), vocab, strict=True)),
+        ),
+    )
+    main(monkeypatch, speed)
+    results = records.load("speed")["results"]
+    assert results["ratio"] == pytest.approx(
+        results["tokens_per_second"] / results["bare_tokens_per_second"]
+    )
+
+
+real_bare = speed.Bare

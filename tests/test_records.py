@@ -1,0 +1,390 @@
+"""Records and weights: written whole, read strictly, refused clearly."""
+
+import importlib
+import json
+import math
+import os
+import subprocess
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from lookback.bottleneck import Bottleneck, BottleneckConfig
+from lookback.lab import records
+from lookback.lab.corpus import Vocabulary, digests
+from lookback.lab.records import (
+    RecordError,
+    load,
+    load_model,
+    quote,
+    save,
+    save_model,
+)
+from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+
+EXPERIMENTS = {"look_back", "length", "alignment", "copying", "speed"}
+COMMITTED = sorted(records.FOLDER.glob("*.json"))
+WEIGHTS = sorted(records.FOLDER.glob("*.safetensors"))
+CPU = torch.device("cpu")
+RESULTS = {
+    "bleu": 51.449,
+    "runs": [{"bleu": 51.0}, {"bleu": 52.0}],
+    "sentences": 29000,
+    "spread": None,
+    "name": "été",
+    "config": {"embed": 256},
+}
+
+
+def written(folder, **changes):
+    given = dict(
+        config={"epochs": 3},
+        seeds=[0, 1],
+        data={"train.en": "0" * 64},
+        device=CPU,
+        wall_seconds=1.5,
+        results=RESULTS,
+    )
+    return save("trial", folder=folder, **{**given, **changes})
+
+
+def test_there_and_back(tmp_path):
+    path = written(tmp_path)
+    assert [*tmp_path.iterdir()] == [path]
+    assert path == tmp_path / "trial.json"
+    record = load("trial", tmp_path)
+    assert record["results"] == RESULTS
+    assert record["command"] == "python -m lookback.experiments.trial"
+    assert record["seeds"] == [0, 1] and record["wall_seconds"] == 1.5
+    assert record["versions"]["torch"] == torch.__version__
+    assert record["device"].startswith("CPU")
+
+
+def test_the_folder_can_be_moved(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "FOLDER", tmp_path)
+    assert written(None).parent == tmp_path
+    assert load("trial")["results"] == RESULTS
+    assert quote("trial/sentences") == "29000"
+
+
+def git(folder, *words):
+    return subprocess.run(
+        ["git", "-c", "user.name=x", "-c", "user.email=x@x", *words],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+
+
+def test_provenance_tells_the_commit_and_whether_the_code_is_its(
+    tmp_path, monkeypatch
+):
+    package = tmp_path / "lookback"
+    for folder in ("lab", "records"):
+        (package / folder).mkdir(parents=True)
+    (package / "lab" / "records.py").write_text("")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    monkeypatch.setattr(
+        records, "__file__", str(package / "lab" / "records.py")
+    )
+    commit = git(tmp_path, "rev-parse", "HEAD")
+    clean = {"commit": commit, "dirty": False}
+    assert records.provenance(CPU).git == clean
+    (package / "records" / "new.json").write_text("{}")
+    (tmp_path / "page.md").write_text("not code")
+    assert records.provenance(CPU).git == clean
+    for name in ("lab/records.py", "new_model.py"):  # changed, then new
+        (package / name).write_text("x = 1\n")
+        assert records.provenance(CPU).git["dirty"]
+        git(tmp_path, "add", ".")
+        assert records.provenance(CPU).git["dirty"]
+        git(tmp_path, "commit", "-q", "-m", name)
+        assert not records.provenance(CPU).git["dirty"]
+
+
+def test_provenance_outside_a_clone(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "__file__", str(tmp_path / "records.py"))
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    with pytest.raises(RecordError, match="in a clone"):
+        records.provenance(CPU)
+
+
+def test_a_missing_record_says_how_to_make_it(tmp_path):
+    command = "python -m lookback.experiments.look_back"
+    with pytest.raises(RecordError, match=command):
+        load("look_back", tmp_path)
+
+
+@pytest.mark.parametrize("data", [b"", b'{"experiment": ', b"\xff\xfe{}"])
+def test_a_broken_record(tmp_path, data):
+    (tmp_path / "trial.json").write_bytes(data)
+    with pytest.raises(RecordError, match="cannot read.*make it with"):
+        load("trial", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "named"),
+    [
+        (["git", "commit"], "abc", "git/commit"),
+        (["git", "dirty"], None, "git"),
+        (["seeds"], [0, "one"], "seeds/1"),
+        (["wall_seconds"], -1, "wall_seconds"),
+        (["data", "train.en"], 5, "data/train.en"),
+        (["results"], {}, "results"),
+        (["versions", "torch"], ..., "versions"),
+        (["config"], ..., "the top"),
+        (["extra"], 1, "the top"),
+    ],
+)
+def test_a_record_that_does_not_fit_names_the_place(
+    tmp_path, place, value, named
+):
+    path = written(tmp_path)
+    record = json.loads(path.read_text(encoding="utf-8"))
+    *steps, last = place
+    part = record
+    for step in steps:
+        part = part[step]
+    if value is ...:
+        del part[last]
+    else:
+        part[last] = value
+    path.write_text(json.dumps(record))
+    with pytest.raises(RecordError, match=f"schema at {named}"):
+        load("trial", tmp_path)
+
+
+def test_a_record_that_is_no_object(tmp_path):
+    (tmp_path / "trial.json").write_text("[1, 2]")
+    with pytest.raises(RecordError, match="at the top"):
+        load("trial", tmp_path)
+
+
+def test_a_record_under_another_name(tmp_path):
+    written(tmp_path).rename(tmp_path / "other.json")
+    with pytest.raises(RecordError, match="of 'trial'"):
+        load("other", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"results": {}},
+        {"wall_seconds": -1.0},
+        {"results": {"bleu": math.nan}},
+        {"results": {"deep": [{"loss": math.inf}]}},
+    ],
+)
+def test_a_bad_record_is_not_written(tmp_path, changes):
+    path = written(tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(RecordError):
+        written(tmp_path, **changes)
+    assert path.read_bytes() == before and [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("trial/bleu:.1f", "51.4"),
+        ("trial/bleu", "51.449"),
+        ("trial/sentences:,", "29,000"),
+        ("trial/runs/1/bleu:.2f", "52.00"),
+        ("trial/runs/-1/bleu:.0f", "52"),
+        ("trial/name", "été"),
+        ("trial/wall_seconds:.0f", "2"),
+        ("trial/results/bleu:.2f", "51.45"),
+        ("trial/seeds/1", "1"),
+    ],
+)
+def test_quote(tmp_path, place, text):
+    written(tmp_path)
+    assert quote(place, tmp_path) == text
+
+
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [
+        ("trial/blue:.1f", "'blue'.*bleu"),
+        ("trial/runs/2/bleu", "'2'"),
+        ("trial/runs/first", "'first'"),
+        ("trial/bleu/deeper", "'deeper'"),
+        ("trial/", "''"),
+        ("trial/spread:.1f", "spread:.1f"),
+        ("trial/name:.1f", "name:.1f"),
+        ("trial/bleu:.1q", "bleu:.1q"),
+        ("trial/runs", "not one value"),
+        ("trial", "not one value"),
+        ("nothing/bleu", "experiments.nothing"),
+    ],
+)
+def test_quote_refuses(tmp_path, place, named):
+    written(tmp_path)
+    with pytest.raises(RecordError, match=named):
+        quote(place, tmp_path)
+
+
+# Weights.
+
+SOURCE, TARGET = Vocabulary(["a", "b", "é"]), Vocabulary(["x", "y"])
+
+
+def model_of(kind):
+    torch.manual_seed(0)
+    sizes = dict(embed=4, hidden=5, maxout=3)
+    if kind is Bottleneck:
+        config = BottleneckConfig(7, 6, cell="lstm", reverse=True, **sizes)
+    else:
+        config = RNNsearchConfig(7, 6, align=4, **sizes)
+    return kind(config)
+
+
+@pytest.mark.parametrize("kind", [Bottleneck, RNNsearch])
+def test_weights_there_and_back(tmp_path, kind):
+    model = model_of(kind)
+    path = save_model("tiny", model, SOURCE, TARGET, tmp_path)
+    assert [*tmp_path.iterdir()] == [path]
+    again, source, target = load_model("tiny", tmp_path)
+    assert type(again) is kind and again.config == model.config
+    assert (source.words, target.words) == (SOURCE.words, TARGET.words)
+    assert not again.training
+    for key, value in again.state_dict().items():
+        assert value.dtype == torch.float32
+        true = model.state_dict()[key]
+        torch.testing.assert_close(value, true, rtol=1e-3, atol=1e-6)
+    with safe_open(path, "pt") as file:
+        kinds = {file.get_tensor(key).dtype for key in file.keys()}
+    assert kinds == {torch.float16}
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A file of weights as (path, tensors, metadata), to be spoiled."""
+    path = save_model("tiny", model_of(RNNsearch), SOURCE, TARGET, tmp_path)
+    with safe_open(path, "pt") as file:
+        tensors = {key: file.get_tensor(key) for key in file.keys()}
+        return path, tensors, file.metadata()
+
+
+def refused(path, why=""):
+    with pytest.raises(RecordError, match="cannot be used") as caught:
+        load_model(path.stem, path.parent)
+    said = str(caught.value)
+    assert why in said and str(path) in said and "experiment" in said
+
+
+def test_weights_of_wrong_shapes(stored):
+    path, tensors, meta = stored
+    tensors["attention.v"] = torch.zeros(9).half()
+    save_file(tensors, path, metadata=meta)
+    refused(path, "attention.v")
+
+
+@pytest.mark.parametrize("change", ["less", "more"])
+def test_weights_lacking_or_unknown(stored, change):
+    path, tensors, meta = stored
+    if change == "less":
+        del tensors["bridge.bias"]
+    else:
+        tensors["bridge.scale"] = torch.zeros(1).half()
+    save_file(tensors, path, metadata=meta)
+    refused(path, "bridge.")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.99])
+def test_weights_cut_off(stored, share):
+    path, _, _ = stored
+    os.truncate(path, int(path.stat().st_size * share))
+    refused(path)
+
+
+def test_weights_missing(tmp_path):
+    refused(tmp_path / "nothing.safetensors")
+
+
+def test_weights_without_metadata(stored):
+    path, tensors, _ = stored
+    save_file(tensors, path)
+    refused(path, "model")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("model", "Transformer9", "Transformer9"),
+        ("model", "Bottleneck", "align"),
+        ("config", "{", ""),
+        ("config", "[]", ""),
+        ("config", '{"source_vocab": 7}', "target_vocab"),
+        ("source", '["a", "b"]', "differ in size"),
+        ("target", '["x", "x"]', "twice"),
+    ],
+)
+def test_weights_whose_metadata_do_not_fit(stored, key, value, why):
+    path, tensors, meta = stored
+    save_file(tensors, path, metadata={**meta, key: value})
+    refused(path, why)
+
+
+def test_a_pickle_is_never_loaded(tmp_path):
+    path = tmp_path / "tiny.safetensors"
+    torch.save(model_of(RNNsearch).state_dict(), path)
+    refused(path)
+
+
+# What is in the repository.
+
+
+def test_every_experiment_has_its_record():
+    assert {path.stem for path in COMMITTED} == EXPERIMENTS
+
+
+def test_every_experiment_is_known_here():
+    folder = Path(records.__file__).parents[1] / "experiments"
+    modules = {p.stem for p in folder.glob("*.py")} - {"__init__", "runs"}
+    assert modules == EXPERIMENTS
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
+def test_a_committed_record_loads_and_names_its_experiment(path):
+    record = load(path.stem)
+    *program, module = record["command"].split()
+    assert program == ["python", "-m"]
+    assert module == f"lookback.experiments.{path.stem}"
+    assert callable(importlib.import_module(module).main)
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
+def test_a_committed_record_was_written_by_its_experiment(path):
+    """Not typed in, and not of settings that the experiment has no more."""
+    record = load(path.stem)
+    module = importlib.import_module(f"lookback.experiments.{path.stem}")
+    if hasattr(module, "TRAINING"):
+        settings = asdict(module.TRAINING)
+        assert settings.items() <= record["config"].items()
+    needs_corpus = path.stem in ("look_back", "length")
+    assert record["data"] == (digests("en", "fr") if needs_corpus else {})
+
+
+@pytest.mark.parametrize("path", WEIGHTS, ids=lambda path: path.stem)
+def test_committed_weights_are_small_and_load(path):
+    assert path.stat().st_size <= 16_000_000
+    model, source, target = load_model(path.stem)
+    assert all(weight.isfinite().all() for weight in model.parameters())
+    config = model.config
+    assert (len(source), len(target)) == (
+        config.source_vocab,
+        config.target_vocab,
+    )
+
+
+def test_nothing_else_lies_among_the_records():
+    endings = {path.suffix for path in records.FOLDER.iterdir()}
+    assert endings <= {".json", ".safetensors"}

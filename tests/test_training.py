@@ -1,0 +1,476 @@
+"""The training loop: it learns, and a kill at any moment changes nothing.
+
+Run as a program, this file trains a small model in a folder again and again,
+is killed at set moments, goes on, and leaves what came out for the tests.
+"""
+
+import json
+import math
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from lookback.bottleneck import Bottleneck, BottleneckConfig
+from lookback.lab import checkpoints, training
+from lookback.lab.checkpoints import Run, TrainingConfig, write
+from lookback.lab.corpus import Pair, Vocabulary, collate
+from lookback.lab.decoding import translate
+from lookback.lab.training import learning_rate, loss, train, validation_loss
+from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+
+SOURCE = Vocabulary("the a black white cat dog sleeps barks".split())
+TARGET = Vocabulary("le un noir blanc chat chien dort aboie".split())
+PAIRS = [
+    Pair("the black cat sleeps".split(), "le chat noir dort".split()),
+    Pair("a dog barks".split(), "un chien aboie".split()),
+    Pair("the white dog sleeps".split(), "le chien blanc dort".split()),
+    Pair("a cat".split(), "un chat".split()),
+]
+TINY = TrainingConfig(
+    epochs=3, batch=4, warmup=2, save_every=2, learning_rate=1e-2
+)
+
+
+def model_of(kind=RNNsearch, width=16, dropout=0.0, seed=0):
+    torch.manual_seed(seed)
+    sizes = dict(embed=width, hidden=width, maxout=width, dropout=dropout)
+    if kind is Bottleneck:
+        config = BottleneckConfig(len(SOURCE), len(TARGET), **sizes)
+    else:
+        config = RNNsearchConfig(len(SOURCE), len(TARGET), align=width, **sizes)
+    return kind(config)
+
+
+def held_out(model):
+    lost = validation_loss(model, PAIRS, SOURCE, TARGET)
+    return {"score": -lost, "loss": lost}
+
+
+def pairs_of(epoch):
+    """22 pairs in six batches, other ones in every epoch."""
+    return random.Random(epoch).choices(PAIRS, k=22)
+
+
+# The program that is killed.
+
+
+def run_once(folder: Path, moment: str) -> None:
+    """Train; `moment` says where to be killed, "" nowhere."""
+    what, _, number = moment.partition(" ")
+    left = [int(number or 0)]
+
+    def die_after(function, before=lambda *_: None):
+        def doomed(*arguments, **named):
+            left[0] -= 1
+            if left[0] == 0:
+                before(*arguments, **named)
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*arguments, **named)
+
+        return doomed
+
+    def half_a_file(tensors, path, metadata):
+        save(tensors, path, metadata=metadata)
+        os.truncate(path, path.stat().st_size // 2)
+
+    save, validate = checkpoints.save_file, held_out
+    if what == "step":
+        training.train_step = die_after(training.train_step)
+    if what == "validation":
+        validate = die_after(held_out)
+    if what == "write":
+        checkpoints.save_file = die_after(save, before=half_a_file)
+    if what == "move":
+        checkpoints.os.replace = die_after(os.replace)
+    if what == "moved":
+        checkpoints.os.replace = die_after(os.replace, before=os.replace)
+    if what == "alarm":  # by the clock, wherever it is
+        signal.setitimer(signal.ITIMER_REAL, left[0] / 1000)
+    model = model_of(width=8, dropout=0.3)
+    progress = train(model, pairs_of, SOURCE, TARGET, TINY, folder, validate)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    write(folder / "final.safetensors", model.state_dict(), {})
+    (folder / "final.json").write_text(json.dumps(asdict(progress)))
+
+
+def live(folder: Path, moment: str) -> bool:
+    """`run_once` in a process of its own; did it live to the end?"""
+    child = os.fork()
+    if child == 0:
+        try:
+            run_once(folder, moment)
+        except BaseException as error:  # reported, then gone
+            print(repr(error), file=sys.stderr, flush=True)
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return False
+    assert os.WEXITSTATUS(status) == 0
+    return True
+
+
+# save_file is called at steps 2, 4 and 6, for the best weights, for the end
+# of the epoch, and so on: calls 4 and 5 end the first epoch.
+MOMENTS = {
+    "before the first checkpoint": ["step 2"],
+    "in the middle of an epoch": ["step 10"],
+    "just after a checkpoint": ["step 9"],
+    "at the first step of an epoch": ["step 7"],
+    "in the first validation": ["validation 1"],
+    "in a later validation": ["validation 2"],
+    "writing the first checkpoint": ["write 1"],
+    "writing a checkpoint": ["write 7"],
+    "writing the best weights": ["write 4"],
+    "before the best weights are moved": ["move 4"],
+    "between the best weights and the checkpoint": ["moved 4"],
+    "at the end of an epoch": ["write 5"],
+    "after the end of an epoch": ["moved 5"],
+    "four times": ["step 3", "write 3", "validation 1", "moved 3"],
+}
+
+
+def main(folder: Path) -> None:
+    torch.set_num_threads(1)  # so that it is safe to fork
+    run_once(folder / "never", "")
+    for name, moments in MOMENTS.items():
+        for moment in moments:
+            assert not live(folder / name, moment), (name, moment)
+        assert live(folder / name, ""), name
+    kills, wait = 0, 30
+    while not live(folder / "by the clock", f"alarm {wait}"):
+        kills, wait = kills + 1, wait * 3 // 2
+    (folder / "kills").write_text(str(kills))
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("killed")
+    done = subprocess.run(
+        [sys.executable, __file__, str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return folder
+
+
+def outcome(folder):
+    """Final weights, and all that was counted but the seconds."""
+    counted = json.loads((folder / "final.json").read_text())
+    for row in [counted, *counted["curve"]]:
+        del row["seconds"]
+    return load_file(folder / "final.safetensors"), counted
+
+
+@pytest.mark.parametrize("name", [*MOMENTS, "by the clock"])
+def test_a_killed_run_ends_as_one_that_was_not(killed, name):
+    weights, counted = outcome(killed / name)
+    expected_weights, expected = outcome(killed / "never")
+    assert counted == expected
+    assert counted["step"] == 18 and len(counted["curve"]) == 3
+    assert weights.keys() == expected_weights.keys()
+    for key, weight in weights.items():
+        assert torch.equal(weight, expected_weights[key]), key
+
+
+def test_the_clock_did_kill(killed):
+    assert int((killed / "kills").read_text()) > 0
+
+
+# Learning.
+
+
+@pytest.mark.parametrize("kind", [Bottleneck, RNNsearch])
+def test_a_tiny_model_learns_four_pairs_by_heart(kind, tmp_path):
+    model = model_of(kind)
+    config = TrainingConfig(
+        epochs=6,
+        batch=4,
+        learning_rate=2e-2,
+        warmup=1,
+        smoothing=0.0,
+        patience=6,
+    )
+    progress = train(
+        model,
+        lambda _: PAIRS * 20,  # 20 steps an epoch
+        SOURCE,
+        TARGET,
+        config,
+        tmp_path,
+        held_out,
+    )
+    assert progress.curve[0]["train_loss"] > 0.5
+    assert held_out(model)["loss"] < 0.02
+    said = translate(model, [p.source for p in PAIRS], SOURCE, TARGET)
+    assert [words for words, _ in said] == [p.target for p in PAIRS]
+
+
+def test_seeds_are_fixed(tmp_path):
+    ends = []
+    for number, seed in enumerate((0, 0, 1)):
+        model = model_of(dropout=0.3)
+        config = replace(TINY, seed=seed)
+        folder = tmp_path / str(number)
+        train(model, pairs_of, SOURCE, TARGET, config, folder, held_out)
+        ends.append(model.readout.output.weight)
+    assert torch.equal(ends[0], ends[1])
+    assert not torch.equal(ends[0], ends[2])
+
+
+def scripted(scores, seen):
+    """A validation that gives set scores and keeps the weights it saw."""
+    given = iter(scores)
+
+    def validate(model):
+        seen.append({k: v.clone() for k, v in model.state_dict().items()})
+        return {"score": next(given)}
+
+    return validate
+
+
+def test_stops_early_and_keeps_the_best_weights(tmp_path):
+    seen, config = [], replace(TINY, epochs=20, patience=2)
+    model = model_of()
+    validate = scripted([1.0, 3.0, 2.0, 3.0, 9.0], seen)
+    progress = train(
+        model, pairs_of, SOURCE, TARGET, config, tmp_path, validate
+    )
+    assert len(seen) == progress.epoch == 4
+    assert (progress.best, progress.best_epoch) == (3.0, 2)
+    for key, value in model.state_dict().items():
+        assert torch.equal(value, seen[1][key])
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path):
+    train(model_of(), pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out)
+    again = model_of(seed=1)
+    first = load_file(tmp_path / "best.safetensors")
+    progress = train(
+        again, pairs_of, SOURCE, TARGET, TINY, tmp_path, pytest.fail
+    )
+    assert progress.epoch == 3 and not again.training
+    for key, value in again.state_dict().items():
+        assert torch.equal(value, first[key])
+
+
+def test_a_run_that_diverges_says_so(tmp_path):
+    with pytest.raises(ValueError, match="lower the learning rate"):
+        train(
+            model_of(),
+            pairs_of,
+            SOURCE,
+            TARGET,
+            TINY,
+            tmp_path,
+            lambda _: {"score": math.nan},
+        )
+
+
+def test_counts_and_rates(tmp_path):
+    progress = train(
+        model_of(), pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out
+    )
+    words = sum(len(p.target) + 1 for e in range(3) for p in pairs_of(e))
+    assert progress.trained == words
+    rate = progress.tokens_per_second
+    assert rate == pytest.approx(words / progress.seconds)
+    assert [row["epoch"] for row in progress.curve] == [1, 2, 3]
+
+
+# Checkpoints.
+
+
+def started(folder, model=None, config=TINY):
+    """A run that was stopped after its first epoch."""
+
+    class Stop(Exception):
+        pass
+
+    def stop(_):
+        raise Stop
+
+    with pytest.raises(Stop):
+        train(
+            model or model_of(),
+            pairs_of,
+            SOURCE,
+            TARGET,
+            config,
+            folder,
+            stop,
+        )
+    return folder / "last.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("model", "config"),
+    [
+        (dict(), replace(TINY, learning_rate=0.5)),
+        (dict(), replace(TINY, seed=1)),
+        (dict(dropout=0.1), TINY),
+        (dict(width=17), TINY),
+        (dict(kind=Bottleneck), TINY),
+    ],
+)
+def test_a_checkpoint_of_other_settings_is_refused(tmp_path, model, config):
+    path = started(tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="other settings.*remove") as caught:
+        Run(model_of(**model), config, tmp_path)
+    assert str(tmp_path) in str(caught.value)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])
+def test_a_truncated_checkpoint_is_refused(tmp_path, share):
+    path = started(tmp_path)
+    os.truncate(path, int(path.stat().st_size * share))
+    with pytest.raises(ValueError, match="cannot read.*remove"):
+        Run(model_of(), TINY, tmp_path)
+
+
+def test_a_strange_checkpoint_is_refused(tmp_path):
+    save_file({"x": torch.zeros(1)}, tmp_path / "last.safetensors")
+    with pytest.raises(ValueError, match="other settings.*remove"):
+        Run(model_of(), TINY, tmp_path)
+
+
+def test_a_full_disk_keeps_the_old_checkpoint(tmp_path):
+    path = started(tmp_path)
+    before = path.read_bytes()
+    run = Run(model_of(), TINY, tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(Exception, match="[Tt]oo large"):
+            run.save()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == before and [*tmp_path.iterdir()] == [path]
+
+
+def test_an_accelerator_s_random_state_is_kept(tmp_path, monkeypatch):
+    class Device:
+        state = torch.tensor([1, 2, 3], dtype=torch.uint8)
+
+        @classmethod
+        def get_rng_state(cls):
+            return cls.state
+
+        @classmethod
+        def set_rng_state(cls, state):
+            cls.state = state
+
+    monkeypatch.setattr(
+        checkpoints, "accelerators", lambda: [("random.mps", Device)]
+    )
+    Run(model_of(), TINY, tmp_path).save()
+    Device.state = torch.zeros(3, dtype=torch.uint8)
+    Run(model_of(), TINY, tmp_path)
+    assert Device.state.tolist() == [1, 2, 3]
+
+
+# The parts.
+
+
+def test_loss_equals_a_loop():
+    torch.manual_seed(0)
+    logits = torch.randn(2, 3, 5, dtype=torch.float64)
+    out, smoothing, total = [[2, 4, 0], [3, 0, 0]], 0.1, 0.0
+    for i, row in enumerate(out):
+        for j, word in enumerate(row):
+            if word == 0:
+                continue  # padding
+            exps = [math.exp(x) for x in logits[i, j].tolist()]
+            logs = [math.log(x / sum(exps)) for x in exps]
+            total -= (1 - smoothing) * logs[word]
+            total -= smoothing * sum(logs) / 5
+    mine = loss(logits, torch.tensor(out), smoothing)
+    assert mine.item() == pytest.approx(total, rel=1e-6)
+
+
+def test_padding_does_not_count():
+    logits = torch.randn(2, 4, 6, requires_grad=True)
+    out = torch.tensor([[4, 3, 0, 0], [5, 4, 4, 3]])
+    loss(logits, out, 0.1).backward()
+    grads = logits.grad.abs().sum(-1)
+    assert ((grads > 0) == (out != 0)).all()
+
+
+def test_validation_loss_is_per_word_whatever_the_batches():
+    model = model_of()
+    total = count = 0
+    for pair in PAIRS:
+        batch = collate([pair], SOURCE, TARGET)
+        logits = model(batch.source, batch.target_in)
+        total += loss(logits, batch.target_out).item()
+        count += len(pair.target) + 1
+    for size in (1, 3, 100):
+        found = validation_loss(model, PAIRS, SOURCE, TARGET, size)
+        assert found == pytest.approx(total / count, rel=1e-5)
+
+
+def test_learning_rate():
+    config = TrainingConfig(learning_rate=2.0, warmup=4)
+    rates = [learning_rate(config, step, 10) for step in range(12)]
+    rise = [0.25, 0.5, 0.75] + [1.0] * 9
+    fall = [1 - step / 10 for step in range(10)] + [0.0, 0.0]
+    expected = [2 * a * b for a, b in zip(rise, fall, strict=True)]
+    assert rates == pytest.approx(expected)
+    assert learning_rate(replace(config, warmup=0), 0, 10) == 2.0
+
+
+def test_a_step_clips_the_gradient_and_takes_the_rate(tmp_path):
+    run = Run(model_of(), replace(TINY, clip=1e-3), tmp_path)
+    batch = collate(PAIRS, SOURCE, TARGET)
+    before = run.model.readout.output.bias.clone()
+    training.train_step(run, batch, steps=10)
+    norm = sum(p.grad.square().sum() for p in run.model.parameters()).sqrt()
+    assert norm.item() == pytest.approx(1e-3, rel=1e-3)
+    rate = learning_rate(run.config, 0, 10)
+    moved = (run.model.readout.output.bias - before).abs().max().item()
+    assert moved == pytest.approx(rate, rel=0.05)  # Adam's first step
+
+
+def test_the_device_is_the_best_there_is(monkeypatch):
+    for cuda, mps, expected in (
+        (True, True, "cuda"),
+        (False, True, "mps"),
+        (False, False, "cpu"),
+    ):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda c=cuda: c)
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda m=mps: m)
+        assert training.device().type == expected
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("kind", [Bottleneck, RNNsearch])
+def test_trains_on_cuda_in_bf16(kind, tmp_path):
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device here")
+    model = model_of(kind).cuda()
+    config = replace(TINY, epochs=40, learning_rate=2e-2, patience=40)
+    progress = train(
+        model, lambda _: PAIRS, SOURCE, TARGET, config, tmp_path, held_out
+    )
+    assert progress.curve[-1]["loss"] < 0.5 * progress.curve[0]["loss"]
+
+
+if __name__ == "__main__":
+    begun = time.perf_counter()
+    main(Path(sys.argv[1]))
+    print(f"{time.perf_counter() - begun:.1f} s", file=sys.stderr)
