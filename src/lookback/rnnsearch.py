@@ -139,9 +139,12 @@ def energies(
 ) -> tuple[Float[Tensor, "target source"], Float[Tensor, "source two_hidden"]]:
     """All e_ij and h_j while the model says `target_words`, <end> included."""
     model.eval()
-    memory = model.encode(torch.tensor([[*source.encode(source_words), END]]))
+    where = model.attention.v.device
+    numbers = [*source.encode(source_words), END]
+    memory = model.encode(torch.tensor([numbers], device=where))
     state, rows = model.start(memory), []
     for word in [START, *target.encode(target_words)]:
         rows.append(model.attention.scores(state.hidden, memory.keys)[0])
-        _, state, _ = model.step(torch.tensor([word]), state, memory)
-    return torch.stack(rows), memory.values[0]
+        token = torch.tensor([word], device=where)
+        _, state, _ = model.step(token, state, memory)
+    return torch.stack(rows).cpu(), memory.values[0].cpu()

@@ -43,7 +43,7 @@ def loss(logits: Tensor, target_out: Tensor, smoothing: float = 0.0) -> Tensor:
 
 
 def learning_rate(config: TrainingConfig, step: int, steps: int) -> float:
-    """Linear warm-up, then linear decay to 0 at the last step."""
+    """Linear warm-up, then linear decay, to 0 after the last step."""
     rise = min(1.0, (step + 1) / max(1, config.warmup))
     return config.learning_rate * rise * max(0.0, 1 - step / steps)
 
