@@ -20,7 +20,7 @@ from lookback.lab.corpus import Pair, Vocabulary
 from lookback.lab.decoding import force, translate
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 
-TRAINING = training.TrainingConfig(epochs=4, learning_rate=2e-3)
+TRAINING = training.TrainingConfig(epochs=12, learning_rate=3e-3)
 PAIRS, TESTS = 12_000, 1_000
 HIDDEN = 64
 
