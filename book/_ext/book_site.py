@@ -24,7 +24,12 @@ LIBRARIES = ROOT / ".cache" / "libraries"
 STAGED = ROOT / ".cache" / "site"
 
 # Cells are run anew when one of these changes.
-CODE = ("src/lookback/**/*", "requirements.txt", "package.json")
+CODE = (
+    "src/lookback/**/*",
+    "requirements.txt",
+    "package.json",
+    "book/_ext/book_site.py",  # it sets the cells' environment
+)
 # Pages are read anew when one of these changes.
 TEXT = (
     "book/_ext/**/*",

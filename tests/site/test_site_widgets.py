@@ -5,6 +5,7 @@ page embeds, through numpy and torch, never through the widget's own script.
 """
 
 import copy
+import re
 
 import numpy as np
 import pytest
@@ -90,7 +91,7 @@ def check_squeeze(root: Locator, state: dict) -> None:
     assert right.count() == hits
 
 
-def pages_with(visit, kind: str):
+def pages_with(kind: str):
     """Each page that holds this kind, opened."""
     for name in PAGES:
         one = visit(name)
@@ -111,13 +112,14 @@ def test_landing_page_opens_with_a_live_alignment(visit):
     assert first.get_attribute("data-widget") == "alignment-stepper"
 
 
-def test_alignment_stepper_by_mouse(visit):
-    for one in pages_with(visit, "alignment-stepper"):
+def test_alignment_stepper_by_mouse(pages_with):
+    for one in pages_with("alignment-stepper"):
         for root, state in widgets(one.page, "alignment-stepper"):
             example = state["examples"][state["example"]]
-            for step in range(state["step"], len(example["target"])):
-                check_alignment(root, state, step)
+            check_alignment(root, state, state["step"])
+            for step in range(state["step"] + 1, len(example["target"])):
                 act(root, "next").click()
+                check_alignment(root, state, step)
             act(root, "first").click()
             check_alignment(root, state, 0)
             row = len(example["target"]) - 1
@@ -130,8 +132,8 @@ def test_alignment_stepper_by_mouse(visit):
         assert one.troubles == []
 
 
-def test_alignment_stepper_changes_its_sentence(visit):
-    for one in pages_with(visit, "alignment-stepper"):
+def test_alignment_stepper_changes_its_sentence(pages_with):
+    for one in pages_with("alignment-stepper"):
         for root, state in widgets(one.page, "alignment-stepper"):
             for index in range(len(state["examples"])):
                 if len(state["examples"]) > 1:
@@ -139,8 +141,8 @@ def test_alignment_stepper_changes_its_sentence(visit):
                 check_alignment(root, state | {"example": index}, 0)
 
 
-def test_alignment_stepper_by_keyboard(visit):
-    for one in pages_with(visit, "alignment-stepper"):
+def test_alignment_stepper_by_keyboard(pages_with):
+    for one in pages_with("alignment-stepper"):
         keyboard = one.page.keyboard
         for root, state in widgets(one.page, "alignment-stepper"):
             last = len(state["examples"][state["example"]]["target"]) - 1
@@ -159,8 +161,8 @@ def test_alignment_stepper_by_keyboard(visit):
         assert one.troubles == []
 
 
-def test_alignment_stepper_plays_by_itself(visit):
-    one = next(pages_with(visit, "alignment-stepper"))
+def test_alignment_stepper_plays_by_itself(pages_with):
+    one = next(pages_with("alignment-stepper"))
     root, state = widgets(one.page, "alignment-stepper")[0]
     before = live(root)
     act(root, "play").click()
@@ -172,8 +174,8 @@ def test_alignment_stepper_plays_by_itself(visit):
     check_alignment(root, state, state["step"] + 1)
 
 
-def test_softmax_stepper_by_mouse(visit):
-    for one in pages_with(visit, "softmax-stepper"):
+def test_softmax_stepper_by_mouse(pages_with):
+    for one in pages_with("softmax-stepper"):
         for root, state in widgets(one.page, "softmax-stepper"):
             stages = root.locator('[data-action="stage"]')
             stages.nth(4).click()
@@ -191,8 +193,8 @@ def test_softmax_stepper_by_mouse(visit):
         assert one.troubles == []
 
 
-def test_softmax_stepper_by_keyboard(visit):
-    for one in pages_with(visit, "softmax-stepper"):
+def test_softmax_stepper_by_keyboard(pages_with):
+    for one in pages_with("softmax-stepper"):
         keyboard = one.page.keyboard
         for root, state in widgets(one.page, "softmax-stepper"):
             now = copy.deepcopy(state)
@@ -211,8 +213,8 @@ def test_softmax_stepper_by_keyboard(visit):
         assert one.troubles == []
 
 
-def test_softmax_stepper_names_a_wrong_number(visit):
-    one = next(pages_with(visit, "softmax-stepper"))
+def test_softmax_stepper_names_a_wrong_number(pages_with):
+    one = next(pages_with("softmax-stepper"))
     root, state = widgets(one.page, "softmax-stepper")[0]
     root.locator('[data-action="stage"]').last.click()
     act(root, "score").first.fill("cat")
@@ -221,8 +223,8 @@ def test_softmax_stepper_names_a_wrong_number(visit):
     check_softmax(root, state)
 
 
-def test_squeeze_by_mouse(visit):
-    for one in pages_with(visit, "squeeze"):
+def test_squeeze_by_mouse(pages_with):
+    for one in pages_with("squeeze"):
         for root, state in widgets(one.page, "squeeze"):
             widths = list(state["models"])
             for index, width in enumerate(widths):
@@ -236,8 +238,8 @@ def test_squeeze_by_mouse(visit):
 
 
 @pytest.mark.parametrize("text", ["a", "attention", "zyxwvutsrqponmlkjihg"])
-def test_squeeze_by_keyboard(visit, text):
-    for one in pages_with(visit, "squeeze"):
+def test_squeeze_by_keyboard(pages_with, text):
+    for one in pages_with("squeeze"):
         keyboard = one.page.keyboard
         for root, state in widgets(one.page, "squeeze"):
             act(root, "text").focus()
@@ -258,8 +260,8 @@ def verdicts(root: Locator) -> list[str]:
     )
 
 
-def test_quiz_by_mouse(visit):
-    for one in pages_with(visit, "quiz"):
+def test_quiz_by_mouse(pages_with):
+    for one in pages_with("quiz"):
         for root, state in widgets(one.page, "quiz"):
             options = state["options"]
             for index, option in enumerate(options):
@@ -280,8 +282,8 @@ def test_quiz_by_mouse(visit):
         assert one.troubles == []
 
 
-def test_quiz_by_keyboard(visit):
-    for one in pages_with(visit, "quiz"):
+def test_quiz_by_keyboard(pages_with):
+    for one in pages_with("quiz"):
         keyboard = one.page.keyboard
         for root, state in widgets(one.page, "quiz"):
             wrong = [not option["correct"] for option in state["options"]]
@@ -298,8 +300,8 @@ def test_quiz_by_keyboard(visit):
         assert one.troubles == []
 
 
-def test_quiz_remembers_in_this_browser_alone(visit):
-    one = next(pages_with(visit, "quiz"))
+def test_quiz_remembers_in_this_browser_alone(pages_with):
+    one = next(pages_with("quiz"))
     root, state = widgets(one.page, "quiz")[0]
     act(root, "choose").first.click()
     act(root, "check").click()
