@@ -38,11 +38,11 @@ class GRUCell(nn.Module):
         h: Float[Tensor, "batch hidden"],
     ) -> Float[Tensor, "batch hidden"]:
         """h' = (1 − z) ∘ n + z ∘ h."""
-        W_r, W_z, W_n = self.W(x).chunk(3, dim=-1)
-        U_r, U_z, U_n = self.U(h).chunk(3, dim=-1)
-        r = torch.sigmoid(W_r + U_r)  # how much of the past to consult
-        z = torch.sigmoid(W_z + U_z)  # how much of the past to keep
-        n = torch.tanh(W_n + r * U_n)  # what could be written
+        Wx_r, Wx_z, Wx_n = self.W(x).chunk(3, dim=-1)
+        Uh_r, Uh_z, Uh_n = self.U(h).chunk(3, dim=-1)
+        r = torch.sigmoid(Wx_r + Uh_r)  # how much of the past to consult
+        z = torch.sigmoid(Wx_z + Uh_z)  # how much of the past to keep
+        n = torch.tanh(Wx_n + r * Uh_n)  # what could be written
         return (1 - z) * n + z * h
 
 

@@ -82,9 +82,9 @@ def reverse_source(mine):
 def masked_loss_solution(logits, target, pad=0):
     """Mean of −log p(y_i | y_<i, x) over the target's real tokens."""
     wanted = target[:, 1:]  # what should come after each token read
-    losses = F.cross_entropy(
+    losses = torch.nn.functional.cross_entropy(
         logits.transpose(1, 2), wanted, reduction="none"
-    )  # [batch, target]
+    )  # [batch, target - 1]
     real = wanted != pad
     return (losses * real).sum() / real.sum()
 

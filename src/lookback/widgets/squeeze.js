@@ -36,7 +36,7 @@ export function sentence(text, pairs, width, read, written, done) {
   const all = `${letters.length} letter${letters.length === 1 ? "" : "s"}`;
   if (done) {
     return `Read “${text}”, wrote “${pairs.map((pair) => pair.got).join("")}”: `
-      + `${hits} of ${all} came back in their place, through ${width} numbers.`;
+      + `${hits} of ${all} came back in place, through ${width} numbers.`;
   }
   if (read === 0) return `Nothing is read yet. ${all} wait, and ${width} numbers.`;
   if (read <= letters.length) {
@@ -97,7 +97,8 @@ function entry(model, run) {
   });
   return { node: element("div", {}, element("div", { class: "bar" },
     element("label", { class: "letters" }, "letters ", box), button("short", "5 at random", () => take(some(5))),
-    button("long", "20 at random", () => take(some(20)))), problem,
+    button("long", "20 at random", () => take(some(20))),
+    button("more", "one more", () => take(model.get("text") + some(1)))), problem,
   element("div", { class: "bar widths", role: "group", "aria-label": "size of the vector" },
     ...widths.map(({ one }) => one))),
   draw(text) {
@@ -126,7 +127,8 @@ function lanes() {
     const now = [...vectors[at]];
     if (cells.children.length !== now.length) cells = vector(now.length, "vector");
     cells.fill(now, 1);
-    name.textContent = `the one vector: ${now.length} numbers`;
+    name.textContent = `the one vector, ${now.length} numbers from −1 to 1`
+      + (at < letters.length ? ": c, if the text ended here" : ": c");
     node.classList.toggle("dense", now.length > 40);
     box.replaceChildren(cells);
     wrote.replaceChildren(...tiles("written", pairs.slice(0, Math.max(0, step - letters.length))
