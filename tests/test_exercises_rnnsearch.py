@@ -252,7 +252,9 @@ def divides_by_links(A, S, P):
             "divide by the union",
         ),
         (
-            lambda A, S, P: 100 * (1 - (len(A & S) + len(A & P)) / 8),
+            lambda A, S, P: (
+                100 - 100 * (len(A & S) + len(A & P)) / (len(A) + len(S))
+            ),
             "per cent",
         ),
         (lambda A, S, P: A & S, "Give back one number"),

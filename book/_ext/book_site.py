@@ -80,6 +80,9 @@ UNUSED_EXTENSIONS = ("sphinx_thebe", "sphinx_comments")
 # What the theme copies into the site and no page asks for.
 UNUSED_FOLDERS = ("_static/vendor", "_static/locales", "_static/images")
 
+# In the text that tqdm leaves for where its bar cannot be drawn.
+PROGRESS = "%|"
+
 # Before the first paint: "auto" becomes what the reader's system asks for.
 EARLY_THEME = (
     "(() => { const root = document.documentElement;"
@@ -163,10 +166,8 @@ def stage(app: Sphinx, config: Config) -> None:
     )
     config.html_static_path.append(str(STAGED / "static"))
     config.html_extra_path.append(str(STAGED / "extra"))
-    # Cells find these in their environment: BertViz's frames use our copies,
-    # and no progress bar is printed into a page.
+    # Cells find it in their environment: BertViz's frames use our copies.
     os.environ["LOOKBACK_VENDOR"] = "../vendor"
-    os.environ["TQDM_DISABLE"] = "1"
 
 
 def warm_up() -> None:
@@ -228,6 +229,15 @@ def unique(assets: list) -> list:
     return list(kept.values())
 
 
+def drop_progress_bars(app: Sphinx, doctree: nodes.document) -> None:
+    """A bar that ran while the book was built tells a reader nothing."""
+    for output in list(doctree.findall(nodes.container)):
+        if output.get("nb_element") == "mime_bundle":
+            forms = {form.get("mime_type"): form for form in output.children}
+            if PROGRESS in forms.get("text/plain", nodes.Text("")).astext():
+                output.parent.remove(output)
+
+
 def tidy_exercises(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Exercise 9 · ★★ Write the scores, where it was Exercise 9 (★★ …).
 
@@ -285,6 +295,7 @@ def setup(app: Sphinx) -> dict:
     app.add_css_file("icons.css", priority=850)
     app.add_css_file("lookback.css", priority=900)
     app.add_js_file("lookback.js", priority=900, loading_method="defer")
+    app.connect("doctree-read", drop_progress_bars)
     app.connect("doctree-resolved", tidy_exercises)
     app.connect("html-page-context", tidy_context)
     app.connect("build-finished", finish)

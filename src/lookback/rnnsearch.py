@@ -83,8 +83,8 @@ class AdditiveAttention(nn.Module):
     ) -> tuple[Float[Tensor, "batch d_v"], Float[Tensor, "batch source"]]:
         """c_i = Σ_j α_ij h_j, and the weights α_ij themselves."""
         e = self.scores(query, keys).masked_fill(~mask, -torch.inf)
-        weights = torch.softmax(e, dim=-1)  # α_ij, eq. 6
-        context = torch.einsum("bs,bsd->bd", weights, values)  # c_i, eq. 5
+        weights = torch.softmax(e, dim=-1)  # α_ij, the paper's eq. 6
+        context = torch.einsum("bs,bsd->bd", weights, values)  # c_i, its 5
         return context, weights
 
 

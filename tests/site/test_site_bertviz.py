@@ -6,7 +6,7 @@ from contents import PAGES
 
 
 @pytest.fixture
-def framed(site):
+def framed(visit, site):
     """Open each page with a BertViz frame, and scroll so that it loads."""
 
     def opened(**kind):

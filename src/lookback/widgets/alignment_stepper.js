@@ -66,7 +66,7 @@ function foot({ source, values, energies }) {
     element("th", { scope: "row" }, name), ...row, ...more);
   const node = element("tfoot", {}, line("energy e", energy),
     line("weight α", weight, element("th", { scope: "col", class: "context" }, "c = Σ α h")),
-    ...parts.map((row, k) => line(k ? `${k + 1}` : "annotation h: 1", row, context[k])));
+    ...parts.map((row, k) => line(k ? `${k + 1}` : "h, number 1", row, context[k])));
   return { node, draw(step, now) {
     now.weights.forEach((alpha, j) => {
       put(energy[j], energies[step][j]);
