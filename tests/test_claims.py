@@ -4,6 +4,9 @@ The prose around a cell interprets its output; when weights are trained anew,
 these tests tell which sentences have to be written anew.
 """
 
+import re
+from pathlib import Path
+
 import pytest
 
 from lookback.experiments.copying import LETTERS, strings
@@ -108,3 +111,13 @@ def test_most_wrong_links_are_articles():
     ]
     articles = sum(word in ("le", "la", "les", "l'") for word in wrong)
     assert articles > len(wrong) / 2
+
+
+def test_the_drawing_shows_the_models_own_weights():
+    drawing = Path(__file__).parents[1] / "book/_static/drawings/rnnsearch.svg"
+    drawn = re.findall(r">(0\.\d\d)<", drawing.read_text(encoding="utf-8"))
+    model, source, target = records.load_model("rnnsearch")
+    english = "a black cat sleeps on a red chair .".split()
+    words, found = translate(model, [english], source, target, 5)[0]
+    row = found.weights[words.index("noir")]
+    assert drawn == [f"{float(weight):.2f}" for weight in row[:5]]
