@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import nbformat
-
 from to_notebook.cells import make_notebook
 from to_notebook.labels import Book
 from to_notebook.myst import SourceError

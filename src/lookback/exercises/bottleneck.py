@@ -7,7 +7,6 @@ solution. The GRU's exercises stand in `recurrence`.
 import math
 
 import torch
-import torch.nn.functional as F
 
 from lookback.exercises.checking import exercise
 from lookback.exercises.judging import Hint, as_tensor, expect, random_inputs
