@@ -1,27 +1,23 @@
 """What makes the built folder one self-contained site.
 
-Everything that a page loads is staged from `.cache/libraries` (fetched by
-`tools/libraries.py` at exact versions) into the site; the theme's parts that
-the book does not use are dropped; and what the cells printed is thrown away
-when the code or the records they printed from have changed.
+What a page loads is the site's own (staging.py); the theme's parts that the
+book does not use are dropped; and what the cells printed is thrown away when
+the code or the records they printed from have changed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
 import shutil
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
-from sphinx.errors import ExtensionError
+from staging import copy, stage
 
 ROOT = Path(__file__).resolve().parents[2]
-LIBRARIES = ROOT / ".cache" / "libraries"
-STAGED = ROOT / ".cache" / "site"
 
 # Cells are run anew when one of these changes.
 CODE = (
@@ -36,43 +32,6 @@ TEXT = (
     "book/_static/drawings/*",
     "notebooks/*.ipynb",
 )
-
-# Theme icons: class on the page -> file of Font Awesome's solid set.
-ICONS = {
-    "fa-angle-left": "solid/angle-left",
-    "fa-angle-right": "solid/angle-right",
-    "fa-arrow-up": "solid/arrow-up",
-    "fa-bars": "solid/bars",
-    "fa-circle-half-stroke": "solid/circle-half-stroke",
-    "fa-chevron-down": "solid/chevron-down",
-    "fa-download": "solid/download",
-    "fa-github": "brands/github",
-    "fa-lightbulb": "solid/lightbulb",
-    "fa-list": "solid/list",
-    "fa-magnifying-glass": "solid/magnifying-glass",
-    "fa-moon": "solid/moon",
-    "fa-outdent": "solid/outdent",
-    "fa-pencil": "solid/pencil",
-    "fa-play": "solid/play",
-    "fa-sun": "solid/sun",
-}
-
-# BertViz asks for these three; its frame finds them beside the pages.
-VENDOR = {
-    "requirejs/require.js": "vendor/require.js",
-    "d3/dist/d3.min.js": "vendor/d3.min.js",
-    "d3/LICENSE": "vendor/d3-LICENSE.txt",
-    "jquery/dist/jquery.min.js": "vendor/jquery.min.js",
-    "jquery/LICENSE.txt": "vendor/jquery-LICENSE.txt",
-}
-
-# The site's own address leads to the landing page.
-DOOR = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta http-equiv="refresh" content="0; url=book/index.html">
-<link rel="icon" href="_static/favicon.svg">
-</head><body><p><a href="book/index.html">{title}</a></p></body></html>
-"""
 
 # Loaded by Jupyter Book on every page, and used on none of ours.
 UNUSED_EXTENSIONS = ("sphinx_thebe", "sphinx_comments")
@@ -101,73 +60,6 @@ def digest(patterns: tuple[str, ...]) -> str:
                 total.update(str(path.relative_to(ROOT)).encode())
                 total.update(hashlib.sha256(path.read_bytes()).digest())
     return total.hexdigest()
-
-
-def write_if_new(path: Path, text: str) -> None:
-    """Write, but keep the date of a file that would not change."""
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-
-
-def copy(source: Path, target: Path) -> None:
-    """Copy with dates, making folders on the way."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(source, target)
-
-
-def icon_sheet() -> str:
-    """A style sheet that draws the theme's icons without their script."""
-    rules = []
-    for name, source in ICONS.items():
-        folder = LIBRARIES / "@fortawesome/fontawesome-free/svgs"
-        svg = (folder / f"{source}.svg").read_text(encoding="utf-8")
-        svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
-        svg = svg.replace('"', "'").replace("#", "%23").strip()
-        rules.append(f'.{name}{{--icon:url("data:image/svg+xml,{svg}")}}')
-    licence = "/* Icons: Font Awesome Free, CC BY 4.0, fontawesome.com */"
-    return "\n".join([licence, *rules, ""])
-
-
-def stage_mathematics() -> None:
-    """KaTeX's sheet and its woff2 fonts; older font formats are left out."""
-    dist = LIBRARIES / "katex/dist"
-    sheet = (dist / "katex.min.css").read_text(encoding="utf-8")
-    sheet = re.sub(
-        r",url\([^)]*\.(?:woff|ttf)\) format\(\"[a-z]+\"\)", "", sheet
-    )
-    write_if_new(STAGED / "static/katex/katex.min.css", sheet)
-    for font in (dist / "fonts").glob("*.woff2"):
-        copy(font, STAGED / "static/katex/fonts" / font.name)
-    copy(dist.parent / "LICENSE", STAGED / "static/katex/LICENSE.txt")
-
-
-def stage_fonts() -> None:
-    """The text face, upright and italic, Latin letters only."""
-    folder = LIBRARIES / "@fontsource-variable/source-serif-4"
-    for style in ("normal", "italic"):
-        name = f"source-serif-4-latin-wght-{style}.woff2"
-        copy(folder / "files" / name, STAGED / "static/fonts" / name)
-    copy(folder / "LICENSE", STAGED / "static/fonts/LICENSE.txt")
-
-
-def stage(app: Sphinx, config: Config) -> None:
-    """Lay out what the site serves and does not stand in `book/`."""
-    if not LIBRARIES.exists():
-        raise ExtensionError("the browser libraries are missing: run make book")
-    shutil.rmtree(STAGED, ignore_errors=True)
-    write_if_new(STAGED / "static/icons.css", icon_sheet())
-    stage_mathematics()
-    stage_fonts()
-    for source, target in VENDOR.items():
-        copy(LIBRARIES / source, STAGED / "extra" / target)
-    write_if_new(
-        STAGED / "extra/index.html", DOOR.format(title=config.html_title)
-    )
-    config.html_static_path.append(str(STAGED / "static"))
-    config.html_extra_path.append(str(STAGED / "extra"))
-    # Cells find it in their environment: BertViz's frames use our copies.
-    os.environ["LOOKBACK_VENDOR"] = "../vendor"
 
 
 def warm_up() -> None:
@@ -213,7 +105,9 @@ def configure(app: Sphinx, config: Config) -> None:
     """Settings that follow from other settings."""
     if not config.html_baseurl:
         config.html_baseurl = site_address(config)
-    stage(app, config)
+    stage(config)
+    # Cells find it in their environment: BertViz's frames use our copies.
+    os.environ["LOOKBACK_VENDOR"] = "../vendor"
     forget_stale_outputs(app, config)
     warm_up()
 

@@ -326,6 +326,7 @@ def test_widgets_live_when_opened_from_disk(visit, name):
         example = state["examples"][state["example"]]
         check_alignment(root, state, len(example["target"]) - 1)
     for root, state in widgets(one.page, "squeeze"):
+        act(root, "first").click()
         act(root, "last").click()
         check_squeeze(root, state)
     assert one.troubles == []
