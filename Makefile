@@ -52,7 +52,7 @@ serve:
 	@$(IN)python tools/serve.py $(SITE) $(PORT)
 
 test: book lint
-	$(IN)python -m pytest
+	LOOKBACK_SITE=$(SITE) $(IN)python -m pytest
 
 lint: environment
 	$(IN)ruff check .

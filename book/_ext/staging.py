@@ -51,7 +51,7 @@ VENDOR = {
 DOOR = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta http-equiv="refresh" content="0; url=book/index.html">
-<link rel="icon" href="_static/favicon.svg">
+<link rel="icon" href="data:,">
 </head><body><p><a href="book/index.html">{title}</a></p></body></html>
 """
 

@@ -20,8 +20,9 @@ RUN_AXE = """async () => {
 WIDER = """() => [...document.querySelectorAll("body *")]
   .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
   .filter((one) => !one.closest(
-    ".formula, pre, .pst-scrollable-table-container, .cell_output, .scroll,"
-    + " .katex-mathml, .map, .bd-sidebar-primary, .bd-sidebar-secondary"))
+    ".formula, .drawing-scroll, .pst-scrollable-table-container, pre,"
+    + " .cell_output, .scroll, .katex-mathml, .map, .bd-sidebar-primary,"
+    + " .bd-sidebar-secondary"))
   .slice(0, 5).map((one) => one.outerHTML.slice(0, 120))"""
 
 
