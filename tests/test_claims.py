@@ -125,3 +125,24 @@ def test_the_drawing_shows_the_models_own_weights():
     words, found = translate(model, [english], source, target, 5)[0]
     row = found.weights[words.index("noir")]
     assert drawn == [f"{float(weight):.2f}" for weight in row[:5]]
+
+
+def test_the_search_makes_less_than_half_the_diagonals_errors():
+    found = records.load("alignment")["results"]
+    assert found["aer"] < found["aer_diagonal"] / 2
+
+
+def test_reversal_did_not_help_and_the_intervals_overlap():
+    found = records.load("look_back")["results"]
+    assert found["gain_of_reversal"] < 0
+    assert found["reversed"]["high"] > found["bottleneck"]["low"]
+
+
+def test_length_hurts_the_fixed_vector_and_not_the_search():
+    found = records.load("length")["results"]
+    fixed, search = (
+        [row["bleu"] for row in found[name]["by_captions"]]
+        for name in ("bottleneck", "rnnsearch")
+    )
+    assert fixed == sorted(fixed, reverse=True)
+    assert search[-1] > search[0]
