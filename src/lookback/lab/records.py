@@ -21,6 +21,7 @@ from safetensors import SafetensorError, safe_open
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.lab.checkpoints import write as write_tensors
 from lookback.lab.corpus import SPECIALS, Vocabulary
+from lookback.lab.schema import SCHEMA
 from lookback.lab.translator import Translator
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 
@@ -29,47 +30,6 @@ CODE = ("..", ":(exclude)../records")  # what must agree with the commit
 MODELS = {
     "Bottleneck": (Bottleneck, BottleneckConfig),
     "RNNsearch": (RNNsearch, RNNsearchConfig),
-}
-SCHEMA = {
-    "type": "object",
-    "required": [
-        "experiment",
-        "command",
-        "config",
-        "seeds",
-        "git",
-        "data",
-        "versions",
-        "device",
-        "wall_seconds",
-        "results",
-    ],
-    "additionalProperties": False,
-    "properties": {
-        "experiment": {"type": "string"},
-        "command": {"type": "string"},
-        "config": {"type": "object"},
-        "seeds": {"type": "array", "items": {"type": "integer"}},
-        "git": {
-            "type": "object",
-            "required": ["commit", "dirty"],
-            "properties": {
-                "commit": {"type": "string", "pattern": "^[0-9a-f]{40}$"},
-                "dirty": {"type": "boolean"},
-            },
-        },
-        "data": {
-            "type": "object",
-            "additionalProperties": {"type": "string"},
-        },
-        "versions": {
-            "type": "object",
-            "required": ["python", "torch", "sacrebleu"],
-        },
-        "device": {"type": "string"},
-        "wall_seconds": {"type": "number", "minimum": 0},
-        "results": {"type": "object", "minProperties": 1},
-    },
 }
 
 
