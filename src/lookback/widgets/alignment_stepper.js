@@ -39,6 +39,15 @@ function reveal(region, cell) {
   region.scrollLeft = Math.min(Math.max(region.scrollLeft, right), left);
 }
 
+/** A bar of length |x| to one side of a cell's middle line, as a background:
+ * no elements of its own, so that a step may change six hundred of them.
+ * @param {number} x from −1 to 1 @param {number} middle share of the width */
+function bar(x, middle) {
+  const length = Math.abs(x) * middle;
+  const place = (x < 0 ? middle - length : middle) / (1 - length);
+  return { size: `${(100 * length).toFixed(1)}% 70%`, place: `${(100 * place).toFixed(1)}%` };
+}
+
 /** Below the map, in its columns: the row's energies, the weights they become,
  * the annotations h_j; at the right of each of their numbers, the context's. */
 function foot({ source, values, energies }) {
@@ -53,9 +62,14 @@ function foot({ source, values, energies }) {
     cell.dataset.value = value;
     if (cell.firstChild.textContent !== text) cell.firstChild.textContent = text;
   };
-  const draw = (cell, behind, now) => {
-    tune(cell, "--behind", behind / most);
-    tune(cell, "--v", now / most);
+  const drawn = new Map();
+  const draw = (cell, behind, now, middle = 0.5) => {
+    const bars = [bar(now / most, middle), bar(behind / most, middle)];
+    const size = bars.map((one) => one.size).join();
+    if (drawn.get(cell) === size) return;
+    drawn.set(cell, size);
+    cell.style.backgroundSize = `${size}, 1px`;
+    cell.style.backgroundPosition = `${bars.map((one) => one.place).join()}, ${100 * middle}%`;
     cell.classList.toggle("minus", behind < 0);
   };
   parts.forEach((row, k) => row.forEach((cell, j) => {
@@ -76,7 +90,7 @@ function foot({ source, values, energies }) {
     });
     context.forEach((cell, k) => {
       put(cell, now.context[k]);
-      draw(cell, now.context[k], now.context[k]);
+      draw(cell, now.context[k], now.context[k], 0.25);
     });
   } };
 }
@@ -131,8 +145,9 @@ function map(example, go) {
     stop.tabIndex = -1;
     stop = cells[now][column];
     stop.tabIndex = 0;
-    const { weights } = looks[now];
     below.draw(step, looks[now]);
+  }, reveal() { // last of all, since it asks where things are
+    const { weights } = looks[now];
     reveal(region, cells[now][weights.indexOf(Math.max(...weights))]);
   } };
 }
@@ -162,7 +177,7 @@ function build(model) {
   const at = () => ({ step: Math.min(model.get("step"), last), last });
   const go = (step) => change(model, { step });
   const walk = transport(at, go);
-  const parts = [sentences(example), map(example, walk.to)];
+  const [words, grid] = [sentences(example), map(example, walk.to)];
   const [say] = lines();
   const choose = element("select", { "data-action": "example", onchange: () =>
     change(model, { step: 0, example: Number(choose.value) }) },
@@ -176,13 +191,15 @@ function build(model) {
   const node = frame("alignment-stepper", "Alignment, word by word", at, walk.to,
     element("label", { class: "choose", hidden: examples.length < 2 }, "sentence ", choose),
     element("div", { class: "bar" }, ...walk.nodes, table),
-    parts[0].node, say, parts[1].node);
+    words.node, say, grid.node);
   node.classList.toggle("long", Math.max(example.source.length, last + 1) > 14);
   return { node, stop: walk.stop, draw() {
     const { step } = at();
-    parts.forEach((part) => part.draw(step));
+    words.draw(step);
+    grid.draw(step);
     walk.draw();
     say.textContent = sentence(example, step);
+    grid.reveal();
   } };
 }
 
