@@ -88,6 +88,21 @@ class AdditiveAttention(nn.Module):
         return context, weights
 
 
+def annotate(
+    encoder: nn.GRU,
+    words: Float[Tensor, "batch source embed"],
+    mask: Bool[Tensor, "batch source"],
+) -> Float[Tensor, "batch source two_hidden"]:
+    """h_j = [→h_j; ←h_j]; the backward reader starts at each true end."""
+    packed = pack_padded_sequence(
+        words, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False
+    )
+    values, _ = pad_packed_sequence(
+        encoder(packed)[0], batch_first=True, total_length=words.shape[1]
+    )
+    return values
+
+
 class RNNsearch(RecurrentTranslator):
     """The encoder–decoder that searches the source (Bahdanau et al. 2015)."""
 
@@ -105,14 +120,7 @@ class RNNsearch(RecurrentTranslator):
         """h_j = [→h_j; ←h_j] for every word, and U_a h_j once for all."""
         mask = source != PAD
         words = self.dropout(self.source_embedding(source))
-        packed = pack_padded_sequence(
-            words, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False
-        )
-        values, _ = pad_packed_sequence(
-            self.encoder(packed)[0],
-            batch_first=True,
-            total_length=source.shape[1],
-        )
+        values = annotate(self.encoder, words, mask)
         last = values[:, 0, self.config.hidden :]  # ←h_1
         return Annotations(values, self.attention.U(values), mask, last)
 

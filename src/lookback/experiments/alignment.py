@@ -9,7 +9,7 @@ the weights. Needs no corpus.
 """
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -22,7 +22,7 @@ from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 
 TRAINING = training.TrainingConfig(epochs=12, learning_rate=3e-3)
 PAIRS, TESTS = 12_000, 1_000
-HIDDEN = 64
+SMALL = RNNsearchConfig(0, 0, embed=64, hidden=64, align=64, maxout=64)
 
 
 def diagonal(source: list[str], target: list[str]) -> set[tuple[int, int]]:
@@ -31,8 +31,13 @@ def diagonal(source: list[str], target: list[str]) -> set[tuple[int, int]]:
     return {(round(i * last_in / last_out), i) for i in range(len(target))}
 
 
-def run(folder: Path) -> dict:
-    """Train on the phrasebook, then compare links with the true ones."""
+def run(
+    folder: Path, make=RNNsearch, config=None, save: str | None = None
+) -> dict:
+    """Train on the phrasebook, then compare links with the true ones.
+
+    `make(config)` is the model; its vocabularies are filled in here.
+    """
     started = time.perf_counter()
     training_set = phrasebook.sample(PAIRS, seed=0)
     tests = phrasebook.sample(TESTS, seed=1)
@@ -40,15 +45,10 @@ def run(folder: Path) -> dict:
     tests = [each for each in tests if tuple(each.source) not in known]
     source, target = (Vocabulary(words) for words in phrasebook.words())
     torch.manual_seed(TRAINING.seed)
-    config = RNNsearchConfig(
-        len(source),
-        len(target),
-        embed=HIDDEN,
-        hidden=HIDDEN,
-        align=HIDDEN,
-        maxout=HIDDEN,
+    config = replace(
+        config or SMALL, source_vocab=len(source), target_vocab=len(target)
     )
-    model = RNNsearch(config).to(training.device())
+    model = make(config).to(training.device())
     pairs = [Pair(each.source, each.target) for each in training_set]
     held_out = phrasebook.sample(200, seed=2)
     progress = training.train(
@@ -61,13 +61,13 @@ def run(folder: Path) -> dict:
         validator([Pair(p.source, p.target) for p in held_out], source, target),
     )
     gold = [each.alignment for each in tests]
-    looks = force(
-        model, [Pair(p.source, p.target) for p in tests], source, target
-    )
+    sentences = [Pair(p.source, p.target) for p in tests]
+    looks = force(model, sentences, source, target)
     found = [metrics.links(weights[:-1]) for weights in looks]
     said = translate(model, [each.source for each in tests], source, target)
     references = [each.target for each in tests]
-    records.save_model("phrasebook", model.cpu(), source, target)
+    if save:
+        records.save_model(save, model.cpu(), source, target)
     return {
         "sentences": len(tests),
         "aer": metrics.alignment_error_rate(found, gold),
@@ -83,7 +83,9 @@ def run(folder: Path) -> dict:
 
 
 def main() -> None:
-    results = once(RUNS / "alignment", lambda: run(RUNS / "alignment"))
+    results = once(
+        RUNS / "alignment", lambda: run(RUNS / "alignment", save="phrasebook")
+    )
     records.save(
         "alignment",
         config={**asdict(TRAINING), "pairs": PAIRS, "tests": TESTS},

@@ -1,0 +1,81 @@
+r"""Queries, keys, values: attention as a soft dictionary.
+
+Vaswani et al. 2017, arXiv 1706.03762, section 3.2.1.
+
+    Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V                    eq. 1
+
+A query is compared with every key; the weights, which sum to 1 over the
+keys, average the values. Where the queries come from the same place as keys
+and values it is self-attention; where they come from elsewhere,
+cross-attention. The split in three roles is older (Sukhbaatar et al. 2015,
+Miller et al. 2016); new in 2017 is the factor 1/√d_k.
+"""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+def attend(
+    query: Float[Tensor, "*batch target d_k"],
+    key: Float[Tensor, "*batch source d_k"],
+    value: Float[Tensor, "*batch source d_v"],
+    mask: Bool[Tensor, "*#batch target_or_1 source"] | None = None,
+    need_weights: bool = True,
+    scale: float | None = None,
+) -> tuple[
+    Float[Tensor, "*batch target d_v"],
+    Float[Tensor, "*batch target source"] | None,
+]:
+    """softmax(Q Kᵀ / √d_k) V, and the softmax itself if it is asked for.
+
+    mask: True = may attend; every query needs at least one True. `scale`
+    replaces 1/√d_k. Without the weights torch's fused kernel does the work,
+    and [target, source] is never laid out in memory.
+    """
+    if not need_weights:
+        context = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask, scale=scale
+        )
+        return context, None
+    if scale is None:
+        scale = 1 / math.sqrt(query.shape[-1])
+    scores = query @ key.transpose(-2, -1) * scale  # Q Kᵀ / √d_k
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ value, weights
+
+
+def causal(length: int, device=None) -> Bool[Tensor, "length length"]:
+    """True where position i (row) may see position j (column): j ≤ i."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
+
+
+class Attention(nn.Module):
+    """One look: three matrices make queries, keys and values of vectors.
+
+    q_i = W_Q x_i,   k_j = W_K m_j,   v_j = W_V m_j
+    """
+
+    def __init__(self, d_model: int, d_k: int, d_v: int):
+        super().__init__()
+        self.W_Q = nn.Linear(d_model, d_k, bias=False)
+        self.W_K = nn.Linear(d_model, d_k, bias=False)
+        self.W_V = nn.Linear(d_model, d_v, bias=False)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch target d_model"],
+        memory: Float[Tensor, "batch source d_model"] | None = None,
+        mask: Bool[Tensor, "#batch target_or_1 source"] | None = None,
+        need_weights: bool = True,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Look from x at `memory`; without a memory, x looks at itself."""
+        memory = x if memory is None else memory
+        return attend(
+            self.W_Q(x), self.W_K(memory), self.W_V(memory), mask, need_weights
+        )
