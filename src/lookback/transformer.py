@@ -21,6 +21,7 @@ from typing import NamedTuple
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from lookback.attention import causal
 from lookback.lab.corpus import PAD
@@ -81,8 +82,13 @@ class Transformer(Translator):
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.config = config
-        self.source_embedding = Embedding(config, config.source_vocab)
         self.target_embedding = Embedding(config, config.target_vocab)
+        if config.tied != "all":
+            self.source_embedding = Embedding(config, config.source_vocab)
+        if config.tied == "none":
+            self.output = nn.Linear(
+                config.d_model, config.target_vocab, bias=False
+            )
         self.encoder = nn.ModuleList(
             EncoderLayer(config) for _ in range(config.layers)
         )
@@ -92,22 +98,27 @@ class Transformer(Translator):
         last = nn.LayerNorm if config.norm == "pre" else nn.Identity
         self.after_encoder = last(config.d_model)
         self.after_decoder = last(config.d_model)
-        self.output = nn.Linear(config.d_model, config.target_vocab)
         for module in (*self.encoder.modules(), *self.decoder.modules()):
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
                 nn.init.zeros_(module.bias)
-        if config.tied != "none":
-            self.output.weight = self.target_embedding.words.weight
-        if config.tied == "all":
-            self.source_embedding.words.weight = self.output.weight
+
+    def logits(
+        self, y: Float[Tensor, "batch target d_model"]
+    ) -> Float[Tensor, "batch target vocab"]:
+        """E' y, with the embedding's own rows where the two are tied."""
+        if self.config.tied == "none":
+            return self.output(y)
+        return F.linear(y, self.target_embedding.words.weight)
 
     def read(
         self, source: Int[Tensor, "batch source"], need_weights: bool = False
     ) -> tuple[Float[Tensor, "batch source d_model"], list[Tensor | None]]:
         """The encoder: one vector per source word, and its layers' looks."""
         mask = (source != PAD)[:, None, None]
-        x, looks = self.source_embedding(source), []
+        shared = self.config.tied == "all"
+        embed = self.target_embedding if shared else self.source_embedding
+        x, looks = embed(source), []
         for layer in self.encoder:
             x, weights = layer(x, mask, need_weights)
             looks.append(weights)
@@ -158,7 +169,7 @@ class Transformer(Translator):
             )
             seen.append(own)
             looks.append(weights)
-        logits = self.output(self.after_decoder(y))
+        logits = self.logits(self.after_decoder(y))
         if cache is None:
             return logits, None, looks
         keys, values = (

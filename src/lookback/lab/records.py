@@ -23,13 +23,17 @@ from lookback.lab.checkpoints import write as write_tensors
 from lookback.lab.corpus import SPECIALS, Vocabulary
 from lookback.lab.schema import SCHEMA
 from lookback.lab.translator import Translator
+from lookback.ladder import Rung, RungConfig
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.transformer import Transformer, TransformerConfig
 
 FOLDER = Path(__file__).parent.parent / "records"
 CODE = ("..", ":(exclude)../records")  # what must agree with the commit
 MODELS = {
     "Bottleneck": (Bottleneck, BottleneckConfig),
     "RNNsearch": (RNNsearch, RNNsearchConfig),
+    "Rung": (Rung, RungConfig),
+    "Transformer": (Transformer, TransformerConfig),
 }
 
 
