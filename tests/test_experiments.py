@@ -16,15 +16,20 @@ from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.experiments import (
     alignment,
     copying,
+    ladder,
     length,
     look_back,
     runs,
     speed,
+    tuned,
 )
 from lookback.lab import corpus, phrasebook, records, training
 from lookback.lab.corpus import Pair, Vocabulary, collate
+from lookback.lab.decoding import greedy
 from lookback.lab.training import TrainingConfig
+from lookback.ladder import Rung
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.transformer import Transformer, TransformerConfig
 
 NAMES = [m.name for m in pkgutil.iter_modules(experiments.__path__)]
 ONE_EPOCH = TrainingConfig(epochs=1, batch=8, warmup=1)
@@ -33,6 +38,13 @@ KINDS = {
     "bottleneck": (Bottleneck, BottleneckConfig(0, 0, **SMALL)),
     "reversed": (Bottleneck, BottleneckConfig(0, 0, reverse=True, **SMALL)),
     "rnnsearch": (RNNsearch, RNNsearchConfig(0, 0, align=6, **SMALL)),
+}
+WALKING = replace(ladder.DOT, look="diagonal", align=6, **SMALL)
+TINY = TransformerConfig(0, 0, d_model=8, heads=2, layers=1, d_ff=8)
+RUNGS = {
+    "bottleneck": KINDS["bottleneck"],
+    "diagonal": (Rung, WALKING),
+    "transformer": (Transformer, TINY),
 }
 COUNTS = {"train": 40, "val": 10, "test_2016_flickr": 12}
 
@@ -56,13 +68,18 @@ def folders(tmp_path, monkeypatch):
     (tmp_path / "records").mkdir()
     monkeypatch.setattr(records, "FOLDER", tmp_path / "records")
     monkeypatch.setattr(corpus, "load", captions)
-    for module in (look_back, length, alignment, copying):
+    for module in (look_back, length, alignment, copying, ladder, tuned):
         monkeypatch.setattr(module, "TRAINING", ONE_EPOCH)
+    monkeypatch.setattr(ladder, "RUNGS", RUNGS)
+    monkeypatch.setattr(ladder, "SMALL", SMALL)
+    monkeypatch.setattr(tuned, "PIECES", 60)
+    monkeypatch.setattr(tuned, "KEEP", 2)
     for module in (look_back, length):
         monkeypatch.setattr(module, "KINDS", KINDS)
     monkeypatch.setattr(alignment, "PAIRS", 40)
     monkeypatch.setattr(alignment, "TESTS", 12)
-    monkeypatch.setattr(alignment, "HIDDEN", 6)
+    config = RNNsearchConfig(0, 0, align=6, **SMALL)
+    monkeypatch.setattr(alignment, "SMALL", config)
     monkeypatch.setattr(copying, "WIDTHS", (4, 6))
     monkeypatch.setattr(copying, "LONGEST", 3)
     monkeypatch.setattr(copying, "TESTS", 5)
@@ -71,9 +88,9 @@ def folders(tmp_path, monkeypatch):
         monkeypatch.setattr(speed, name, value)
     trained, train = [], training.train
 
-    def counted(model, *arguments):
+    def counted(model, *arguments, **options):
         trained.append(type(model).__name__)
-        return train(model, *arguments)
+        return train(model, *arguments, **options)
 
     monkeypatch.setattr(training, "train", counted)
     return tmp_path, trained
@@ -98,6 +115,8 @@ def trials():
         "length": (length, 2, set()),
         "alignment": (alignment, 1, {"phrasebook"}),
         "copying": (copying, 2, {"copying-4", "copying-6"}),
+        "ladder": (ladder, 5, {"transformer"}),
+        "tuned": (tuned, 2, {"tuned-en-fr", "tuned-de-en"}),
     }
 
 
@@ -118,16 +137,18 @@ def test_writes_its_record_and_does_not_train_twice(name, folders, monkeypatch):
     assert records.load(name)["results"] == record["results"]
 
 
-@pytest.mark.parametrize("name", ["look_back", "length", "copying"])
+@pytest.mark.parametrize(
+    "name", ["look_back", "length", "copying", "ladder", "tuned"]
+)
 def test_an_interrupted_experiment_goes_on(name, folders, monkeypatch):
     folder, trained = folders
     module, models, _ = trials()[name]
     train = training.train
 
-    def once(*arguments):
+    def once(*arguments, **options):
         if trained:
             raise KeyboardInterrupt
-        return train(*arguments)
+        return train(*arguments, **options)
 
     monkeypatch.setattr(training, "train", once)
     with pytest.raises(KeyboardInterrupt):
@@ -179,6 +200,32 @@ def test_look_back_with_seeds(folders, monkeypatch):
     assert set(record["data"]) == {
         f"{split}.{x}" for split in COUNTS for x in ("en", "fr")
     }
+
+
+def test_the_ladder_s_record_holds_what_is_finished(
+    folders, monkeypatch, capsys
+):
+    _, trained = folders
+    main(monkeypatch, ladder, "--only", "transformer")
+    assert trained == ["Transformer", "Transformer"]
+    assert "not trained yet" in capsys.readouterr().out
+    results = records.load("ladder")["results"]
+    assert list(results) == ["transformer"]
+    assert 0 <= results["transformer"]["aer"] <= 1
+    assert set(results["transformer"]["long"]) == {"2", "3", "4"}
+    main(monkeypatch, ladder, "--record")
+    assert len(trained) == 2
+    main(monkeypatch, ladder)
+    assert records.load("ladder")["results"]["bottleneck"]["aer"] is None
+
+
+def test_tuned_averages_its_last_epochs(folders, monkeypatch):
+    twice = replace(ONE_EPOCH, epochs=3)
+    monkeypatch.setattr(tuned, "TRAINING", twice)
+    main(monkeypatch, tuned)
+    results = records.load("tuned")["results"]
+    assert results["de-en"]["averaged"] == 2
+    assert set(records.load("tuned")["data"]) >= {"train.de", "train.fr"}
 
 
 def test_length_counts_every_test_sentence(folders, monkeypatch):
@@ -295,6 +342,53 @@ def test_the_bare_model_is_the_same_model(folders, monkeypatch):
     )
 
 
+def test_torch_s_transformer_is_the_same_model():
+    torch.manual_seed(0)
+    config = replace(TINY, source_vocab=30, target_vocab=30, dropout=0.0)
+    ours, theirs = Transformer(config), speed.BareTransformer(config)
+    theirs.E_x.weight.data = ours.source_embedding.words.weight.data
+    theirs.E_y.weight.data = ours.target_embedding.words.weight.data
+    # torch adds a norm after each stack; post-norm has none to copy.
+    theirs.body.encoder.norm = theirs.body.decoder.norm = None
+
+    def attention(mine, bare):
+        for kind in ("weight", "bias"):
+            parts = [getattr(mine, w) for w in ("W_Q", "W_K", "W_V")]
+            joined = torch.cat([getattr(part, kind) for part in parts])
+            getattr(bare, f"in_proj_{kind}").data = joined.data
+        bare.out_proj.load_state_dict(mine.W_O.state_dict())
+
+    def layer(mine, bare, norms):
+        attention(mine.attention, bare.self_attn)
+        bare.linear1.load_state_dict(mine.feedforward.W_1.state_dict())
+        bare.linear2.load_state_dict(mine.feedforward.W_2.state_dict())
+        for name, around in norms.items():
+            norm = getattr(mine, around).norm.state_dict()
+            getattr(bare, name).load_state_dict(norm)
+
+    ends = {"norm1": "around_attention", "norm2": "around_feedforward"}
+    layer(ours.encoder[0], theirs.body.encoder.layers[0], ends)
+    decoder = theirs.body.decoder.layers[0]
+    attention(ours.decoder[0].cross, decoder.multihead_attn)
+    ends = {**ends, "norm2": "around_cross", "norm3": "around_feedforward"}
+    layer(ours.decoder[0], decoder, ends)
+    source = torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0]])
+    target = torch.tensor([[2, 9, 10], [2, 11, 12]])
+    torch.testing.assert_close(
+        theirs(source, target), ours(source, target), rtol=1e-5, atol=1e-5
+    )
+
+
+def test_decoding_without_the_cache_says_the_same():
+    torch.manual_seed(0)
+    config = replace(TINY, source_vocab=30, target_vocab=30)
+    ours, again = Transformer(config), speed.Uncached(config)
+    again.load_state_dict(ours.state_dict())
+    source = torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0]])
+    with_cache, without = (greedy(m, source, 9) for m in (ours, again))
+    assert [t.tokens for t in with_cache] == [t.tokens for t in without]
+
+
 def test_speed_writes_its_record(folders, monkeypatch):
     monkeypatch.setattr(speed, "Bare", lambda: real_bare(8))
     monkeypatch.setattr(
@@ -305,8 +399,17 @@ def test_speed_writes_its_record(folders, monkeypatch):
             **dict(zip(("source_vocab", "target_vocab"), vocab, strict=True)),
         ),
     )
+    sizes = {"source_vocab": speed.VOCAB, "target_vocab": speed.VOCAB}
+    tiny = replace(TINY, **sizes)
+    monkeypatch.setattr(speed, "TransformerConfig", lambda *vocab: tiny)
     main(monkeypatch, speed)
     results = records.load("speed")["results"]
+    spent = results["decode_seconds"]
+    assert results["cache_ratio"] == spent["uncached"] / spent["cached"]
+    assert results["transformer_ratio"] == pytest.approx(
+        results["transformer_tokens_per_second"]
+        / results["torch_tokens_per_second"]
+    )
     assert results["ratio"] == pytest.approx(
         results["tokens_per_second"] / results["bare_tokens_per_second"]
     )

@@ -25,7 +25,13 @@ from lookback.lab import checkpoints, training
 from lookback.lab.checkpoints import Run, TrainingConfig, write
 from lookback.lab.corpus import Pair, Vocabulary, collate
 from lookback.lab.decoding import translate
-from lookback.lab.training import learning_rate, loss, train, validation_loss
+from lookback.lab.training import (
+    average,
+    learning_rate,
+    loss,
+    train,
+    validation_loss,
+)
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 
 SOURCE = Vocabulary("the a black white cat dog sleeps barks".split())
@@ -253,6 +259,26 @@ def test_stops_early_and_keeps_the_best_weights(tmp_path):
     assert (progress.best, progress.best_epoch) == (3.0, 2)
     for key, value in model.state_dict().items():
         assert torch.equal(value, seen[1][key])
+
+
+def test_the_last_weights_are_kept_and_averaged(tmp_path):
+    seen, model = [], model_of()
+    validate = scripted([3.0, 2.0, 1.0], seen)
+    config = replace(TINY, epochs=3)
+    train(model, pairs_of, SOURCE, TARGET, config, tmp_path, validate, keep=2)
+    assert {path.stem for path in tmp_path.glob("epoch-*")} == {
+        "epoch-2",
+        "epoch-3",
+    }
+    assert average(model, tmp_path) == 2
+    for key, value in model.state_dict().items():
+        mean = (seen[1][key] + seen[2][key]) / 2
+        torch.testing.assert_close(value, mean)
+
+
+def test_there_is_nothing_to_average(tmp_path):
+    with pytest.raises(ValueError, match="no weights of epochs: train with"):
+        average(model_of(), tmp_path)
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path):

@@ -91,13 +91,13 @@ class RecurrentTranslator(Translator):
         )
         self.dropout = nn.Dropout(config.dropout)
 
-    def look(self, state: State, memory: tuple) -> tuple[Tensor, Tensor | None]:
+    def look(self, state: tuple, memory: tuple) -> tuple[Tensor, Tensor | None]:
         """The context for the next word, and the weights that made it."""
         raise NotImplementedError
 
     def advance(
-        self, embedded: Tensor, state: State, memory: tuple
-    ) -> tuple[State, Tensor, Tensor | None]:
+        self, embedded: Tensor, state: tuple, memory: tuple
+    ) -> tuple[tuple, Tensor, Tensor | None]:
         """s_i from s_{i−1}, y_{i−1} and c_i; also c_i and its weights."""
         context, weights = self.look(state, memory)
         fed = torch.cat([embedded, context], dim=-1)

@@ -8,6 +8,7 @@ records/ladder.json and the Transformer's weights.
 
     python -m lookback.experiments.ladder
     python -m lookback.experiments.ladder --only dot      # in parallel
+    python -m lookback.experiments.ladder --record        # what is finished
 """
 
 import argparse
@@ -15,7 +16,7 @@ import time
 from dataclasses import asdict, replace
 from itertools import repeat
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean, median, stdev
 
 import torch
 
@@ -23,8 +24,10 @@ from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.experiments import alignment
 from lookback.experiments.look_back import TRAINING, vocabularies
 from lookback.experiments.runs import RUNS, finished, once, validator
-from lookback.lab import corpus, metrics, records, training
-from lookback.lab.decoding import translate
+from lookback.experiments.speed import BATCH, LONGEST, VOCAB, rates
+from lookback.lab import corpus, metrics, phrasebook, records, training
+from lookback.lab.corpus import Pair, Vocabulary, collate
+from lookback.lab.decoding import greedy, translate
 from lookback.ladder import Rung, RungConfig
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transformer import Transformer, TransformerConfig
@@ -54,6 +57,7 @@ RUNGS = {
 SHARED = ("bottleneck", "reversed", "rnnsearch")  # trained by look_back
 SMALL = {"embed": 64, "hidden": 64, "align": 64, "maxout": 64}
 LONG = (2, 3, 4)  # captions joined
+ROUNDS = 5  # of decoding, for its speed
 
 
 def small(config):
@@ -116,8 +120,41 @@ def align(name: str, folder: Path) -> dict | None:
     return alignment.run(folder, make, small(config))
 
 
-def summary(runs: list[dict], aligned: dict | None) -> dict:
-    """Mean and spread over the seeds, the alignment, and the runs."""
+def speeds(names: list[str], device: torch.device) -> dict[str, dict]:
+    """Tokens/s of each rung, untrained, in training and in greedy decoding.
+
+    All rungs take turns on the same phrasebook sentences, with vocabularies
+    of the corpus's size, so that their ratios do not hang on how busy the
+    machine is.
+    """
+    sentences = phrasebook.sample(BATCH * 2, seed=0)
+    pairs = [Pair(each.source, each.target) for each in sentences]
+    source, target = (Vocabulary(words) for words in phrasebook.words())
+    batches = [
+        collate(pairs[i : i + BATCH], source, target).to(device)
+        for i in range(0, len(pairs), BATCH)
+    ]
+    models = {}
+    for name in names:
+        make, config = RUNGS[name]
+        sizes = {"source_vocab": VOCAB, "target_vocab": VOCAB}
+        models[name] = make(replace(config, **sizes)).to(device)
+    trained = rates(models, batches)
+    decoded: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(ROUNDS):
+        for name, model in models.items():
+            started = time.perf_counter()
+            found = greedy(model, batches[0].source, longest=LONGEST)
+            words = sum(len(each.tokens) for each in found)
+            decoded[name].append(words / (time.perf_counter() - started))
+    return {
+        name: {"train": trained[name], "decode": median(decoded[name])}
+        for name in names
+    }
+
+
+def summary(runs: list[dict], aligned: dict | None, rate: dict) -> dict:
+    """Mean and spread over the seeds, alignment, tokens/s, and the runs."""
     scores = [each["greedy"]["bleu"] for each in runs]
     return {
         "bleu": mean(scores),
@@ -131,6 +168,7 @@ def summary(runs: list[dict], aligned: dict | None) -> dict:
         },
         "aer": aligned and aligned["aer"],
         "parameters": runs[0]["parameters"],
+        "tokens_per_second": rate,
         "runs": runs,
     }
 
@@ -138,11 +176,13 @@ def summary(runs: list[dict], aligned: dict | None) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", choices=RUNGS, help="train one rung")
+    parser.add_argument("--record", action="store_true", help="train nothing")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds")
     parser.add_argument("--runs", type=Path, default=RUNS / "ladder")
     options = parser.parse_args()
     seeds, names = list(range(options.seeds)), list(RUNGS)
-    for name in [options.only] if options.only else names:
+    chosen = [options.only] if options.only else names
+    for name in [] if options.record else chosen:
         for seed in seeds:
             kept = options.runs / f"{name}-{seed}"
             kept.mkdir(parents=True, exist_ok=True)
@@ -157,8 +197,10 @@ def main() -> None:
         for name in names
     }
     aligned = {n: finished(options.runs / f"{n}-phrasebook") for n in names}
-    if any(each is None for runs in found.values() for each in runs):
-        return print("the record is written when all rungs are trained")
+    names = [name for name in names if None not in found[name]]
+    if len(names) < len(RUNGS):
+        print(f"not trained yet: {', '.join(set(RUNGS) - set(names))}")
+    rate = speeds(names, training.device())
     records.save(
         "ladder",
         config=asdict(TRAINING),
@@ -166,9 +208,9 @@ def main() -> None:
         data=corpus.digests("en", "fr"),
         device=training.device(),
         wall_seconds=sum(
-            each["wall_seconds"] for runs in found.values() for each in runs
+            each["wall_seconds"] for name in names for each in found[name]
         ),
-        results={n: summary(found[n], aligned[n]) for n in names},
+        results={n: summary(found[n], aligned[n], rate[n]) for n in names},
     )
 
 

@@ -1,26 +1,33 @@
-"""What do the abstractions cost? RNNsearch against the bare loop.
+"""What do the abstractions cost? The book's models against bare torch.
 
-The same sizes are written directly on nn.GRU and nn.GRUCell, with nothing in
-between, and both train on the same batches in turn, so that their ratio does
-not hang on how busy the machine is. Decoding is timed for one sentence at a
-time and for a hundred together. Writes records/speed.json.
+RNNsearch against the same sizes written directly on nn.GRU and nn.GRUCell,
+the Transformer against the same sizes of torch.nn.Transformer: both of a
+couple train on the same batches in turn, so that their ratio does not hang on
+how busy the machine is. Decoding is timed for one sentence at a time and for
+a hundred together, and for the Transformer with its cache of keys and values
+and without. Writes records/speed.json.
 
     python -m lookback.experiments.speed
 """
 
 import time
 from statistics import median
+from typing import NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
+from lookback.attention import causal
 from lookback.lab import phrasebook, records, training
 from lookback.lab.corpus import END, PAD, Pair, Vocabulary, collate, pad
 from lookback.lab.decoding import greedy
+from lookback.positions import sinusoidal
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.transformer import Transformer, TransformerConfig
 
 VOCAB, BATCH, ROUNDS = 6000, 64, 15
+LONGEST = 20  # words decoded
 
 
 class Bare(nn.Module):
@@ -66,10 +73,72 @@ class Bare(nn.Module):
         return self.output(t.unflatten(-1, (-1, 2)).amax(-1))
 
 
+class BareTransformer(nn.Module):
+    """torch.nn.Transformer between embeddings and a tied output."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.E_x = nn.Embedding(config.source_vocab, config.d_model, PAD)
+        self.E_y = nn.Embedding(config.target_vocab, config.d_model, PAD)
+        self.body = nn.Transformer(
+            config.d_model,
+            config.heads,
+            config.layers,
+            config.layers,
+            config.d_ff,
+            config.dropout,
+            batch_first=True,
+        )
+        for layer in (*self.body.encoder.layers, *self.body.decoder.layers):
+            layer.dropout.p = 0.0  # ours, and the paper, drop only what each
+            layer.self_attn.dropout = 0.0  # sublayer gives back
+        for layer in self.body.decoder.layers:
+            layer.multihead_attn.dropout = 0.0
+        self.rate = config.dropout
+
+    def embed(self, table, tokens):
+        x = table(tokens) * table.embedding_dim**0.5
+        pe = sinusoidal(*x.shape[1:], device=x.device)
+        return F.dropout(x + pe, self.rate)
+
+    def forward(self, source, target_in):
+        none = source == PAD
+        y = self.body(
+            self.embed(self.E_x, source),
+            self.embed(self.E_y, target_in),
+            tgt_mask=~causal(target_in.shape[1], source.device),
+            src_key_padding_mask=none,
+            memory_key_padding_mask=none,
+            tgt_is_causal=True,
+        )
+        return F.linear(y, self.E_y.weight)
+
+
+class Uncached(Transformer):
+    """Reads its whole translation again before every next word."""
+
+    def start(self, memory):
+        return Prefix(memory.mask.new_zeros(len(memory.mask), 0).long())
+
+    def step(self, token, state, memory):
+        tokens = torch.cat([state.tokens, token[:, None]], dim=1)
+        logits, _, _ = self.write(tokens, memory)
+        return logits[:, -1], Prefix(tokens), None
+
+
+class Prefix(NamedTuple):
+    """The words so far."""
+
+    tokens: Tensor
+
+
 def seconds(model, optimizer, batch) -> float:
     """One training step, timed."""
     started = time.perf_counter()
-    loss = training.loss(model(batch.source, batch.target_in), batch.target_out)
+    where = batch.source.device
+    with torch.autocast(where.type, torch.bfloat16, training.half(where)):
+        logits = model(batch.source, batch.target_in)
+    loss = training.loss(logits, batch.target_out)
     optimizer.zero_grad(set_to_none=True)
     (loss / (batch.target_out != PAD).sum()).backward()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -78,44 +147,72 @@ def seconds(model, optimizer, batch) -> float:
     return time.perf_counter() - started
 
 
-def compare(device: torch.device) -> dict:
-    """Training tokens/s of both, in turn; decoding with and without batch."""
-    sentences = phrasebook.sample(BATCH * 4, seed=0)
-    pairs = [Pair(each.source, each.target) for each in sentences]
-    source, target = (Vocabulary(words) for words in phrasebook.words())
-    torch.manual_seed(0)
-    ours = RNNsearch(RNNsearchConfig(VOCAB, VOCAB)).to(device)
-    models = {"ours": ours, "bare": Bare().to(device)}
+def rates(models: dict, batches: list) -> dict[str, float]:
+    """Median training tokens/s of each, all on the same batches in turn."""
     optimizers = {
-        k: torch.optim.Adam(m.parameters()) for k, m in models.items()
+        name: torch.optim.Adam(model.parameters())
+        for name, model in models.items()
     }
-    batches = [
-        collate(pairs[i : i + BATCH], source, target).to(device)
-        for i in range(0, len(pairs), BATCH)
-    ]
-    rates: dict[str, list[float]] = {name: [] for name in models}
+    found: dict[str, list[float]] = {name: [] for name in models}
     for turn in range(ROUNDS + 1):
         for batch in batches:
             words = int((batch.target_out != PAD).sum())
             for name, model in models.items():
                 spent = seconds(model, optimizers[name], batch)
                 if turn:  # the first round warms up
-                    rates[name].append(words / spent)
-    typical = {name: median(each) for name, each in rates.items()}
+                    found[name].append(words / spent)
+    return {name: median(each) for name, each in found.items()}
+
+
+def decoding(cases: dict) -> dict[str, float]:
+    """Seconds to decode each case, (model, batches of sentences)."""
+    spent = {}
+    for name, (model, parts) in cases.items():
+        started = time.perf_counter()
+        for rows in parts:
+            greedy(model, rows, longest=LONGEST)
+        spent[name] = time.perf_counter() - started
+    return spent
+
+
+def compare(device: torch.device) -> dict:
+    """Both couples, and decoding."""
+    sentences = phrasebook.sample(BATCH * 4, seed=0)
+    pairs = [Pair(each.source, each.target) for each in sentences]
+    source, target = (Vocabulary(words) for words in phrasebook.words())
+    batches = [
+        collate(pairs[i : i + BATCH], source, target).to(device)
+        for i in range(0, len(pairs), BATCH)
+    ]
+    torch.manual_seed(0)
+    search = RNNsearch(RNNsearchConfig(VOCAB, VOCAB)).to(device)
+    config = TransformerConfig(VOCAB, VOCAB)
+    ours = Transformer(config).to(device)
+    typical = rates({"ours": search, "bare": Bare().to(device)}, batches)
+    theirs = BareTransformer(config).to(device)
+    other = rates({"ours": ours, "torch": theirs}, batches)
+    again = Uncached(config).to(device)
+    again.load_state_dict(ours.state_dict())
     numbers = pad([[*source.encode(p.source), END] for p in pairs[:100]])
     numbers = numbers.to(device)
-    spent = {}
-    for name, size in (("alone", 1), ("together", 100)):
-        started = time.perf_counter()
-        for rows in numbers.split(size):
-            greedy(ours, rows, longest=20)
-        spent[name] = time.perf_counter() - started
+    spent = decoding(
+        {
+            "alone": (search, numbers.split(1)),
+            "together": (search, numbers.split(100)),
+            "cached": (ours, numbers.split(25)),
+            "uncached": (again, numbers.split(25)),
+        }
+    )
     return {
         "tokens_per_second": typical["ours"],
         "bare_tokens_per_second": typical["bare"],
         "ratio": typical["ours"] / typical["bare"],
+        "transformer_tokens_per_second": other["ours"],
+        "torch_tokens_per_second": other["torch"],
+        "transformer_ratio": other["ours"] / other["torch"],
         "decode_seconds": spent,
         "decode_ratio": spent["alone"] / spent["together"],
+        "cache_ratio": spent["uncached"] / spent["cached"],
     }
 
 

@@ -22,6 +22,7 @@ from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.lab.checkpoints import write as write_tensors
 from lookback.lab.corpus import SPECIALS, Vocabulary
 from lookback.lab.schema import SCHEMA
+from lookback.lab.subwords import Subwords
 from lookback.lab.translator import Translator
 from lookback.ladder import Rung, RungConfig
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
@@ -192,12 +193,28 @@ def save_model(
     meta = {
         "model": type(model).__name__,
         "config": json.dumps(asdict(model.config)),
-        "source": json.dumps(source.words[len(SPECIALS) :], ensure_ascii=False),
-        "target": json.dumps(target.words[len(SPECIALS) :], ensure_ascii=False),
+        "source": packed(source),
+        "target": "" if target is source else packed(target),  # "": the same
     }
     halves = {k: v.half() for k, v in model.state_dict().items()}
     write_tensors(path, halves, meta)
     return path
+
+
+def packed(vocabulary: Vocabulary) -> str:
+    """A vocabulary as JSON: a list of words, or what the subwords dump."""
+    if isinstance(vocabulary, Subwords):
+        return vocabulary.dump()
+    words = vocabulary.words[len(SPECIALS) :]
+    return json.dumps(words, ensure_ascii=False)
+
+
+def unpacked(text: str) -> Vocabulary:
+    """The vocabulary that `packed` wrote."""
+    found = json.loads(text)
+    if isinstance(found, list):
+        return Vocabulary(found)
+    return Subwords.load(text)
 
 
 def load_model(
@@ -215,8 +232,8 @@ def load_model(
             weights = {k: file.get_tensor(k).float() for k in file.keys()}
         kind, config_kind = MODELS[meta["model"]]
         config = config_kind(**json.loads(meta["config"]))
-        source = Vocabulary(json.loads(meta["source"]))
-        target = Vocabulary(json.loads(meta["target"]))
+        source = unpacked(meta["source"])
+        target = unpacked(meta["target"]) if meta["target"] else source
         if (len(source), len(target)) != (
             config.source_vocab,
             config.target_vocab,

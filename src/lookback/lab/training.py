@@ -109,13 +109,15 @@ def train(
     config: TrainingConfig,
     folder: Path,
     validate: Callable[[Translator], dict],
+    keep: int = 0,
 ) -> Progress:
     """Train `model`, leave it with its best weights, return the progress.
 
     `pairs(epoch)` gives the sentence pairs of an epoch; `validate` returns
     numbers for the curve, "score" among them: higher is better, and after
     `patience` epochs without a better one training stops. `folder` holds the
-    checkpoints: call again with the same arguments to resume.
+    checkpoints: call again with the same arguments to resume. The weights
+    after each of the last `keep` epochs stay there, for `average`.
     """
     torch.manual_seed(config.seed)
     run = Run(model, config, folder)
@@ -140,7 +142,7 @@ def train(
             if progress.step % config.save_every == 0:
                 run.save()
                 bar.set_postfix(loss=progress.loss / progress.tokens)
-        finish_epoch(run, validate)
+        finish_epoch(run, validate, keep)
     if not progress.best_epoch:
         raise ValueError(
             "no epoch had a score that is a number: lower the learning rate"
@@ -152,8 +154,10 @@ def train(
     return progress
 
 
-def finish_epoch(run: Run, validate: Callable[[Translator], dict]) -> None:
-    """Validate, note the curve, keep the best weights, save."""
+def finish_epoch(
+    run: Run, validate: Callable[[Translator], dict], keep: int = 0
+) -> None:
+    """Validate, note the curve, keep the best and the last weights, save."""
     progress = run.progress
     run.model.eval()
     numbers = validate(run.model)
@@ -169,6 +173,32 @@ def finish_epoch(run: Run, validate: Callable[[Translator], dict]) -> None:
     if numbers["score"] > progress.best:
         progress.best, progress.best_epoch = numbers["score"], progress.epoch
         write(run.folder / "best.safetensors", run.model.state_dict(), {})
+    if keep:
+        path = run.folder / f"epoch-{progress.epoch}.safetensors"
+        write(path, run.model.state_dict(), {})
+        old = run.folder / f"epoch-{progress.epoch - keep}.safetensors"
+        old.unlink(missing_ok=True)
     progress.done = progress.tokens = 0
     progress.loss = 0.0
     run.save()
+
+
+def average(model: Translator, folder: Path) -> int:
+    """Give the model the mean of the weights that `keep` left; how many.
+
+    As Vaswani et al. 2017, section 6.1, do with the last 5 or 20 checkpoints.
+    Raises ValueError if there are none.
+    """
+    paths = sorted(folder.glob("epoch-*.safetensors"))
+    if not paths:
+        raise ValueError(
+            f"{folder} holds no weights of epochs: train with keep"
+        )
+    total: dict[str, Tensor] = {}
+    for path in paths:
+        with safe_open(path, "pt") as file:
+            for name in file.keys():
+                part = file.get_tensor(name) / len(paths)
+                total[name] = total[name] + part if name in total else part
+    model.load_state_dict(total)
+    return len(paths)

@@ -1,0 +1,76 @@
+"""Subwords by byte-pair encoding: no word is unknown, rare ones are spelled.
+
+Sennrich, Haddow & Birch 2016, arXiv 1508.07909: start from letters, and again
+and again merge the pair of neighbours that is most frequent in the training
+text. The merging is done by the library `tokenizers`.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from lookback.lab.corpus import END, SPECIALS, Vocabulary
+
+LAST = "</w>"  # ends the last piece of every word
+
+
+class Subwords(Vocabulary):
+    """Pieces of words and their numbers; stands in for a Vocabulary."""
+
+    def __init__(self, tokenizer: Tokenizer):
+        self.tokenizer = tokenizer
+        self.index = tokenizer.get_vocab()
+        self.words = sorted(self.index, key=self.index.get)
+        if tuple(self.words[: len(SPECIALS)]) != SPECIALS:
+            raise ValueError(f"the first pieces must be {SPECIALS}")
+
+    @classmethod
+    def learn(cls, sentences: Iterable[Sequence[str]], size: int) -> "Subwords":
+        """Merge pairs until there are `size` pieces, the four special ones
+        among them; give both languages' sentences for a joint vocabulary."""
+        tokenizer = Tokenizer(
+            models.BPE(unk_token="<unk>", end_of_word_suffix=LAST)
+        )
+        tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        tokenizer.decoder = decoders.BPEDecoder(suffix=LAST)
+        trainer = trainers.BpeTrainer(
+            vocab_size=size,
+            special_tokens=list(SPECIALS),
+            end_of_word_suffix=LAST,
+            show_progress=False,
+        )
+        tokenizer.train_from_iterator(map(" ".join, sentences), trainer)
+        return cls(tokenizer)
+
+    @classmethod
+    def load(cls, text: str) -> "Subwords":
+        """From what `dump` gave. Raises ValueError if it is not that."""
+        try:
+            return cls(Tokenizer.from_str(text))
+        except Exception as error:  # the library raises plain Exception
+            raise ValueError(f"these are no subwords: {error}") from error
+
+    def dump(self) -> str:
+        """All that `load` needs, as JSON."""
+        return self.tokenizer.to_str()
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def pieces(self, words: Sequence[str]) -> list[str]:
+        """The pieces of a sentence; those that end a word end in </w>."""
+        return [self.words[number] for number in self.encode(words)]
+
+    def encode(self, words: Sequence[str]) -> list[int]:
+        """Piece numbers. A letter never seen in training becomes <unk>."""
+        return self.tokenizer.encode(" ".join(words)).ids
+
+    def decode(self, numbers: Iterable[int]) -> list[str]:
+        """Words, put together again, up to the end of the sentence."""
+        kept = []
+        for number in numbers:
+            if number == END:
+                break
+            kept.append(number)
+        text = self.tokenizer.decode(kept, skip_special_tokens=False)
+        return text.split()

@@ -1,0 +1,57 @@
+"""Subwords: nothing is unknown, words come back whole, bad text is refused."""
+
+import pytest
+
+from lookback.lab import phrasebook
+from lookback.lab.corpus import END, PAD, SPECIALS, START, UNK
+from lookback.lab.subwords import LAST, Subwords
+
+SENTENCES = [side for p in phrasebook.sample(300) for side in p[:2]]
+
+
+@pytest.fixture(scope="module")
+def pieces():
+    return Subwords.learn(SENTENCES, 200)
+
+
+def test_special_pieces_come_first(pieces):
+    assert tuple(pieces.words[:4]) == SPECIALS
+    assert [pieces.index[word] for word in SPECIALS] == [PAD, UNK, START, END]
+    assert len(pieces) == len(pieces.words) == 200
+
+
+def test_every_sentence_comes_back(pieces):
+    for words in SENTENCES:
+        numbers = pieces.encode(words)
+        assert UNK not in numbers
+        assert pieces.decode([*numbers, END, 7]) == list(words)
+
+
+def test_a_new_word_is_spelled_from_known_letters(pieces):
+    spelled = pieces.pieces(["catdog", "cat"])
+    assert len(spelled) > 2 and "".join(spelled) == f"catdog{LAST}cat{LAST}"
+    assert pieces.decode(pieces.encode(["catdog"])) == ["catdog"]
+
+
+def test_a_letter_never_seen_is_unknown(pieces):
+    assert UNK in pieces.encode(["猫"])
+    assert "<unk>" in "".join(pieces.decode(pieces.encode(["猫"])))
+
+
+def test_the_first_merge_is_the_most_frequent_pair():
+    pieces = Subwords.learn([["aab", "aab", "aac", "b"]], 13)
+    letters = {"a", "b", "c", f"b{LAST}", f"c{LAST}"}
+    learned = [w for w in pieces.words[4:] if w not in letters]
+    assert learned[0] == "aa"  # three times; a-b twice
+
+
+def test_there_and_back(pieces):
+    again = Subwords.load(pieces.dump())
+    assert again.words == pieces.words
+    assert again.encode(SENTENCES[0]) == pieces.encode(SENTENCES[0])
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"model": {}}'])
+def test_refuses_what_is_no_subwords(text):
+    with pytest.raises(ValueError, match="these are no subwords"):
+        Subwords.load(text)
