@@ -28,6 +28,7 @@ from lookback.transformer import Transformer, TransformerConfig
 
 VOCAB, BATCH, ROUNDS = 6000, 64, 15
 LONGEST = 20  # words decoded
+TURNS = 5  # of decoding
 
 
 class Bare(nn.Module):
@@ -165,14 +166,15 @@ def rates(models: dict, batches: list) -> dict[str, float]:
 
 
 def decoding(cases: dict) -> dict[str, float]:
-    """Seconds to decode each case, (model, batches of sentences)."""
-    spent = {}
-    for name, (model, parts) in cases.items():
-        started = time.perf_counter()
-        for rows in parts:
-            greedy(model, rows, longest=LONGEST)
-        spent[name] = time.perf_counter() - started
-    return spent
+    """Median seconds of each case, (model, batches of sentences), in turn."""
+    spent: dict[str, list[float]] = {name: [] for name in cases}
+    for _ in range(TURNS):
+        for name, (model, parts) in cases.items():
+            started = time.perf_counter()
+            for rows in parts:
+                greedy(model, rows, longest=LONGEST)
+            spent[name].append(time.perf_counter() - started)
+    return {name: median(each) for name, each in spent.items()}
 
 
 def compare(device: torch.device) -> dict:
