@@ -26,6 +26,11 @@ from lookback.widgets import (
 HERE = Path(__file__).parent
 WIDGETS = Path(base.__file__).parent
 NAMES = ["softmax_stepper", "alignment_stepper", "quiz", "squeeze"]
+MODULES = sorted(
+    path.stem
+    for path in WIDGETS.glob("*.js")
+    if path.with_suffix(".css").exists() and path.with_suffix(".py").exists()
+)
 VIEW = "application/vnd.jupyter.widget-view+json"
 ALPHABET = "abcde"
 
@@ -190,7 +195,7 @@ def test_the_functions_without_a_page():
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MODULES)
 def test_a_module_is_whole_and_an_anywidget(name):
     exports, methods = ask(name, "exports")
     assert "default" in exports and methods == ["render"]
@@ -199,7 +204,7 @@ def test_a_module_is_whole_and_an_anywidget(name):
     assert "http" not in text and "getElementById" not in text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MODULES)
 def test_a_widget_keeps_to_its_size(name):
     def lines(ending: str, of: str = name) -> int:
         text = (WIDGETS / f"{of}.{ending}").read_text(encoding="utf-8")

@@ -45,3 +45,21 @@ class FeedForward(nn.Module):
         if self.activation == "swiglu":
             hidden = hidden * self.W_3(x)
         return self.W_2(hidden)
+
+
+def as_memory(
+    layer: FeedForward, x: Float[Tensor, "*batch d_model"]
+) -> tuple[
+    Float[Tensor, "d_ff d_model"],
+    Float[Tensor, "d_ff d_model"],
+    Float[Tensor, "*batch d_ff"],
+]:
+    """Keys k_i, values v_i, and how strongly each key answers x.
+
+    FFN(x) = Σ_i weights_i v_i + b_2, with weights_i = f(x · k_i + b_1i).
+    """
+    keys, values = layer.W_1.weight, layer.W_2.weight.T
+    weights = ACTIVATIONS[layer.activation](x @ keys.T + layer.W_1.bias)
+    if layer.activation == "swiglu":
+        weights = weights * layer.W_3(x)
+    return keys, values, weights

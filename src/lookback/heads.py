@@ -67,7 +67,7 @@ class MultiHeadAttention(nn.Module):
         x: Float[Tensor, "batch target d_model"],
         keys: Float[Tensor, "batch heads source d_k"],
         values: Float[Tensor, "batch heads source d_v"],
-        mask: Bool[Tensor, "#batch #heads target_or_1 source"] | None = None,
+        mask: Bool[Tensor, "*#masked target_or_1 source"] | None = None,
         need_weights: bool = False,
         start: int = 0,
     ) -> tuple[

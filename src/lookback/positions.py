@@ -19,24 +19,26 @@ BASE = 10_000.0
 
 
 def angles(
-    length: int, d: int, start: int = 0, device=None
+    length: int, d: int, start: int = 0, device=None, dtype=None
 ) -> Float[Tensor, "length half"]:
     """pos / 10000^{2i/d} in radians, for `length` positions from `start`.
 
-    Raises ValueError for an odd d: the numbers come in pairs.
+    In float32 unless `dtype` says otherwise. Raises ValueError for an odd d:
+    the numbers come in pairs.
     """
     if d % 2:
         raise ValueError(f"d is {d}: sines and cosines come in pairs, so even")
     position = torch.arange(start, start + length, device=device)
-    pair = torch.arange(0, d, 2, device=device)  # 2i
+    dtype = dtype or torch.float32
+    pair = torch.arange(0, d, 2, device=device, dtype=dtype)  # 2i
     return position[:, None] * BASE ** (-pair / d)
 
 
 def sinusoidal(
-    length: int, d: int, start: int = 0, device=None
+    length: int, d: int, start: int = 0, device=None, dtype=None
 ) -> Float[Tensor, "length d"]:
     """PE: sines in the even columns, cosines in the odd ones."""
-    angle = angles(length, d, start, device)
+    angle = angles(length, d, start, device, dtype)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)
 
 
@@ -47,7 +49,8 @@ def rotate(
 
     (x_{2i}, x_{2i+1}) → (x_{2i} cos − x_{2i+1} sin, x_{2i} sin + x_{2i+1} cos)
     """
-    angle = angles(x.shape[-2], x.shape[-1], start, x.device)
+    fine = torch.promote_types(x.dtype, torch.float32)  # never in bf16
+    angle = angles(x.shape[-2], x.shape[-1], start, x.device, fine)
     cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
     even, odd = x[..., 0::2], x[..., 1::2]
     turned = [even * cos - odd * sin, even * sin + odd * cos]

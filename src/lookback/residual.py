@@ -6,11 +6,15 @@ together in Vaswani et al. 2017, section 5.4 and 3.1:
     post-norm   x ← LayerNorm(x + f(x))            as published in 2017
     pre-norm    x ← x + f(LayerNorm(x))            as most models since
 
-f is attention or the feed-forward layer; dropout acts on f's output.
+f is attention or the feed-forward layer; dropout acts on f's output. With it
+go the measure of how alike a layer's tokens have become (after Dong et al.
+2021, arXiv 2103.03404) and the learning rate that post-norm was published
+with.
 """
 
 from collections.abc import Callable
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -46,3 +50,35 @@ class Sublayer(nn.Module):
         change = self.dropout(change)
         x = x + change if self.residual else change
         return (self.norm(x) if self.where == "post" else x), weights
+
+
+def layer_norm(
+    x: Float[Tensor, "*batch d_model"],
+    gain: Float[Tensor, " d_model"],
+    bias: Float[Tensor, " d_model"],
+    epsilon: float = 1e-5,
+) -> Float[Tensor, "*batch d_model"]:
+    """g ∘ (x − μ) / √(σ² + ε) + b, with μ and σ² of each token's numbers."""
+    mean = x.mean(dim=-1, keepdim=True)  # μ
+    variance = ((x - mean) ** 2).mean(dim=-1, keepdim=True)  # σ²
+    return gain * (x - mean) / torch.sqrt(variance + epsilon) + bias
+
+
+def apart(x: Float[Tensor, "*batch length d_model"]) -> Float[Tensor, "*batch"]:
+    """‖X − 1 x̄ᵀ‖ / ‖X‖: how far the tokens lie from their mean x̄.
+
+    0 if all tokens are the same, at most 1. The mean is the nearest matrix
+    with equal rows, in the norm √(sum of squares).
+    """
+    mean = x.mean(dim=-2, keepdim=True)
+    return (x - mean).norm(dim=(-2, -1)) / x.norm(dim=(-2, -1))
+
+
+def published_rate(step: int, d_model: int = 512, warmup: int = 4000) -> float:
+    """d^−0.5 · min(step^−0.5, step · warmup^−1.5), Vaswani et al., eq. 3.
+
+    Steps count from 1; ValueError below.
+    """
+    if step < 1:
+        raise ValueError(f"step is {step}: the schedule counts from 1")
+    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)

@@ -8,6 +8,21 @@ const widget = await import(`data:text/javascript;base64,${Buffer.from(source).t
 const jobs = {
   exports: () => [Object.keys(widget), Object.keys(widget.default)],
   stages: () => widget.stages(input),
+  stations: () => ({ all: widget.stations(input), totals: widget.totals(widget.stations(input)),
+    wrong: widget.refuse(input) }),
+  budget: () => ({ parts: widget.count(input), touched: widget.touched(input), wrong: widget.wrong(input) }),
+  allWeights: () => widget.allWeights(input.example, input.scaled),
+  mapOf: () => widget.mapOf(widget.allWeights(input.example), input.place, input.layer),
+  likeness: () => ({ scores: widget.scoresOf(input.query, input.keys), weights: widget.weightsOf(input) }),
+  saturation: () => widget.SIZES.map((size) => widget.measure(widget.draw(input.seed).get(size), size, input.scaled)),
+  shuffled: () => ({ ...widget.compare(input), embedded: input.tiles.map((word) => widget.embed(word, input.weights[0][0].length)) }),
+  lookup: () => widget.lookup(input),
+  masked: () => input.tokens.map((_, i) => widget.row(input, i)),
+  squares: () => Object.keys(widget.PRESETS).map((name) => widget.square(name, input.n, input.padding)),
+  clocks: () => ({ vectors: widget.vectors(input), curve: widget.curve(input) }),
+  race: () => ["recurrent", "attention"].map((kind) => ({ stages: widget.schedule(kind, input),
+    now: widget.after(widget.schedule(kind, input), input.workers, input.step),
+    words: widget.words(kind, input, input.step) })),
   look: () => input.example.target.map((_, i) => widget.look(input.example, i)),
   /** The vector after each letter, and the logits when `tokens` are fed. */
   run: () => {

@@ -4,8 +4,17 @@ from html import unescape
 
 import numpy as np
 import pytest
+import torch
 
-from lookback.widgets.bertviz_view import cross_attention_view
+from lookback.lab.corpus import END, Pair, Vocabulary
+from lookback.transformer import Transformer, TransformerConfig
+from lookback.widgets.bertviz_view import (
+    Looks,
+    cross_attention_view,
+    heads_view,
+    looks,
+    model_view,
+)
 
 WEIGHTS = np.array([[[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]]])
 SOURCE, TARGET = ["black", "cat"], ["chat", "noir", "."]
@@ -70,3 +79,64 @@ def test_the_frame_names_itself_and_its_height_fits():
     ).data
     height = int(tall.split('height="', 1)[1].split('"', 1)[0])
     assert height >= 30 * 22.5 + 30
+
+
+def transformer_looks(token: str = "<end>") -> Looks:
+    """Two layers, three heads, three source and two target words."""
+    draw = np.random.default_rng(0)
+
+    def weights(queries: int, keys: int) -> np.ndarray:
+        rows = draw.random((2, 3, queries, keys))
+        return (rows / rows.sum(-1, keepdims=True)).round(4)
+
+    return Looks(
+        ["black", "cat", token],
+        ["<start>", "chat"],
+        weights(3, 3),
+        weights(2, 2),
+        weights(2, 3),
+    )
+
+
+def document(view) -> str:
+    """The document in a frame."""
+    return unescape(view.data.split('srcdoc="', 1)[1].rsplit('"', 1)[0])
+
+
+@pytest.mark.parametrize("view", [heads_view, model_view])
+def test_a_transformer_shows_all_its_attention(view, monkeypatch):
+    monkeypatch.setenv("LOOKBACK_VENDOR", "../vendor")
+    text = document(view(transformer_looks()))
+    for number, name in enumerate(("Encoder", "Decoder", "Cross")):
+        assert f'<option value="{number}">{name}</option>' in text
+    assert HOSTS not in text and "../vendor/d3.min" in text
+    assert 'aria-label="Attention"' in text
+    assert text == document(view(transformer_looks()))
+    row = transformer_looks().cross[1, 2, 0].tolist()
+    assert str(row) in text  # four decimals, no more
+
+
+@pytest.mark.parametrize("view", [heads_view, model_view])
+def test_no_token_of_a_transformer_escapes_its_script(view):
+    text = document(view(transformer_looks("</script><script>x()")))
+    body = text.split("const params = ", 1)[1].split("};", 1)[0]
+    assert "<" not in body
+    assert text.count("</script>") == 2
+
+
+def test_a_transformer_s_looks_are_its_own():
+    torch.manual_seed(0)
+    model = Transformer(
+        TransformerConfig(6, 7, d_model=8, heads=2, layers=2, d_ff=8)
+    ).eval()
+    english, french = Vocabulary(["black", "cat"]), Vocabulary(["le", "&apos;"])
+    seen = looks(model, Pair(["cat"], ["le", "&apos;"]), english, french)
+    assert seen.source == ["cat", "<end>"]
+    assert seen.target == ["<start>", "le", "'"]
+    shapes = [each.shape for each in seen[2:]]
+    assert shapes == [(2, 2, 2, 2), (2, 2, 3, 3), (2, 2, 3, 2)]
+    for each in seen[2:]:
+        assert np.allclose(each.sum(-1), 1, atol=1e-3)
+    assert not seen.decoder[:, :, 0, 1:].any()  # no look into the future
+    truth = model.read(torch.tensor([[5, END]]), need_weights=True)[1][1]
+    assert np.allclose(seen.encoder[1], truth[0].detach(), atol=1e-4)

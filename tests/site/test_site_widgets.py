@@ -6,6 +6,7 @@ page embeds, through numpy and torch, never through the widget's own script.
 
 import copy
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +14,14 @@ from playwright.sync_api import Locator, Page
 
 import recompute
 from contents import PAGES
+from lookback.widgets import base
 
-KINDS = ("alignment-stepper", "softmax-stepper", "squeeze", "quiz")
+FOLDER = Path(base.__file__).parent
+KINDS = sorted(
+    path.stem.replace("_", "-")
+    for path in FOLDER.glob("*.py")
+    if path.with_suffix(".js").exists()
+)
 STATES = """() => {
   const kind = "application/vnd.jupyter.widget-";
   const all = (what) => [

@@ -1,8 +1,38 @@
 """Figures to step through, alive in a notebook and in the built book."""
 
 from lookback.widgets.alignment_stepper import AlignmentStepper
+from lookback.widgets.clocks import Clocks
+from lookback.widgets.dataflow import Dataflow
+from lookback.widgets.depth import Depth
+from lookback.widgets.heads import Heads
+from lookback.widgets.likeness import Likeness
+from lookback.widgets.lookup import Lookup
+from lookback.widgets.masks import Masks
+from lookback.widgets.parameter_budget import ParameterBudget
 from lookback.widgets.quiz import Quiz
+from lookback.widgets.rungs import Rungs
+from lookback.widgets.saturation import Saturation
+from lookback.widgets.serial_wall import SerialWall
+from lookback.widgets.shuffle import Shuffle
 from lookback.widgets.softmax_stepper import SoftmaxStepper
 from lookback.widgets.squeeze import Squeeze, pack
 
-__all__ = ["AlignmentStepper", "Quiz", "SoftmaxStepper", "Squeeze", "pack"]
+__all__ = [
+    "AlignmentStepper",
+    "Clocks",
+    "Dataflow",
+    "Depth",
+    "Heads",
+    "Likeness",
+    "Lookup",
+    "Masks",
+    "Quiz",
+    "Rungs",
+    "Saturation",
+    "SerialWall",
+    "Shuffle",
+    "ParameterBudget",
+    "SoftmaxStepper",
+    "Squeeze",
+    "pack",
+]

@@ -1,4 +1,4 @@
-"""BertViz's head view of one model's cross-attention, in a frame of its own.
+"""BertViz's views of the book's models, each in a frame of its own.
 
 BertViz (Vig 2019, arXiv 1906.05714) loads require.js, d3 and jQuery from a
 public host, which leaves it blank behind a firewall. In the built book the
@@ -7,7 +7,8 @@ variable `LOOKBACK_VENDOR`. In a notebook the variable is not set, and
 BertViz's own addresses stay.
 
 Departures: the frame is labelled for screen readers, the choice of a layer is
-hidden where there is one layer, and no token can end the script it stands in.
+hidden where there is one layer, no token can end the script it stands in, and
+the Transformer's weights are rounded to four decimals.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from html import escape
+from html import escape, unescape
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from IPython.display import HTML
+
+from lookback.lab.corpus import Pair, Vocabulary, collate
+from lookback.transformer import Transformer
 
 # BertViz's address of each library -> the file's name in the vendor folder.
 LIBRARIES = {
@@ -29,18 +34,100 @@ LIBRARIES = {
 }
 # Stands for "<" until BertViz has written the tokens as JSON.
 LESS_THAN = "\ue03c"
-ROW_HEIGHT, HEAD_HEIGHT = 22.5, 62
+ROW_HEIGHT, HEAD_HEIGHT, CHOICE_HEIGHT = 22.5, 62, 52
+# The model view is 970 wide; shrunk, it fits a text column.
+SHRUNK, BOX, AXES = 0.7, 84, 60
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <style>
 body {{ margin: 0; padding: 8px; background: #fff; color: #1c2430; }}
 #vis {{ min-width: 345px; }}
-[id^="bertviz"] > span {{ display: {layers}; }}
+select {{ min-height: 44px; min-width: 44px; font: inherit; }}
+{style}
 </style></head><body>
 <noscript>BertViz draws this picture with JavaScript.</noscript>
 {body}
 </body></html>"""
+
+
+class Looks(NamedTuple):
+    """Where every head of a Transformer looks in one pair of sentences.
+
+    Weights are [layers, heads, queries, keys]. `target` is what the decoder
+    reads, so it begins with <start>; at each of its words the decoder looks
+    in order to write the next one.
+    """
+
+    source: list[str]
+    target: list[str]
+    encoder: np.ndarray
+    decoder: np.ndarray
+    cross: np.ndarray
+
+
+@torch.no_grad()
+def looks(
+    model: Transformer,
+    pair: Pair,
+    source: Vocabulary,
+    target: Vocabulary,
+) -> Looks:
+    """The weights of all heads while the model is made to say the target."""
+    batch = collate([pair], source, target)
+    x, encoder = model.read(batch.source, need_weights=True)
+    memory = model.remember(x, batch.source)
+    both = model.write(batch.target_in, memory, need_weights=True)[2]
+    layers = [encoder, *zip(*both, strict=True)]
+    return Looks(
+        [*pair.source, "<end>"],
+        ["<start>", *map(unescape, pair.target)],
+        *(torch.cat(list(each)).double().numpy().round(4) for each in layers),
+    )
+
+
+def heads_view(
+    seen: Looks, title: str = "BertViz: the heads of one layer, as lines"
+) -> HTML:
+    """BertViz's head view of all three kinds of attention, as one frame."""
+    rows = max(len(seen.source), len(seen.target))
+    height = int(rows * ROW_HEIGHT + HEAD_HEIGHT + CHOICE_HEIGHT)
+    return framed(view("head_view", seen), title, height)
+
+
+def model_view(
+    seen: Looks, title: str = "BertViz: every head of every layer at once"
+) -> HTML:
+    """BertViz's model view of all three kinds of attention, as one frame."""
+    layers, heads = seen.encoder.shape[:2]
+    rows = max(len(seen.source), len(seen.target))
+    drawn = layers * (rows * BOX / heads + 10) + AXES
+    style = f"#vis {{ zoom: {SHRUNK}; }}"
+    height = int(SHRUNK * drawn + CHOICE_HEIGHT)
+    return framed(view("model_view", seen), title, height, style)
+
+
+def view(name: str, seen: Looks) -> str:
+    """What one of BertViz's two views returns for a Transformer's looks."""
+    import bertviz
+
+    more = {"display_mode": "light"} if name == "model_view" else {}
+    page = getattr(bertviz, name)(
+        encoder_attention=layered(seen.encoder),
+        decoder_attention=layered(seen.decoder),
+        cross_attention=layered(seen.cross),
+        encoder_tokens=safe(seen.source),
+        decoder_tokens=safe(seen.target),
+        prettify_tokens=False,
+        html_action="return",
+        **more,
+    ).data
+    return steady(page)
+
+
+def layered(weights: np.ndarray) -> list[torch.Tensor]:
+    """One [1, heads, queries, keys] a layer, as BertViz wants them."""
+    return [torch.from_numpy(layer)[None] for layer in weights]
 
 
 def cross_attention_view(
@@ -64,12 +151,18 @@ def cross_attention_view(
             "tokens: [heads, target, source] is needed"
         )
     body = head_view_html(weights, source_tokens, target_tokens)
+    rows = max(len(source_tokens), len(target_tokens))
+    height = int(rows * ROW_HEIGHT + HEAD_HEIGHT)
+    style = '[id^="bertviz"] > span { display: none; }'
+    return framed(body, title, height, style)
+
+
+def framed(body: str, title: str, height: int, style: str = "") -> HTML:
+    """A view in a frame of its own, its libraries the book's."""
     vendor = os.environ.get("LOOKBACK_VENDOR")
     if vendor:
         body = serve_from(body, vendor)
-    page = PAGE.format(title=escape(title), layers="none", body=body)
-    rows = max(len(source_tokens), len(target_tokens))
-    height = int(rows * ROW_HEIGHT + HEAD_HEIGHT)
+    page = PAGE.format(title=escape(title), style=style, body=body)
     return HTML(
         '<div class="lookback-bertviz">'
         f'<iframe title="{escape(title)}" loading="lazy" height="{height}" '
@@ -83,11 +176,8 @@ def head_view_html(
     source_tokens: Sequence[str],
     target_tokens: Sequence[str],
 ) -> str:
-    """What BertViz returns, its random id made steady, its tokens safe."""
+    """What BertViz returns for one layer's cross-attention."""
     from bertviz import head_view
-
-    def safe(tokens: Sequence[str]) -> list[str]:
-        return [token.replace("<", LESS_THAN) for token in tokens]
 
     page = head_view(
         cross_attention=[torch.from_numpy(weights)[None]],
@@ -96,9 +186,22 @@ def head_view_html(
         prettify_tokens=False,
         html_action="return",
     ).data
+    return steady(page)
+
+
+def safe(tokens: Sequence[str]) -> list[str]:
+    """Tokens that cannot end the script they will stand in."""
+    return [token.replace("<", LESS_THAN) for token in tokens]
+
+
+def steady(page: str) -> str:
+    """BertViz's page, its random id made steady, its choices labelled."""
     page = page.replace(r"\ue03c", r"\u003c").replace(LESS_THAN, r"\u003c")
     page = re.sub(r"bertviz-[0-9a-f]{32}", "bertviz-view", page)
-    return page.replace('id="layer"', 'id="layer" aria-label="Layer"')
+    for name in ("layer", "filter"):
+        label = f'id="{name}" aria-label="{name.capitalize()}"'
+        page = page.replace(f'id="{name}"', label)
+    return page.replace('label="Filter"', 'label="Attention"')
 
 
 def serve_from(page: str, folder: str) -> str:

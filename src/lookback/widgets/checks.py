@@ -3,6 +3,7 @@
 import math
 from base64 import b64decode
 
+import numpy as np
 from traitlets import TraitError
 
 EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight")
@@ -71,3 +72,29 @@ def check_tensors(tensors: dict, letters: int, where: str) -> None:
     for name in (*EMBEDDINGS, "readout.output.weight"):
         fit = tensors[name]["shape"][0] == letters + 4
         need(fit, f"{where}: {name} must have 4 + {letters} rows")
+
+
+def halves(packed: dict) -> np.ndarray:
+    """The tensor that `squeeze.pack` packed."""
+    flat = np.frombuffer(b64decode(packed["data"]), "<f2")
+    return flat.reshape(packed["shape"]).astype(float)
+
+
+def check_heads(one: dict, where: str) -> tuple[int, int]:
+    """Layers and heads of an example, once its parts fit each other.
+
+    Raises:
+        TraitError: which names the part that does not.
+    """
+    for part in ("words", "queries", "keys"):
+        need(one.get(part), f"{where} lacks {part}")
+    shape, words = tuple(one["queries"]["shape"]), len(one["words"])
+    fit = tuple(one["keys"]["shape"]) == shape and len(shape) == 4
+    fit = fit and shape[2] == words
+    need(fit, f"{where}: queries, keys must be [layers, heads, {words}, d_k]")
+    for part in ("queries", "keys"):
+        held = len(b64decode(one[part]["data"])) == 2 * np.prod(shape)
+        need(held, f"{where}: {part} is not {shape} in float16")
+        fit = np.isfinite(halves(one[part])).all()
+        need(fit, f"{where}: a number of {part} is not finite")
+    return shape[:2]

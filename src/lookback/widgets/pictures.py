@@ -55,6 +55,17 @@ def grid(figure: Figure, weights, source, target, row: int) -> None:
     figure.colorbar(image, label="weight α")
 
 
+def maps(figure: Figure, weights) -> None:
+    """Small maps of weights, a row a layer and a column a head."""
+    layers, heads = weights.shape[:2]
+    charts = figure.subplots(layers, heads, squeeze=False)
+    for layer, row in enumerate(charts):
+        for head, axes in enumerate(row):
+            axes.imshow(weights[layer, head], cmap="Blues", vmin=0, vmax=1)
+            axes.set(xticks=[], yticks=[])
+            axes.set_title(f"layer {layer + 1}, head {head + 1}", fontsize=7)
+
+
 def question(figure: Figure, text: str, options: list[str]) -> None:
     """A question and its options, one below the other."""
     lines = textwrap.wrap(text, 75)
@@ -76,3 +87,16 @@ def route(figure: Figure, stops: list[str]) -> None:
         if x:
             arrow = {"arrowstyle": "->", "color": INK}
             axes.annotate("", (x - 0.4, 0), (x - 0.6, 0), arrowprops=arrow)
+
+
+def ranking(figure: Figure, labels, numbers, title: str) -> None:
+    """One bar a label, the first on top."""
+    figure.set_size_inches(6.4, 0.3 * len(labels) + 0.8)
+    axes = figure.subplots()
+    drawn = axes.barh(range(len(labels)), numbers, color=BLUE)
+    axes.bar_label(drawn, fmt="%.3g", padding=3)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set(xlabel=title)
+    axes.invert_yaxis()
+    axes.margins(x=0.12)
+    axes.spines[["top", "right"]].set_visible(False)

@@ -4,12 +4,19 @@ import html
 import string
 from collections.abc import Sequence
 
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
 from lookback.lab import records
-from lookback.lab.corpus import Vocabulary
+from lookback.lab.corpus import END, START, Vocabulary
 from lookback.lab.decoding import translate
 from lookback.rnnsearch import RNNsearch, energies
+from lookback.transformer import Transformer
 from lookback.widgets.alignment_stepper import AlignmentStepper
 from lookback.widgets.squeeze import Squeeze, pack
+
+LEAST = 5e-5  # the smallest weight whose logarithm is taken
 
 
 def squeeze(text: str, width: int = 16) -> Squeeze:
@@ -33,12 +40,57 @@ def alignments(
     The translation is found by beam search; of each annotation the page gets
     the first `numbers` numbers. Raises ValueError for an empty sentence.
     """
+    return AlignmentStepper(
+        examples(model, source, target, sentences, energies, numbers)
+    )
+
+
+def side_by_side(
+    loaded: Sequence[tuple], sentences: Sequence[str], numbers: int = 12
+) -> AlignmentStepper:
+    """A Transformer and an RNNsearch on the same sentences, in turn.
+
+    `loaded` holds what `records.load_model` gave for each. The Transformer's
+    weights are the mean of its last layer's heads.
+    """
+    found = []
+    for model, source, target in loaded:
+        see = energies if isinstance(model, RNNsearch) else log_weights
+        found.append(examples(model, source, target, sentences, see, numbers))
+        for one in found[-1]:
+            words = " ".join(one["source"][:-1])
+            one["title"] = f"{type(model).__name__}: {words}"
+    pairs = zip(*found, strict=True)
+    return AlignmentStepper([one for pair in pairs for one in pair])
+
+
+def cross_heads(
+    model: Transformer,
+    source: Vocabulary,
+    target: Vocabulary,
+    sentence: str,
+    numbers: int = 12,
+) -> AlignmentStepper:
+    """Every head of the last decoder layer's look back, one example each."""
+    found = []
+    for head in range(model.config.heads):
+
+        def see(*given, head=head):
+            return log_weights(*given, head=head)
+
+        found += examples(model, source, target, [sentence], see, numbers)
+        found[-1]["title"] = f"head {head + 1}"
+    return AlignmentStepper(found)
+
+
+def examples(model, source, target, sentences, see, numbers) -> list[dict]:
+    """The translation of each sentence, and what `see` found in it."""
     questions = [sentence.split() for sentence in sentences]
     answers = translate(model, questions, source, target, width=5)
-    examples = []
+    found = []
     for words, (said, _) in zip(questions, answers, strict=True):
-        e, h = energies(model, words, said, source, target)
-        examples.append(
+        e, h = see(model, words, said, source, target)
+        found.append(
             {
                 "source": [*words, "<end>"],
                 "target": [*map(html.unescape, said), "<end>"],
@@ -46,7 +98,35 @@ def alignments(
                 "values": rounded(h[:, :numbers]),
             }
         )
-    return AlignmentStepper(examples)
+    return found
+
+
+@torch.no_grad()
+def log_weights(
+    model: Transformer,
+    source_words: list[str],
+    target_words: list[str],
+    source: Vocabulary,
+    target: Vocabulary,
+    head: int | None = None,
+) -> tuple[Float[Tensor, "target source"], Float[Tensor, "source d"]]:
+    """Logarithms of the last decoder layer's weights, whose softmax they are.
+
+    With a `head`, its weights, and beside them its values v_j, which they
+    average. Without, the mean over the heads, which is no softmax of one
+    energy, and beside it the encoder's output, of which all values are made.
+    Weights below LEAST count as that: the logarithm of 0 is no number.
+    """
+    model.eval()
+    numbers = torch.tensor([[*source.encode(source_words), END]])
+    given = torch.tensor([[START, *target.encode(target_words)]])
+    x, _ = model.read(numbers)
+    memory = model.remember(x, numbers)
+    weights = model.write(given, memory, need_weights=True)[2][-1][1][0]
+    if head is None:
+        return weights.mean(dim=0).clamp_min(LEAST).log(), x[0]
+    values = memory.values[0, -1, head]
+    return weights[head].clamp_min(LEAST).log(), values
 
 
 def rounded(rows) -> list[list[float]]:

@@ -1,0 +1,262 @@
+"""The exercises of the chapter `heads`, each check beside its solution.
+
+What is right is computed head by head and word by word in plain loops, never
+with the solution's reshaping.
+"""
+
+import math
+
+import torch
+
+from lookback.exercises.checking import exercise
+from lookback.exercises.judging import (
+    as_numbers,
+    as_tensor,
+    expect,
+    random_inputs,
+)
+
+_SCORES = ((0.0, math.log(2), 0.0), (math.log(3), 0.0, 0.0))
+_VALUES = ((4.0, 2.0, 0.0), (5.0, -5.0, 10.0))
+_OUTPUT = ((1.0, 2.0), (0.5, -1.0))
+
+
+def two_heads_by_hand_solution():
+    """[head_1; head_2] W^O, each head with its own softmax."""
+    found = []
+    for scores, values in zip(_SCORES, _VALUES, strict=True):
+        raised = [math.exp(score) for score in scores]
+        each = zip(raised, values, strict=True)
+        found.append(sum(e * v for e, v in each) / sum(raised))  # 2, then 4
+    return [
+        sum(h * w for h, w in zip(found, c, strict=True))
+        for c in zip(*_OUTPUT, strict=True)
+    ]
+
+
+@exercise("heads", two_heads_by_hand_solution, by_hand=True)
+def two_heads_by_hand(answer):
+    """Two heads' averages, through W^O; the answer is o."""
+    found = as_numbers(answer, 2, "the two numbers of o")
+    scores, values, output = (
+        torch.tensor(each, dtype=torch.float64)
+        for each in (_SCORES, _VALUES, _OUTPUT)
+    )
+    own = torch.tensor([[1, 2, 1], [3, 1, 1]], dtype=torch.float64)
+    own = own / torch.tensor([[4.0], [5.0]])
+    heads = torch.tensor([2.0, 4.0], dtype=torch.float64)
+    one = scores.flatten().softmax(0).view(2, 3)
+    mean = own.mean(0).expand(2, 3)
+    mistakes = {
+        "Those are the two heads' averages, 2 and 4. Now multiply the row "
+        "with W^O.": heads,
+        "You multiplied W^O with a column. Here a row stands on the left: "
+        "each of W^O's rows is taken times its head, and they are added.": (
+            output @ heads
+        ),
+        "You took one softmax over all six scores. Each head has its own, "
+        "and its own weights sum to 1.": (one * values).sum(1) @ output,
+        "You averaged the weights of the two heads first. That is what one "
+        "head would do; each head keeps its own.": (
+            (mean * values).sum(1) @ output
+        ),
+        "The scores themselves are not weights: exponentiate them, and "
+        "divide by their sum.": (scores * values).sum(1) @ output,
+        "Your weights do not sum to 1 yet: divide the exponentials by their "
+        "sum, 4 in head 1 and 5 in head 2.": (
+            (scores.exp() * values).sum(1) @ output
+        ),
+        "Your values are averaged without weights; softmax gives 1/4, 1/2, "
+        "1/4 in head 1 and 3/5, 1/5, 1/5 in head 2.": (values.mean(1) @ output),
+        "Head 1 met the second row of W^O and head 2 the first.": (
+            heads.flip(0) @ output
+        ),
+        "Each head took only the value with the largest weight. It averages "
+        "all three.": values[range(2), scores.argmax(1)] @ output,
+    }
+    otherwise = (
+        "Not yet right, and no slip that I know. Head 1 weighs 1/4, 1/2, 1/4 "
+        "and head 2 weighs 3/5, 1/5, 1/5; average, then multiply with W^O."
+    )
+    truth = torch.tensor([2 * 1 + 4 * 0.5, 2 * 2 - 4 * 1], dtype=torch.float64)
+    expect(found, truth, mistakes, tolerance=0.012, otherwise=otherwise)
+    return "both numbers of o; the heads bring home 2 and 4."
+
+
+def split_heads_solution(x, heads):
+    """Cut the last axis in two, then move the heads before the words."""
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+@exercise("heads", split_heads_solution)
+def split_heads(mine):
+    """[batch, length, d_model] as [batch, heads, length, d_k]."""
+    for batch, length, heads, d_k in ((3, 5, 2, 4), (2, 4, 4, 4), (1, 5, 3, 2)):
+        (x,) = random_inputs(3, (batch, length, heads * d_k))
+        axes = (batch, heads, length, d_k)
+        known = {
+            (batch, length, heads, d_k): "The cut is right, but the words "
+            "still come before the heads: transpose the two.",
+            (batch, length, d_k, heads): "Cut the last axis into (heads, "
+            "d_k), in this order.",
+            (heads, batch, length, d_k): "The heads come behind the batch.",
+            (batch * heads, length, d_k): "Batch and heads keep an axis each.",
+        }
+        label = "[batch, heads, length, d_k]"
+        found = as_tensor(mine(x, heads), axes, label, known)
+        x = x.double()
+        cut = [slice(h * d_k, (h + 1) * d_k) for h in range(heads)]
+        truth = torch.stack([x[..., own] for own in cut], dim=1)
+        mistakes = {
+            "The shape is right, but reshape alone deals the numbers out as "
+            "they lie in memory, and words get mixed: cut the last axis "
+            "first, then transpose.": x.reshape(axes),
+            "Each head got every heads-th number. Head 1 owns the first d_k "
+            "numbers, head 2 the next.": (
+                x.unflatten(-1, (d_k, heads)).permute(0, 3, 1, 2)
+            ),
+            "The heads are in reverse order.": truth.flip(1),
+        }
+        expect(found, truth, mistakes)
+    return "shape, and every number in its place, on three shapes."
+
+
+def multi_head_solution(x, W_Q, W_K, W_V, W_O, heads):
+    """Eqs. of the chapter, all heads at once."""
+
+    def split(y):
+        return y.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+    query, key, value = split(x @ W_Q), split(x @ W_K), split(x @ W_V)
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    context = torch.softmax(scores, dim=-1) @ value
+    return context.transpose(1, 2).flatten(2) @ W_O
+
+
+def _look(x, W_Q, W_K, W_V, W_O, heads, **slip):
+    """Head by head and sentence by sentence, with one slip if asked for."""
+    d_model = x.shape[-1]
+    d_k = d_model // heads
+    out = []
+    for sentence in x:
+        found = []
+        for h in range(heads):
+            own = slice(h * d_k, (h + 1) * d_k)
+            q, k, v = (sentence @ W[:, own] for W in (W_Q, W_K, W_V))
+            by = {"none": 1, "d_model": d_model**0.5, "d_k": d_k}
+            scores = q @ k.T / by.get(slip.get("scale"), d_k**0.5)
+            weights = scores.softmax(slip.get("axis", 1))
+            found.append(weights @ v)
+        joins = {
+            "mixed": torch.stack(found).reshape(len(sentence), -1),
+            "reversed": torch.cat(found[::-1], dim=1),
+            "mean": torch.stack(found).mean(0).repeat(1, heads),
+        }
+        out.append(joins.get(slip.get("join"), torch.cat(found, dim=1)))
+    joined = torch.stack(out)
+    return joined if slip.get("bare") else joined @ W_O
+
+
+_SLIPS = {
+    "The scores are not scaled: divide by √d_k, the square root of a head's "
+    "width.": {"scale": "none"},
+    "You divide by √d_model. The scores of a head are sums of d_k products: "
+    "divide by √d_k = √(d_model / heads).": {"scale": "d_model"},
+    "You divide by d_k, not by its square root.": {"scale": "d_k"},
+    "Softmax runs over the words that ask. It belongs over the words that "
+    "are looked at, the last axis.": {"axis": 0},
+    "The heads came back mixed: transpose heads and words back before you "
+    "flatten.": {"join": "mixed"},
+    "The heads are set end to end in reverse order.": {"join": "reversed"},
+    "You averaged the heads. They are set end to end, each in its own place.": {
+        "join": "mean"
+    },
+    "W_O is missing: it mixes what the heads found.": {"bare": True},
+}
+
+
+@exercise("heads", multi_head_solution)
+def multi_head(mine):
+    """Multi-head self-attention without masks and biases."""
+    sizes = ((2, 3, 8, 2), (2, 4, 8, 4), (1, 5, 6, 1))
+    for seed, (batch, length, d_model, heads) in enumerate(sizes):
+        square = (d_model, d_model)
+        given = random_inputs(seed, (batch, length, d_model), *[square] * 4)
+        axes = (batch, length, d_model)
+        known = {
+            (batch, heads, length, d_model // heads): "The heads still have "
+            "an axis: set them end to end.",
+            (batch, length, d_model // heads): "The heads were added or "
+            "averaged away; set them end to end.",
+        }
+        label = "[batch, length, d_model]"
+        found = as_tensor(mine(*given, heads), axes, label, known)
+        x, *W = exact = [tensor.double() for tensor in given]
+        mistakes = {
+            hint: _look(*exact, heads, **slip) for hint, slip in _SLIPS.items()
+        }
+        mistakes[
+            "One head of full width is at work here; there should be "
+            f"{heads}, each with d_k = {d_model // heads}."
+        ] = _look(*exact, 1)
+        mistakes[
+            "Your matrices stand transposed: here a row of x stands on the "
+            "left, x @ W_Q (nn.Linear keeps the transposed matrix)."
+        ] = _look(x, *(each.T for each in W), heads)
+        mistakes["Queries and keys are exchanged."] = _look(
+            x, W[1], W[0], *W[2:], heads
+        )
+        mistakes["The values are the words themselves: W_V is missing."] = (
+            _look(x, *W[:2], torch.eye(d_model, dtype=x.dtype), W[3], heads)
+        )
+        expect(found, _look(*exact, heads), mistakes)
+    return "shape; equal to a loop over sentences and heads, for 1, 2, 4 heads."
+
+
+def head_parts_solution(context, W_O):
+    """head_i W_i^O, the rows of W_O given an axis for the head."""
+    heads = context.shape[1]
+    return context @ W_O.unflatten(0, (heads, -1))
+
+
+@exercise("heads", head_parts_solution)
+def head_parts(mine):
+    """Each head's own term of the output."""
+    for batch, heads, length, d_v in ((2, 2, 3, 4), (3, 3, 2, 2), (1, 4, 4, 4)):
+        d_model = heads * d_v
+        context, W_O = random_inputs(
+            5, (batch, heads, length, d_v), (d_model, d_model)
+        )
+        axes = (batch, heads, length, d_model)
+        known = {
+            (batch, length, d_model): "That has the size of the whole "
+            "output. Keep the heads apart: one term for each.",
+            (batch, length, heads, d_model): "Heads come before words.",
+            (heads, batch, length, d_model): "The batch comes first.",
+        }
+        label = "[batch, heads, length, d_model]"
+        found = as_tensor(mine(context, W_O), axes, label, known)
+        c, W = context.double(), W_O.double()
+
+        def terms(block, c=c, heads=heads):
+            each = [c[:, h] @ block(h) for h in range(heads)]
+            return torch.stack(each, dim=1)
+
+        truth = terms(lambda h, W=W, d=d_v: W[h * d : (h + 1) * d])
+        mistakes = {
+            "Head i owns ROWS of W_O here, since it stands on the right; you "
+            "took columns.": terms(
+                lambda h, W=W, d=d_v: W[:, h * d : (h + 1) * d].T
+            ),
+            "Every head met the first block of W_O. Head i has rows i·d_v to "
+            "(i + 1)·d_v.": terms(lambda h, W=W, d=d_v: W[:d]),
+            "You took every heads-th row of W_O. A head's rows lie together.": (
+                terms(lambda h, W=W, n=heads: W[h::n])
+            ),
+            "Each of your terms is the whole output; the terms should sum "
+            "to it.": truth.sum(1, keepdim=True).expand_as(truth),
+            "You divided by the number of heads. The terms are added up, not "
+            "averaged.": truth / heads,
+        }
+        expect(found, truth, mistakes)
+    return "shape; each head with its own rows; the terms sum to the output."

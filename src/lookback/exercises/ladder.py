@@ -1,0 +1,1 @@
+"""The exercises of the chapter `ladder`, each check beside its solution."""

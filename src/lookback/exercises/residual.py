@@ -1,0 +1,297 @@
+"""The exercises of the chapter `residual`, each check beside its solution.
+
+What is right is taken from plain loops over tokens and numbers, never from
+the solution.
+"""
+
+import math
+import statistics
+
+import torch
+
+from lookback.exercises.checking import exercise
+from lookback.exercises.judging import (
+    Hint,
+    as_numbers,
+    as_tensor,
+    expect,
+    random_inputs,
+)
+
+_X, _CHANGE = (1, 1, 2, 4), (0, 2, 1, 5)
+
+
+def post_norm_by_hand_solution():
+    """LayerNorm(x + f(x)) for x = (1, 1, 2, 4) and f(x) = (0, 2, 1, 5)."""
+    total = [x + f for x, f in zip((1, 1, 2, 4), (0, 2, 1, 5), strict=True)]
+    mean = sum(total) / 4  # 4
+    variance = sum((t - mean) ** 2 for t in total) / 4  # 36 / 4 = 9
+    return [(t - mean) / math.sqrt(variance) for t in total]
+
+
+def _normal(numbers, spread=statistics.pstdev):
+    """(x − μ) / σ, in float64."""
+    level, by = statistics.fmean(numbers), spread(numbers)
+    return torch.tensor([(x - level) / by for x in numbers]).double()
+
+
+@exercise("residual", post_norm_by_hand_solution, by_hand=True)
+def post_norm_by_hand(answer):
+    """LayerNorm of a sum, by hand; the answer is its four numbers."""
+    found = as_numbers(answer, 4, "the four numbers of LayerNorm(x + f(x))")
+    total = [x + f for x, f in zip(_X, _CHANGE, strict=True)]
+    x, change = (torch.tensor(row).double() for row in (_X, _CHANGE))
+    mistakes = {
+        "That is x + f(x), not yet normalised.": x + change,
+        "You took the mean off and did not divide by the standard deviation.": x
+        + change
+        - 4,
+        "You divided by the variance, 9; divide by its square root.": (
+            (x + change - 4) / 9
+        ),
+        "You divided the squares by 3. LayerNorm describes these four "
+        "numbers and no larger crowd: divide by 4.": (
+            _normal(total, statistics.stdev)
+        ),
+        "You divided by σ without taking the mean off first.": (x + change) / 3,
+        "You normalised x and left f(x) out: add first.": _normal(_X),
+        "You normalised f(x) and left x out: the residual is missing.": (
+            _normal(_CHANGE)
+        ),
+        "You normalised x first and then added f(x). In post-norm the sum "
+        "is made first.": _normal(_X) + change,
+        "You normalised f(x) and then added x. In post-norm the sum is "
+        "made first.": _normal(_CHANGE) + x,
+    }
+    truth = torch.tensor([-1, -1 / 3, -1 / 3, 5 / 3]).double()
+    otherwise = (
+        "Not yet right, and no slip that I know. The sum is (1, 3, 3, 9); its "
+        "mean is 4 and its variance 9."
+    )
+    expect(found, truth, mistakes, tolerance=0.012, otherwise=otherwise)
+    return "the mean 4 is gone, and 9, the variance, has become 1."
+
+
+def normalise_solution(x, gain, bias, epsilon):
+    """g ∘ (x − μ) / √(σ² + ε) + b for each token."""
+    mean = x.mean(dim=-1, keepdim=True)
+    variance = x.var(dim=-1, keepdim=True, correction=0)
+    return gain * (x - mean) / torch.sqrt(variance + epsilon) + bias
+
+
+def _token_by_token(x, gain, bias, epsilon):
+    """Layer normalisation in float64, one token after another."""
+    rows = []
+    for row in x.double().flatten(0, -2).tolist():
+        level = statistics.fmean(row)
+        by = math.sqrt(statistics.pvariance(row) + epsilon)
+        rows.append([(one - level) / by for one in row])
+    y = torch.tensor(rows, dtype=torch.float64).view(x.shape)
+    return gain.double() * y + bias.double()
+
+
+def _wrongly_normal(x, gain, bias, epsilon):
+    """What each likely mistake in layer normalisation gives, by its hint."""
+    x, gain, bias = x.double(), gain.double(), bias.double()
+
+    def over(axes, correction=0):
+        mean = x.mean(axes, keepdim=True)
+        spread = x.var(axes, keepdim=True, correction=correction)
+        return (x - mean) / torch.sqrt(spread + epsilon)
+
+    right, mean = over(-1), x.mean(-1, keepdim=True)
+    variance = x.var(-1, keepdim=True, correction=0)
+    return {
+        "You divide the squares by d − 1, as torch.var does by default; "
+        "LayerNorm divides by d: correction=0.": gain * over(-1, 1) + bias,
+        "ε is added to σ; it belongs under the root, √(σ² + ε).": (
+            gain * (x - mean) / (variance.sqrt() + epsilon) + bias
+        ),
+        "ε is missing under the root.": (
+            gain * (x - mean) / variance.sqrt() + bias
+        ),
+        "You divide by the variance; divide by its root.": (
+            gain * (x - mean) / (variance + epsilon) + bias
+        ),
+        "Gain and bias are missing.": right,
+        "The bias is missing.": gain * right,
+        "The gain is missing.": right + bias,
+        "Gain and bias are exchanged.": bias * right + gain,
+        "The mean stays in: x − μ before you divide.": (
+            gain * x / torch.sqrt(variance + epsilon) + bias
+        ),
+        "You average over the batch: that is the idea of batch "
+        "normalisation. Here each token has its own mean and variance, over "
+        "its own numbers: dim=-1.": gain * over(0) + bias,
+        "You average over the tokens of a sentence: each token has its own "
+        "mean and variance, over its own numbers: dim=-1.": (
+            gain * over(1) + bias
+        ),
+        "Bias first and gain after: g ∘ (… ) + b, not g ∘ (… + b).": (
+            gain * (right + bias)
+        ),
+    }
+
+
+@exercise("residual", normalise_solution)
+def normalise(mine):
+    """Layer normalisation over the last axis, with gain, bias and ε."""
+    x, gain, bias = random_inputs(3, (2, 3, 4), (4,), (4,))
+    x, axes = 2 * x + 1, "[batch, length, d_model]"
+    given = (x, gain, bias, 0.5)
+    found = as_tensor(mine(*given), x.shape, axes)
+    expect(found, _token_by_token(*given), _wrongly_normal(*given))
+    given = (torch.full((1, 1, 4), 3.0), gain, bias, 1e-5)
+    found = as_tensor(mine(*given), (1, 1, 4), axes)
+    if not found.isfinite().all():
+        raise Hint(
+            "Four equal numbers give NaN: their variance is 0, and ε under "
+            "the root is there for exactly this."
+        )
+    expect(found, bias.double().view(1, 1, 4), {}, "for four equal numbers")
+    return (
+        "each token by its own mean and variance, ε under the root, then "
+        "gain and bias; four equal numbers become the bias."
+    )
+
+
+def add_and_norm_solution(x, f, norm, where):
+    """norm(x + f(x)) for "post", x + f(norm(x)) for "pre"."""
+    if where == "post":
+        return norm(x + f(x))
+    return x + f(norm(x))
+
+
+@exercise("residual", add_and_norm_solution)
+def add_and_norm(mine):
+    """A residual around f with the norm after the sum, or before f."""
+    (x,) = random_inputs(5, (2, 3, 4))
+    axes = "[batch, length, d_model]"
+
+    def f(x):
+        return torch.tanh(x.flip(-1)) + 0.5
+
+    def norm(x):
+        return torch.nn.functional.layer_norm(x, x.shape[-1:])
+
+    post = as_tensor(mine(x, f, norm, "post"), x.shape, axes)
+    pre = as_tensor(mine(x, f, norm, "pre"), x.shape, axes)
+    d = x.double()
+    change, inner = f(d), f(norm(d))
+    after, before = norm(d + change), d + inner
+    swapped = after.allclose(pre, atol=1e-4) and before.allclose(
+        post, atol=1e-4
+    )
+    if swapped:
+        raise Hint('"post" and "pre" are exchanged.')
+    shared = {
+        "The residual is missing: x itself must be added.": norm(change),
+        "You added and did not normalise.": d + change,
+    }
+    expect(
+        post,
+        after,
+        {
+            **shared,
+            "That is x + norm(f(x)): in post-norm the norm acts on the sum, "
+            "x included.": d + norm(change),
+            'Your "post" is pre-norm: the norm comes after the sum.': before,
+            "You normalise twice, before f and after the sum.": (
+                norm(d + inner)
+            ),
+            "You normalised x and added f(x) to that.": norm(d) + change,
+        },
+        'for "post",',
+    )
+    expect(
+        pre,
+        before,
+        {
+            **shared,
+            "The residual is missing: x itself must be added.": inner,
+            "You overwrote x with norm(x) before adding. In pre-norm only f "
+            "sees the normalised x; the stream itself is left alone.": (
+                norm(d) + inner
+            ),
+            'Your "pre" is post-norm: there the norm acts on the sum.': after,
+            "That is x + norm(f(x)): the norm stands before f, not behind "
+            "it.": d + norm(change),
+            "You normalise twice, before f and after the sum.": (
+                norm(d + inner)
+            ),
+        },
+        'for "pre",',
+    )
+    return "post is norm(x + f(x)); pre is x + f(norm(x)), x untouched."
+
+
+def tokens_apart_solution(x):
+    """‖X − 1 x̄ᵀ‖ / ‖X‖ for each sentence."""
+    gap = x - x.mean(dim=1, keepdim=True)
+    return gap.flatten(1).norm(dim=1) / x.flatten(1).norm(dim=1)
+
+
+def _apart_loop(x):
+    """The same, sentence by sentence with plain numbers."""
+    found = []
+    for tokens in x.tolist():
+        columns = list(zip(*tokens, strict=True))
+        gap = sum(len(c) * statistics.pvariance(c) for c in columns)
+        whole = sum(one**2 for c in columns for one in c)
+        found.append(math.sqrt(gap / whole))
+    return torch.tensor(found, dtype=torch.float64)
+
+
+@exercise("residual", tokens_apart_solution)
+def tokens_apart(mine):
+    """How far the tokens of each sentence lie from their mean."""
+    (x,) = random_inputs(8, (2, 3, 4))
+    found = as_tensor(
+        mine(x),
+        (2,),
+        "[batch]",
+        {
+            (): "One number for each sentence, not one for the batch.",
+            (2, 3): "One number for each sentence: add the squares over the "
+            "tokens too.",
+            (
+                2,
+                4,
+            ): "One number for each sentence: add the squares over d_model "
+            "too.",
+        },
+    )
+    d = x.double()
+    gap = d - d.mean(1, keepdim=True)
+    own = d - d.mean(2, keepdim=True)
+    size = d.norm(dim=(1, 2))
+    expect(
+        found,
+        _apart_loop(d),
+        {
+            "You took the mean over each token's own numbers; the mean token "
+            "is the mean over the tokens, dim=1.": own.norm(dim=(1, 2)) / size,
+            "You took one mean over tokens and numbers; the mean token keeps "
+            "its d_model numbers.": (
+                (d - d.mean((1, 2), keepdim=True)).norm(dim=(1, 2)) / size
+            ),
+            "You took the mean token over the whole batch; each sentence has "
+            "its own.": (d - d.mean((0, 1), keepdim=True)).norm(dim=(1, 2))
+            / size,
+            "You did not divide by ‖X‖: the measure should not change when all "
+            "numbers are doubled.": gap.norm(dim=(1, 2)),
+            "Those are the squares: take the roots.": (
+                (gap.norm(dim=(1, 2)) / size) ** 2
+            ),
+            "That is the mean token's length against ‖X‖; measure what is left "
+            "when it is taken off.": (
+                d.mean(1, keepdim=True).expand_as(d).norm(dim=(1, 2)) / size
+            ),
+            "You added absolute values; the norm adds squares and takes the "
+            "root.": gap.abs().sum((1, 2)) / d.abs().sum((1, 2)),
+        },
+    )
+    same = torch.ones(1, 3, 4)
+    if float(as_tensor(mine(same), (1,), "[batch]")) > 1e-6:
+        raise Hint("Three equal tokens should be 0 apart.")
+    return "one number a sentence; equal tokens give 0, any size the same."

@@ -1,0 +1,250 @@
+"""The exercises of the chapter `scores`, each check beside its solution.
+
+What is right is taken from loops over pairs of words, from plain arithmetic
+or from torch's own derivative, never from the solution.
+"""
+
+import torch
+from torch.nn import functional as F
+
+from lookback.exercises.checking import exercise
+from lookback.exercises.judging import (
+    Hint,
+    as_numbers,
+    as_tensor,
+    expect,
+    random_inputs,
+)
+
+_AXES = "[batch, target, source]"
+
+
+def likeness_by_hand_solution():
+    """q · k and q · k / (|q| |k|) of two keys."""
+    dots = [3 * 4 + 4 * 3, 3 * 0 + 4 * 10]  # 24, 40
+    lengths = [5 * 5, 5 * 10]  # |q| |k|
+    return [*dots, *(d / n for d, n in zip(dots, lengths, strict=True))]
+
+
+@exercise("scores", likeness_by_hand_solution, by_hand=True)
+def likeness_by_hand(answer):
+    """Two dot products and two cosines."""
+    if isinstance(answer, (list, tuple)) and len(answer) == 2:
+        as_numbers(answer, 2, "four numbers")
+        raise Hint("Two of four: give both dot products, then both cosines.")
+    found = as_numbers(answer, 4, "q·k1, q·k2, and the two cosines")
+    mistakes = {
+        "The keys are exchanged: k1 = (4, 3) comes first.": (40, 24),
+        "You added number by number; a product multiplies first.": (14, 17),
+    }
+    otherwise = (
+        "Not yet the dot products: multiply number by number, 3 · 4 for the "
+        "first place, then add up."
+    )
+    _told(found[:2], (24, 40), mistakes, otherwise)
+    mistakes = {
+        "You divided by |k| alone; the query's length 5 divides, too.": (
+            (4.8, 4)
+        ),
+        "You divided by |q| alone; the key's length divides, too.": (4.8, 8),
+        "You divided by the squared lengths, |q|² |k|². The length is the "
+        "root: |q| = √(9 + 16) = 5.": (24 / 625, 40 / 2500),
+        "You divided by |q| + |k|; the lengths multiply.": (2.4, 40 / 15),
+        "You divided by √2, the root of d_k: those are scaled products, not "
+        "cosines.": (24 / 2**0.5, 40 / 2**0.5),
+        "The two cosines are exchanged.": (0.8, 0.96),
+        "Those are angles in degrees; give their cosines.": (16.26, 36.87),
+    }
+    otherwise = (
+        "The dot products are right, the cosines are not: divide each by "
+        "|q| |k|. The lengths are 5, 5 and 10."
+    )
+    _told(found[2:], (0.96, 0.8), mistakes, otherwise)
+    return "24 and 40, 0.96 and 0.8: k2 wins by length, k1 by direction."
+
+
+def _told(found, truth, mistakes, otherwise):
+    """`expect` for a few numbers, right to half a hundredth or so."""
+    wrong = {hint: torch.tensor(each) for hint, each in mistakes.items()}
+    expect(found, torch.tensor(truth), wrong, "", 0.006, otherwise)
+
+
+def variance_by_hand_solution():
+    """d_k · 2 · 8, and that over d_k."""
+    variance = 25 * 2 * 8  # 400
+    return [variance, variance / 5**2]  # 16
+
+
+@exercise("scores", variance_by_hand_solution, by_hand=True)
+def variance_by_hand(answer):
+    """The variance of q · k where it is not d_k."""
+    found = as_numbers(answer, 2, "the two variances")
+    mistakes = {
+        "25 is d_k, the variance where all numbers have variance 1. Here "
+        "each term has 2 · 8.": [25],
+        "You added the variances 2 and 8. The term is a product: its "
+        "variance is the mean of q² k², which is 2 · 8.": [250],
+        "16 is the variance of one term. There are 25 of them.": [16],
+        "√(2 · 8) = 4 is one term's standard deviation. Variances add up, "
+        "standard deviations do not.": [100],
+        "20 is the standard deviation of q · k; its square is the variance.": [
+            20
+        ],
+        "You added √25 terms; there are 25.": [80],
+    }
+    otherwise = (
+        "The first number is not right yet. One term q_i k_i has the "
+        "variance 2 · 8, and d_k independent terms add up."
+    )
+    _told(found[:1], [400], mistakes, otherwise)
+    mistakes = {
+        "You divided the variance by √d_k = 5. A number divided by 5 has a "
+        "variance divided by 5².": [80],
+        "It would be 1 if all numbers had variance 1. Divide yours by d_k.": [
+            1
+        ],
+        "4 is the standard deviation after the division. Its square is the "
+        "variance.": [4],
+        "That is the variance before it.": [400],
+        "You divided by d_k twice; once is enough.": [0.64],
+    }
+    otherwise = "The second is not right: dividing by √25 divides it by 25."
+    _told(found[1:], [16], mistakes, otherwise)
+    return "400 and 16: 1/√d_k takes away d_k, not the variances 2 and 8."
+
+
+def general_scores_solution(query, key, W):
+    """q · (W k) for every pair."""
+    return query @ (key @ W.T).transpose(1, 2)
+
+
+def _known(batch, target, source):
+    """Telling wrong shapes."""
+    return {
+        (batch, source, target): "Yours is [batch, source, target]: queries "
+        "are rows, keys are columns.",
+        (target, source): "The batch axis is gone: each sentence has its own "
+        "table of scores.",
+    }
+
+
+def _general_gone_wrong(q, k, M):
+    """What each likely mistake gives, by its hint."""
+    right, d_k = q @ M @ k.mT, k.shape[-1]
+    mistakes = {
+        "Those are weights, each row sums to 1. The scores come before "
+        "softmax.": right.softmax(-1),
+        "You divided by a root as well; general is not scaled.": right
+        / d_k**0.5,
+        "tanh does not belong here: nothing but products.": right.tanh(),
+    }
+    if M.shape[0] == d_k:
+        mistakes |= {
+            "W is transposed in your score: that is (W q) · k. Keys are "
+            "rows, so W k is key @ W.T.": q @ M.T @ k.mT,
+            "W is not in your scores: that is the plain dot product.": q @ k.mT,
+            "You mapped the query and the key; W stands between them, once.": q
+            @ M.T
+            @ M
+            @ k.mT,
+        }
+    return mistakes
+
+
+@exercise("scores", general_scores_solution)
+def general_scores(mine):
+    """q · (W k), batched."""
+    sizes = ((2, 3, 5, 4, 4), (2, 3, 5, 4, 6), (1, 1, 4, 2, 3))
+    for seed, (batch, target, source, d_query, d_key) in enumerate(sizes):
+        shapes = (batch, target, d_query), (batch, source, d_key)
+        given = random_inputs(seed, *shapes, (d_query, d_key))
+        shape = (batch, target, source)
+        found = as_tensor(mine(*given), shape, _AXES, _known(*shape))
+        q, k, M = exact = [tensor.double() for tensor in given]
+        truth = torch.einsum("btq,qk,bsk->bts", q, M, k)
+        expect(found, truth, _general_gone_wrong(*exact))
+    return "shape, and the right sums on three batches."
+
+
+def cosine_scores_solution(query, key):
+    """q · k / (|q| |k|), and 0 beside a vector of zeros."""
+    query, key = F.normalize(query, dim=-1), F.normalize(key, dim=-1)
+    return query @ key.transpose(1, 2)
+
+
+@exercise("scores", cosine_scores_solution)
+def cosine_scores(mine):
+    """The cosine of every query with every key."""
+    query, key = random_inputs(3, (2, 3, 4), (2, 5, 4))
+    shape = (2, 3, 5)
+    found = as_tensor(mine(query, key), shape, _AXES, _known(*shape))
+    q, k = query.double(), key.double()
+    truth = torch.cosine_similarity(q[:, :, None], k[:, None], dim=-1)
+    dot = torch.einsum("btd,bsd->bts", q, k)
+    q_long, k_long = q.norm(dim=-1)[..., None], k.norm(dim=-1)[:, None]
+    whole = q.norm(dim=(1, 2)) * k.norm(dim=(1, 2))
+    squared = q_long**2 * k_long**2
+    mistakes = {
+        "That is the dot product: divide by both lengths.": dot,
+        "You divided by the key's length only.": dot / k_long,
+        "You divided by the query's length only.": dot / q_long,
+        "That is the scaled dot product: √d_k is one number for all, a "
+        "length belongs to its vector.": dot / 2,
+        "You divided by the squared lengths: a root is missing.": dot / squared,
+        "You took the length over a whole sentence; every vector has its "
+        "own: dim=-1.": dot / whole[:, None, None],
+        "Those are weights; the cosine comes first.": truth.softmax(-1),
+    }
+    expect(found, truth, mistakes)
+    otherwise = (
+        "Right for vectors of usual length, too small for short ones: you "
+        "add something to the lengths. Keep them as they are, and catch only "
+        "a length of 0."
+    )
+    small = as_tensor(mine(query / 1000, key / 1000), shape, _AXES)
+    expect(small, truth, {}, otherwise=otherwise)
+    key[:, -1] = truth[..., -1] = 0
+    found = as_tensor(mine(query, key), shape, _AXES)
+    if found.isnan().any():
+        raise Hint("A key of zeros gives NaN, 0/0. Give it the cosine 0.")
+    expect(found, truth, {}, "with a key of zeros")
+    return "equal to torch's cosine; short vectors and zeros are safe."
+
+
+def softmax_slopes_solution(scores):
+    """∂α_j/∂e_m = α_j δ_jm − α_j α_m."""
+    a = scores.softmax(-1)
+    return torch.diag_embed(a) - a.unsqueeze(2) * a.unsqueeze(1)
+
+
+@exercise("scores", softmax_slopes_solution)
+def softmax_slopes(mine):
+    """The Jacobian of softmax, a table for each row."""
+    (scores,) = random_inputs(5, (3, 4))
+    known = {
+        (3, 4): "Every weight also depends on every OTHER score.",
+        (4, 4): "One table; each row of scores has its own.",
+    }
+    axes = "[batch, source, source]"
+    found = as_tensor(mine(scores), (3, 4, 4), axes, known)
+    e = scores.double()
+    slopes = torch.autograd.functional.jacobian
+    truth = torch.stack([slopes(lambda x: x.softmax(0), row) for row in e])
+    a, first = e.softmax(-1), e.softmax(0)
+    each, other = a.unsqueeze(2), a.unsqueeze(1)
+    mistakes = {
+        "The sign is turned: α_j δ_jm comes first, α_j α_m goes off.": -truth,
+        "α_j α_m is missing: weights fall as others rise.": a.diag_embed(),
+        "The diagonal is missing: α_j δ_jm.": -each * other,
+        "Off the diagonal stands −α_j α_m.": torch.diag_embed(a * (1 - a)),
+        "You add α_j α_m; it goes off.": torch.diag_embed(a) + each * other,
+        "You used the scores where the weights belong: take softmax "
+        "first.": torch.diag_embed(e) - e.unsqueeze(2) * e.unsqueeze(1),
+        "You put the identity in place of α_j δ_jm: α_j multiplies the whole "
+        "bracket.": torch.eye(4) - each * other,
+        "You took softmax over the batch: dim=-1.": (
+            torch.diag_embed(first) - first.unsqueeze(2) * first.unsqueeze(1)
+        ),
+    }
+    expect(found, truth, mistakes)
+    return "equal to torch's own derivative, for three rows of scores."

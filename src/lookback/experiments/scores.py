@@ -1,0 +1,134 @@
+"""What does a score cost, as a sum with a tanh and as a product?
+
+Both get the same queries and keys and the same two matrices, so that only
+the score itself differs: v · tanh(W q + U k) against (W q) · (U k) / √d. One
+sentence with n words on each side; the two are timed in turn, so that their
+ratio does not hang on how busy the machine is. `kept` is what the forward
+pass leaves in memory for the backward pass, in bytes, the inputs and the
+matrices not counted. Writes records/scores.json.
+
+    python -m lookback.experiments.scores
+"""
+
+import time
+from statistics import median
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from lookback.lab import records, training
+from lookback.scores import additive, scaled_dot
+
+LENGTHS = (16, 32, 64, 128, 256, 512)
+WIDTHS = (64, 256)  # d = align
+BUDGET = 8.0  # seconds of measuring for each length and width
+FEWEST, MOST = 7, 200  # rounds
+
+
+def products(query, key, W, U, v) -> Tensor:
+    """(W q) · (U k) / √d; v is not needed."""
+    return scaled_dot(query @ W.T, key @ U.T)
+
+
+SCORES = {"additive": additive, "dot": products}
+
+
+def inputs(n: int, d: int, device: torch.device) -> list[Tensor]:
+    """One sentence's queries and keys; W, U and v."""
+    draw = torch.Generator().manual_seed(n + d)
+    shapes = ((1, n, d), (1, n, d), (d, d), (d, d), (d,))
+    drawn = [torch.randn(s, generator=draw) for s in shapes]
+    for matrix in drawn[2:]:
+        matrix /= d**0.5
+    return [x.to(device).requires_grad_() for x in drawn]
+
+
+def clock(device: torch.device) -> float:
+    """Now, with everything before it done."""
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def seconds(score, given: list[Tensor]) -> tuple[float, float]:
+    """One forward pass; one forward and backward pass."""
+    device = given[0].device
+    started = clock(device)
+    with torch.no_grad():
+        score(*given)
+    between = clock(device)
+    torch.autograd.grad(score(*given).sum(), given, allow_unused=True)
+    return between - started, clock(device) - between
+
+
+def kept(score, given: list[Tensor]) -> int:
+    """Bytes that the forward pass leaves for the backward pass."""
+    own = {x.untyped_storage().data_ptr() for x in given}
+    held: dict[int, Tensor] = {}
+
+    def pack(x: Tensor) -> Tensor:
+        place = x.untyped_storage().data_ptr()
+        if place not in own:
+            held[place] = x
+        return x
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda x: x):
+        result = score(*given)
+    total = sum(x.untyped_storage().nbytes() for x in held.values())
+    del result
+    return total
+
+
+def measure(n: int, d: int, device: torch.device) -> dict:
+    """Both scores in turn, until the budget is spent."""
+    given = inputs(n, d, device)
+    spent: dict[str, list] = {name: [] for name in SCORES}
+    for score in SCORES.values():
+        seconds(score, given)  # warms up
+    started = time.perf_counter()
+    while len(spent["dot"]) < MOST and (
+        len(spent["dot"]) < FEWEST or time.perf_counter() < started + BUDGET
+    ):
+        for name, score in SCORES.items():
+            spent[name].append(seconds(score, given))
+    row = {
+        name: {
+            "forward": median(pair[0] for pair in pairs),
+            "both": median(pair[1] for pair in pairs),
+            "kept": kept(SCORES[name], given),
+        }
+        for name, pairs in spent.items()
+    }
+    row["ratio"] = {
+        what: row["additive"][what] / row["dot"][what]
+        for what in ("forward", "both", "kept")
+    }
+    return row | {"rounds": len(spent["dot"])}
+
+
+def main() -> None:
+    device, started = training.device(), time.perf_counter()
+    results: dict = {str(d): {} for d in WIDTHS}
+    cases = [(n, d) for d in WIDTHS for n in LENGTHS]
+    for n, d in tqdm(cases, desc="scores"):
+        results[str(d)][str(n)] = measure(n, d, device)
+    records.save(
+        "scores",
+        config={
+            "lengths": LENGTHS,
+            "widths": WIDTHS,
+            "batch": 1,
+            "dtype": "float32",
+            "budget": BUDGET,
+        },
+        seeds=[n + d for n, d in cases],
+        data={},
+        device=device,
+        wall_seconds=time.perf_counter() - started,
+        results=results,
+    )
+
+
+if __name__ == "__main__":
+    main()

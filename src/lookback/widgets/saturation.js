@@ -1,0 +1,191 @@
+// @ts-check
+// Random queries and keys: what the size of d_k does to a softmax, with and
+// without the division by √d_k. Python: saturation.py, with the same generator.
+import { button, change, digits, element, frame, lines, mount, scroller, softmax,
+  tableButton, tableOf } from "./shared.js";
+
+/** @typedef {import("./shared.js").Model} Model */
+/** @typedef {{d_k: number, scaled: boolean, seed: number}} State */
+
+export const SIZES = Array.from({ length: 10 }, (_, i) => 2 ** i);
+const [SETS, QUERIES, KEYS, WIDEST] = [8, 32, 32, 512];
+const [REACH, BIN] = [61, 2]; // the histogram: from −61 to 61
+
+/** The i-th number in [0, 1) of the generator mulberry32.
+ * @param {number} seed @param {number} i */
+export function uniform(seed, i) {
+  const a = (seed + Math.imul(i + 1, 0x6D2B79F5)) | 0;
+  let t = Math.imul(a ^ (a >>> 15), a | 1);
+  t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+}
+
+/** Normal numbers of mean 0 and variance 1, two from two uniform ones.
+ * @param {number} seed @param {number} count */
+export function normals(seed, count) {
+  const drawn = new Float64Array(count);
+  for (let i = 0; i < count; i += 2) {
+    const far = Math.sqrt(-2 * Math.log(1 - uniform(seed, i)));
+    const turn = 2 * Math.PI * uniform(seed, i + 1);
+    drawn[i] = far * Math.cos(turn);
+    drawn[i + 1] = far * Math.sin(turn);
+  }
+  return drawn;
+}
+
+/** q · k of all pairs, for the first 1, 2, 4 … 512 numbers of each vector:
+ * 256 queries in 8 sets, each set with 32 keys of its own.
+ * @param {number} seed @returns {Map<number, number[][]>} [query][key] by d_k */
+export function draw(seed) {
+  const z = normals(seed, SETS * (QUERIES + KEYS) * WIDEST);
+  const found = new Map(SIZES.map((size) => [size, /** @type {number[][]} */ ([])]));
+  for (let q = 0; q < SETS * QUERIES; q += 1) {
+    const first = Math.floor(q / QUERIES) * (QUERIES + KEYS);
+    const ask = (first + (q % QUERIES)) * WIDEST;
+    SIZES.forEach((size) => found.get(size)?.push([]));
+    for (let k = 0; k < KEYS; k += 1) {
+      const known = (first + QUERIES + k) * WIDEST;
+      let sum = 0;
+      let i = 0;
+      for (const size of SIZES) {
+        for (; i < size; i += 1) sum += z[ask + i] * z[known + i];
+        found.get(size)?.[q].push(sum);
+      }
+    }
+  }
+  return found;
+}
+
+/** The figures of one setting: the variance of the scores, and over the
+ * queries the mean of the largest weight, the mean of the softmax's slope
+ * Σ_j ∂α_j/∂e_j = Σ_j α_j (1 − α_j), and the share with a weight over 0.99.
+ * @param {number[][]} products @param {number} d_k @param {boolean} scaled */
+export function measure(products, d_k, scaled) {
+  const by = scaled ? Math.sqrt(d_k) : 1;
+  const scores = products.map((row) => row.map((one) => one / by));
+  const all = scores.flat();
+  const mean = all.reduce((a, b) => a + b, 0) / all.length;
+  const variance = all.reduce((a, b) => a + (b - mean) ** 2, 0) / all.length;
+  const weights = scores.map(softmax);
+  const over = (what) => weights.reduce((a, row) => a + what(row), 0) / weights.length;
+  return { scores: all, weights: weights[0], variance,
+    largest: over((row) => Math.max(...row)),
+    slope: over((row) => row.reduce((a, w) => a + w * (1 - w), 0)),
+    sure: over((row) => Number(Math.max(...row) > 0.99)) };
+}
+
+/** How many scores fall into each bin; what lies outside counts at the end.
+ * @param {number[]} scores */
+export function histogram(scores) {
+  const counts = Array(REACH).fill(0);
+  for (const score of scores) {
+    const at = Math.floor((score + REACH) / BIN);
+    counts[Math.min(REACH - 1, Math.max(0, at))] += 1;
+  }
+  return counts;
+}
+
+/** A setting in words, with its figures.
+ * @param {State} state @param {ReturnType<typeof measure>} now */
+export function sentence({ d_k, scaled }, now) {
+  const how = scaled ? `divided by √${d_k} = ${digits(Math.sqrt(d_k))}` : "not divided";
+  const best = now.weights.indexOf(Math.max(...now.weights));
+  return `d_k = ${d_k}, scores ${how}. Their variance is ${digits(now.variance)}, so a `
+    + `typical score is ${digits(Math.sqrt(now.variance))} away from 0. The largest of 32 `
+    + `weights is ${digits(now.largest)} on average; ${digits(100 * now.sure, 0)} of 100 `
+    + `queries give one key more than 0.99. The query shown gives key ${best + 1} a `
+    + `weight of ${digits(now.weights[best])}.`;
+}
+
+/** Columns standing side by side; `fill` takes their numbers and the tallest. */
+function columns(role, count, ...scale) {
+  const node = element("div", { class: "columns", "data-role": role, "aria-hidden": "true" },
+    ...Array.from({ length: count }, () => element("i")));
+  const fill = (numbers, most) => numbers.forEach((x, j) => {
+    node.children[j].style.setProperty("--share", String(x / most));
+    node.children[j].dataset.value = x;
+  });
+  const axis = element("div", { class: "axis", "aria-hidden": "true" },
+    ...scale.map((text) => element("span", {}, text)));
+  return { node: element("div", {}, node, axis), fill };
+}
+
+/** The four figures, each with its name. */
+function tiles() {
+  const names = { variance: "variance of the scores", largest: "largest weight, mean",
+    slope: "slope of softmax, mean", sure: "queries with a weight over 0.99" };
+  const shown = Object.entries(names).map(([role, name]) =>
+    ({ role, name, number: element("b", { "data-role": role }) }));
+  return { node: element("div", { class: "tiles" }, ...shown.map(({ name, number }) =>
+    element("div", {}, element("span", {}, name), " ", number))),
+  fill(now) {
+    for (const { role, number } of shown) {
+      number.dataset.value = now[role];
+      number.textContent = role === "sure" ? `${digits(100 * now.sure, 0)} %` : digits(now[role]);
+    }
+  } };
+}
+
+/** @param {Model} model @returns {State} */
+const stateOf = (model) => ({ d_k: model.get("d_k"), scaled: model.get("scaled"),
+  seed: model.get("seed") });
+
+/** Every d_k, undivided and divided. */
+const tableRows = (drawn) => tableOf(
+  ["d_k", "variance", "largest", "slope", "variance ÷", "largest ÷", "slope ÷"],
+  SIZES.map((size) => [String(size), ...[false, true].flatMap((scaled) => {
+    const one = measure(drawn.get(size), size, scaled);
+    return [one.variance, one.largest, one.slope].map((x) => digits(x));
+  })]));
+
+/** The whole widget. @param {Model} model */
+function build(model) {
+  let [drawn, seed] = [draw(model.get("seed")), model.get("seed")];
+  let tabled = -1;
+  const at = () => ({ step: SIZES.indexOf(model.get("d_k")), last: SIZES.length - 1 });
+  const go = (step) => change(model, { d_k: SIZES[step] });
+  const slider = element("input", { type: "range", min: 0, max: SIZES.length - 1, step: 1,
+    "data-action": "size", "aria-label": "d_k", oninput: () => go(Number(slider.value)) });
+  const size = element("b", { class: "number" });
+  const box = element("input", { type: "checkbox", "data-action": "scale",
+    onchange: () => change(model, { scaled: box.checked }) });
+  const again = button("again", "Draw again",
+    () => change(model, { seed: (model.get("seed") + 1) % 2 ** 31 }));
+  const [say] = lines();
+  const spread = columns("histogram", REACH, "\u221260", "0", "60");
+  const shares = columns("weight", KEYS, "key 1", "key 32");
+  const numbers = tiles();
+  const panel = (title, chart) => element("div", { class: "panel" },
+    element("p", { class: "head" }, title), chart.node);
+  const figure = element("div", {}, element("div", { class: "panels" },
+    panel("all 8,192 scores", spread), panel("the 32 weights of one query", shares)),
+  numbers.node);
+  const table = scroller("every d_k, undivided and divided by its root", { hidden: true });
+  const node = frame("saturation", "Random queries and keys", at, go,
+    element("div", { class: "bar" },
+      element("label", { class: "size" }, element("span", {}, "d", element("sub", {}, "k")),
+        slider, size),
+      element("label", {}, box, element("span", {}, "divide by √d", element("sub", {}, "k"))),
+      again, tableButton(figure, table)), say, figure, table);
+  return { node, draw() {
+    const state = stateOf(model);
+    if (seed !== state.seed) [drawn, seed] = [draw(state.seed), state.seed];
+    const now = measure(drawn.get(state.d_k) ?? [], state.d_k, state.scaled);
+    slider.value = String(at().step);
+    slider.setAttribute("aria-valuetext", String(state.d_k));
+    size.textContent = String(state.d_k);
+    box.checked = state.scaled;
+    const counts = histogram(now.scores);
+    spread.fill(counts, Math.max(...counts));
+    shares.fill(now.weights, 1);
+    numbers.fill(now);
+    if (tabled !== seed) table.replaceChildren(tableRows(drawn));
+    tabled = seed;
+    say.textContent = sentence(state, now);
+  } };
+}
+
+/** @param {{model: Model, el: HTMLElement}} context */
+const render = (context) => mount(context, [], ["d_k", "scaled", "seed"], build);
+
+export default { render };

@@ -1,0 +1,80 @@
+"""Words that change places, and what self-attention makes of each.
+
+    x_i = E(word_i) (+ PE(i))    x ← x + softmax(x W_Q (x W_K)ᵀ / √d) x W_V
+
+Vaswani et al. 2017, arXiv 1706.03762, sections 3.2.1 and 3.5. One head, one
+or two layers, random matrices; E is drawn from a word's own letters, so any
+word has one. All of it is computed in shuffle.js.
+"""
+
+import numpy as np
+from matplotlib.figure import Figure
+from traitlets import Bool, Int, List, Unicode, validate
+
+from lookback.widgets import base, pictures
+from lookback.widgets.checks import even, finite, need, plain
+
+TRAITS = ("tiles", "order", "weights", "layers")
+MOST, LONGEST = 8, 14  # tiles; letters of a word: shuffle.js has the same
+
+
+def random_layers(d: int = 8, layers: int = 2, seed: int = 0) -> list:
+    """W_Q, W_K and W_V of each layer, to three decimals."""
+    normal = np.random.default_rng(seed).normal(size=(layers, 3, d, d))
+    return (1.2 * normal / np.sqrt(d)).round(3).tolist()
+
+
+class Shuffle(base.Widget):
+    """Change the order of words; see whose output vector changes.
+
+    `tiles` are the words in their first order, `order` the places that they
+    have now: order[0] is the index of the word that stands first. `weights`
+    holds W_Q, W_K, W_V for each layer, `layers` is how many are used.
+
+    Raises:
+        TraitError: for words, an order or matrices that do not fit.
+    """
+
+    _esm = base.module("shuffle")
+    _css = base.style("shuffle")
+    tiles = List(Unicode()).tag(sync=True)
+    order = List(Int()).tag(sync=True)
+    positions = Bool(False).tag(sync=True)
+    masked = Bool(False).tag(sync=True)
+    layers = Int(1).tag(sync=True)
+    weights = List().tag(sync=True)
+
+    def __init__(self, tiles, order=None, weights=None, **more):
+        if isinstance(tiles, str):
+            tiles = tiles.split()
+        order = list(range(len(tiles))) if order is None else list(order)
+        weights = random_layers() if weights is None else plain(weights)
+        super().__init__(tiles=tiles, order=order, weights=weights, **more)
+
+    @validate(*TRAITS)
+    def _fits(self, proposal):
+        new = self.proposed(proposal, TRAITS)
+        count, last = len(new.tiles), len(new.weights)
+        need(2 <= count <= MOST, f"tiles: give 2 to {MOST} words")
+        for word in new.tiles:
+            fit = len(word.split()) == 1 and len(word) <= LONGEST
+            need(fit, f"tiles: {word!r} is not one word of {LONGEST} letters")
+        every = list(range(count))
+        need(sorted(new.order) == every, f"order: {every}, in any order")
+        need(last > 0, "weights: give at least one layer")
+        matrices = [each for layer in new.weights for each in layer]
+        rows, d = [row for each in matrices for row in each], len(matrices[0])
+        fit = all(len(layer) == 3 for layer in new.weights)
+        fit = fit and even([*rows, *matrices], d) and finite(*rows)
+        need(fit, "weights: each layer must be W_Q, W_K and W_V, all d × d")
+        need(d % 2 == 0, f"weights: d is {d}, and must be even")
+        fit = 1 <= new.layers <= last
+        need(fit, f"layers is {new.layers}: 1 to {last} exist")
+        return proposal["value"]
+
+    def words(self) -> str:
+        now, first = (" ".join(self.tiles[i] for i in self.order), self.tiles)
+        return f"Shuffle: the words “{' '.join(first)}”, now “{now}”."
+
+    def draw(self, figure: Figure) -> None:
+        pictures.route(figure, [self.tiles[i] for i in self.order])

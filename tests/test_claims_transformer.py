@@ -1,0 +1,76 @@
+"""What the chapter says about the Transformer's heads is what they do.
+
+When the weights are trained anew and this fails, the paragraphs around the
+cells of the chapter's section on looks have to be written anew.
+"""
+
+import pytest
+import torch
+
+from lookback.lab import records
+from lookback.lab.decoding import translate
+from lookback.rnnsearch import energies
+from lookback.widgets.trained import cross_heads
+
+SENTENCES = (
+    "a black cat sleeps on a red chair .",
+    "two young men in white shirts are playing football .",
+    "an old man in a gray coat is reading a yellow newspaper .",
+)
+NOUNS = {"cat", "chair", "man", "newspaper"}
+
+
+ARTICLES, VERBS = ("un", "une"), ("jouent", "lit")
+BENCH = (
+    "a little girl in a pink dress is sitting on a bench next to"
+    " an old woman who is reading a red book to a small boy ."
+)
+
+
+@pytest.fixture(scope="module")
+def looks() -> list[list[tuple[str, str]]]:
+    """For each head (French word, where it looks most), in all sentences."""
+    loaded = records.load_model("transformer")
+    found: list[list[tuple[str, str]]] = [[] for _ in range(4)]
+    for sentence in SENTENCES:
+        maps = cross_heads(*loaded, sentence).examples
+        for seen, example in zip(found, maps, strict=True):
+            rows = zip(example["target"], example["energies"], strict=True)
+            for word, row in rows:
+                seen.append((word, example["source"][row.index(max(row))]))
+    return found
+
+
+def seen(looks: list[tuple[str, str]], words: tuple) -> list[str]:
+    return [where for word, where in looks if word in words]
+
+
+def test_head_3_looks_from_the_article_to_the_noun(looks):
+    assert set(seen(looks[2], ARTICLES)) <= NOUNS
+    assert len(seen(looks[2], ARTICLES)) == 4
+
+
+def test_the_other_heads_look_from_article_to_article(looks):
+    for head in (0, 1, 3):
+        assert set(seen(looks[head], ARTICLES)) <= {"a", "an"}, head
+
+
+def test_head_2_looks_from_the_verb_to_the_auxiliary(looks):
+    assert seen(looks[1], VERBS) == ["are", "is"]
+    for head in (0, 2, 3):
+        assert seen(looks[head], VERBS) == ["playing", "reading"], head
+
+
+def test_the_transformer_leaves_the_boy_out():
+    loaded = records.load_model("transformer")
+    words, _ = translate(loaded[0], [BENCH.split()], *loaded[1:], 5)[0]
+    assert "vieille" in words and "garçon" not in words
+
+
+def test_rnnsearch_divides_the_weight_of_une():
+    model, source, target = records.load_model("rnnsearch")
+    words = SENTENCES[0].split()
+    said = "un chat noir dort sur une chaise rouge .".split()
+    weights = energies(model, words, said, source, target)[0].softmax(-1)
+    article, noun = weights[5, words.index("on") + 1], weights[5, 7]
+    assert words[7] == "chair" and torch.stack([article, noun]).min() > 0.3

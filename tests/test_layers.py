@@ -1,0 +1,177 @@
+"""The Transformer's layers against torch's own, with copied weights."""
+
+import itertools
+
+import pytest
+import torch
+from torch import nn
+
+from lookback.attention import causal
+from lookback.layers import DecoderLayer, EncoderLayer
+from lookback.transformer import TransformerConfig
+
+D, HEADS, D_FF = 12, 3, 20
+MASK = torch.tensor(
+    [[True, True, True, True, True], [True, True, True] + [False] * 2]
+)
+
+
+def config(norm: str, activation: str = "relu") -> TransformerConfig:
+    return TransformerConfig(
+        9,
+        9,
+        d_model=D,
+        heads=HEADS,
+        d_ff=D_FF,
+        norm=norm,
+        activation=activation,
+    )
+
+
+def shake(module: nn.Module, seed: int) -> nn.Module:
+    """Random numbers everywhere: gains and biases too."""
+    draw = torch.Generator().manual_seed(seed)
+    for parameter in module.parameters():
+        parameter.data = torch.randn(parameter.shape, generator=draw) * 0.4
+    return module.eval()
+
+
+def copy_attention(mine, theirs: nn.MultiheadAttention) -> None:
+    maps = [mine.W_Q, mine.W_K, mine.W_V]
+    theirs.in_proj_weight.data = torch.cat([each.weight.data for each in maps])
+    theirs.in_proj_bias.data = torch.cat([each.bias.data for each in maps])
+    theirs.out_proj.load_state_dict(mine.W_O.state_dict())
+
+
+def twin(mine, kind, norm: str, activation: str):
+    """torch's layer of that kind with our layer's weights."""
+    theirs = kind(
+        D,
+        HEADS,
+        D_FF,
+        activation=activation,
+        batch_first=True,
+        norm_first=norm == "pre",
+    ).eval()
+    copy_attention(mine.attention, theirs.self_attn)
+    around = [mine.around_attention]
+    if hasattr(mine, "cross"):
+        copy_attention(mine.cross, theirs.multihead_attn)
+        around.append(mine.around_cross)
+    around.append(mine.around_feedforward)
+    for i, each in enumerate(around, 1):
+        norm_there = getattr(theirs, f"norm{i}")
+        norm_there.load_state_dict(each.norm.state_dict())
+    theirs.linear1.load_state_dict(mine.feedforward.W_1.state_dict())
+    theirs.linear2.load_state_dict(mine.feedforward.W_2.state_dict())
+    return theirs
+
+
+def same(mine, theirs) -> None:
+    torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_encoder_layer_is_that_of_torch(norm, activation, masked):
+    mine = shake(EncoderLayer(config(norm, activation)), 0)
+    theirs = twin(mine, nn.TransformerEncoderLayer, norm, activation)
+    x = torch.randn(2, 5, D, generator=torch.Generator().manual_seed(1))
+    mask = MASK if masked else torch.ones_like(MASK)
+    ours, _ = mine(x, mask[:, None, None])
+    torchs = theirs(x, src_key_padding_mask=~mask)
+    same(ours[mask], torchs[mask])
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_decoder_layer_is_that_of_torch(norm, activation, masked):
+    mine = shake(DecoderLayer(config(norm, activation)), 0)
+    theirs = twin(mine, nn.TransformerDecoderLayer, norm, activation)
+    draw = torch.Generator().manual_seed(2)
+    y = torch.randn(2, 4, D, generator=draw)
+    memory = torch.randn(2, 5, D, generator=draw)
+    mask = MASK if masked else torch.ones_like(MASK)
+    keys, values = mine.cross.project(memory)
+    ours, _, _ = mine(y, keys, values, mask[:, None, None], causal(4))
+    torchs = theirs(
+        y, memory, tgt_mask=~causal(4), memory_key_padding_mask=~mask
+    )
+    same(ours, torchs)
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder"])
+def test_the_gradients_are_those_of_torch(kind):
+    draw = torch.Generator().manual_seed(3)
+    x = torch.randn(2, 5, D, generator=draw, requires_grad=True)
+    if kind == "encoder":
+        mine = shake(EncoderLayer(config("post")), 0)
+        theirs = twin(mine, nn.TransformerEncoderLayer, "post", "relu")
+        both = [mine(x)[0], theirs(x)]
+    else:
+        mine = shake(DecoderLayer(config("post")), 0)
+        theirs = twin(mine, nn.TransformerDecoderLayer, "post", "relu")
+        memory = torch.randn(2, 5, D, generator=draw)
+        both = [
+            mine(x, *mine.cross.project(memory), None, causal(5))[0],
+            theirs(x, memory, tgt_mask=~causal(5)),
+        ]
+    ours, torchs = (torch.autograd.grad(y.square().sum(), x)[0] for y in both)
+    torch.testing.assert_close(ours, torchs, rtol=1e-4, atol=1e-4)
+
+
+def test_padding_changes_nothing_for_the_words():
+    mine = shake(EncoderLayer(config("post")), 0)
+    x = torch.randn(1, 5, D, generator=torch.Generator().manual_seed(4))
+    alone, _ = mine(x[:, :3], MASK[1:, None, None, :3])
+    padded, _ = mine(x, MASK[1:, None, None])
+    same(padded[:, :3], alone)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_a_decoder_layer_does_not_see_ahead(norm):
+    mine = shake(DecoderLayer(config(norm)), 0)
+    draw = torch.Generator().manual_seed(5)
+    y = torch.randn(1, 4, D, generator=draw, requires_grad=True)
+    keys, values = mine.cross.project(torch.randn(1, 3, D, generator=draw))
+    out, _, _ = mine(y, keys, values, None, causal(4))
+    for i in range(4):
+        (grad,) = torch.autograd.grad(out[0, i].sum(), y, retain_graph=True)
+        assert grad[0, i + 1 :].abs().max() == 0 if i < 3 else True
+        assert grad[0, : i + 1].abs().sum(-1).min() > 0
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_a_decoder_layer_word_by_word_is_the_layer_at_once(norm):
+    mine = shake(DecoderLayer(config(norm)), 0)
+    draw = torch.Generator().manual_seed(6)
+    y = torch.randn(2, 4, D, generator=draw)
+    memory = mine.cross.project(torch.randn(2, 3, D, generator=draw))
+    whole, own, _ = mine(y, *memory, None, causal(4))
+    past, words = (own[0][..., :0, :], own[1][..., :0, :]), []
+    for i in range(4):
+        word, past, _ = mine(y[:, i : i + 1], *memory, past=past)
+        words.append(word)
+    same(torch.cat(words, dim=1), whole)
+
+
+def test_looks_are_given_only_when_asked_for():
+    layer = shake(EncoderLayer(config("post")), 0)
+    x = torch.zeros(1, 3, D)
+    assert layer(x)[1] is None
+    assert layer(x, need_weights=True)[1].shape == (1, HEADS, 3, 3)
+
+
+@pytest.mark.parametrize(
+    "norm, residual",
+    list(itertools.product(["post", "pre", "none"], [True, False])),
+)
+def test_without_a_feed_forward_layer_only_attention_is_there(norm, residual):
+    given = TransformerConfig(
+        9, 9, d_model=D, heads=HEADS, d_ff=0, norm=norm, residual=residual
+    )
+    layer = shake(EncoderLayer(given), 0)
+    assert not any("feedforward" in name for name in layer.state_dict())
+    assert layer(torch.randn(1, 3, D))[0].shape == (1, 3, D)

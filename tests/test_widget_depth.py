@@ -1,0 +1,162 @@
+"""The widget `depth`: its stack against torch, its traits, its picture."""
+
+import itertools
+import json
+import subprocess
+from base64 import b64encode
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+import torch
+from test_widgets import HERE, ask, node
+from traitlets import TraitError
+
+from lookback.residual import apart
+from lookback.widgets import Depth, base
+from lookback.widgets.depth import D, run, stack, uniform
+
+DRIVE = """
+const {{ run, random, layerNorm }} = await import({module});
+const {{ states, seed }} = JSON.parse({given});
+const next = random(seed);
+console.log(JSON.stringify({{
+  drawn: Array.from({{ length: 50 }}, () => next()),
+  runs: states.map(run),
+  norm: layerNorm([[1, 2, 4, 5], [0, 0, 0, 0]])[0],
+}}));
+"""
+
+
+def state(**more) -> dict:
+    given = {"tokens": 5, "depth": 6, "seed": 1, "residual": False}
+    return {**given, "norm": "none", "feedforward": False, "step": 0, **more}
+
+
+def computed(states: list[dict], seed: int = 1) -> dict:
+    """What the widget's module, as it is shipped, computes."""
+    source = b64encode(base.module("depth").encode()).decode()
+    script = DRIVE.format(
+        module=json.dumps(f"data:text/javascript;base64,{source}"),
+        given=json.dumps(json.dumps({"states": states, "seed": seed})),
+    )
+    done = subprocess.run(
+        [node(), "--input-type=module", "-"],
+        input=script,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 999, 2**31 - 1])
+def test_both_languages_draw_the_same_numbers(seed):
+    mine = computed([], seed)["drawn"]
+    assert mine == list(itertools.islice(uniform(seed), 50))
+    assert all(0 <= x < 1 for x in mine)
+
+
+CASES = [
+    state(residual=residual, norm=norm, feedforward=feedforward, seed=seed)
+    for residual, norm, feedforward, seed in itertools.product(
+        [False, True], ["none", "post", "pre"], [False, True], [1, 7]
+    )
+]
+
+
+def test_the_stack_in_the_browser_is_that_of_torch():
+    for one, found in zip(CASES, computed(CASES)["runs"], strict=True):
+        xs, gradients = run(SimpleNamespace(**one))
+        for x, mine in zip(xs, found["xs"], strict=True):
+            mine = torch.tensor(mine, dtype=torch.float64)
+            assert float((x - mine).abs().max() / x.abs().max()) < 1e-9, one
+        truth = torch.stack([apart(x) for x in xs])
+        mine = torch.tensor(found["apart"], dtype=torch.float64)
+        torch.testing.assert_close(mine, truth, rtol=0, atol=1e-9)
+        truth = torch.stack([g.norm() for g in gradients])
+        mine = torch.tensor(found["gradient"], dtype=torch.float64)
+        torch.testing.assert_close(mine, truth, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_the_deepest_stack_is_that_of_torch(norm):
+    one = state(depth=32, residual=True, norm=norm, feedforward=True, tokens=12)
+    (found,) = computed([one])["runs"]
+    xs, gradients = run(SimpleNamespace(**one))
+    torch.testing.assert_close(
+        torch.tensor(found["xs"][-1], dtype=torch.float64), xs[-1]
+    )
+    mine = torch.tensor(found["gradient"][0], dtype=torch.float64)
+    torch.testing.assert_close(mine, gradients[0].norm())
+
+
+def test_layer_norm_in_the_browser_is_that_of_torch():
+    x = torch.tensor([[1.0, 2, 4, 5], [0, 0, 0, 0]], dtype=torch.float64)
+    mine = torch.tensor(computed([])["norm"], dtype=torch.float64)
+    truth = torch.nn.functional.layer_norm(x, (4,))
+    torch.testing.assert_close(mine, truth)
+
+
+def test_a_layer_is_the_same_in_every_depth():
+    short, _, _ = stack(SimpleNamespace(**state(depth=2)))
+    runs = computed([state(depth=2), state(depth=9)])["runs"]
+    assert runs[0]["xs"] == runs[1]["xs"][:3]
+    assert short.shape == (5, D)
+
+
+def test_pure_attention_collapses_and_the_residual_stops_it():
+    pure, kept = computed(
+        [state(depth=12), state(depth=12, residual=True, norm="pre")]
+    )["runs"]
+    assert pure["apart"][-1] < 1e-6 < 0.05 < kept["apart"][-1]
+
+
+@pytest.mark.parametrize(
+    "traits, words",
+    [
+        ({"depth": 0}, "1 to 32 layers"),
+        ({"depth": 33}, "1 to 32 layers"),
+        ({"tokens": 1}, "2 to 12"),
+        ({"tokens": 13}, "2 to 12"),
+        ({"norm": "batch"}, "post, pre, none"),
+        ({"step": -1}, "count from 0"),
+        ({"seed": -1}, "seed is -1"),
+    ],
+)
+def test_wrong_traits_are_refused_and_the_old_stay(traits, words):
+    widget = Depth()
+    before = widget.get_state()
+    for name, value in traits.items():
+        with pytest.raises(TraitError, match=words):
+            setattr(widget, name, value)
+    assert widget.get_state() == before
+
+
+def test_a_module_is_whole_and_an_anywidget():
+    exports, methods = ask("depth", "exports")
+    assert "default" in exports and methods == ["render"]
+    text = base.module("depth")
+    assert "import " not in text
+    assert "getElementById" not in text
+
+
+def test_it_is_drawn_and_put_into_words_without_touching_chance():
+    before = torch.get_rng_state()
+    data = Depth(depth=4)._repr_mimebundle_()[0]
+    assert torch.equal(before, torch.get_rng_state())
+    ElementTree.fromstring(data["image/svg+xml"])
+    assert data["text/plain"].startswith("4 layers; residual off, norm none")
+    assert "gradient" in data["text/plain"]
+
+
+def test_the_functions_without_a_page():
+    done = subprocess.run(
+        [node(), "--test", str(HERE / "js" / "depth.test.mjs")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
