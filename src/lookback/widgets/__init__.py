@@ -10,7 +10,6 @@ from lookback.widgets.lookup import Lookup
 from lookback.widgets.masks import Masks
 from lookback.widgets.parameter_budget import ParameterBudget
 from lookback.widgets.quiz import Quiz
-from lookback.widgets.rungs import Rungs
 from lookback.widgets.saturation import Saturation
 from lookback.widgets.serial_wall import SerialWall
 from lookback.widgets.shuffle import Shuffle
@@ -26,12 +25,11 @@ __all__ = [
     "Likeness",
     "Lookup",
     "Masks",
+    "ParameterBudget",
     "Quiz",
-    "Rungs",
     "Saturation",
     "SerialWall",
     "Shuffle",
-    "ParameterBudget",
     "SoftmaxStepper",
     "Squeeze",
     "pack",
