@@ -10,7 +10,7 @@ import torch
 from lookback.lab import records
 from lookback.lab.decoding import translate
 from lookback.rnnsearch import energies
-from lookback.widgets.trained import cross_heads
+from lookback.widgets.trained import cross_heads, side_by_side
 
 SENTENCES = (
     "a black cat sleeps on a red chair .",
@@ -65,6 +65,31 @@ def test_the_transformer_leaves_the_boy_out():
     loaded = records.load_model("transformer")
     words, _ = translate(loaded[0], [BENCH.split()], *loaded[1:], 5)[0]
     assert "vieille" in words and "garçon" not in words
+
+
+def test_its_full_stop_looks_at_what_is_left_out():
+    [example] = side_by_side(
+        [records.load_model("transformer")], [BENCH]
+    ).examples
+    row = torch.tensor(example["energies"][-2]).softmax(-1)
+    best, second = row.topk(2).indices.tolist()
+    assert example["target"][-2] == "." and row.max() < 0.5
+    assert example["source"][best] == "."
+    assert second == BENCH.split().index("small") - 2  # "to a small boy"
+
+
+def test_rnnsearch_keeps_the_boy_and_each_has_a_slip():
+    sentences = [BENCH.split(), SENTENCES[1].split()]
+    said = {}
+    for name in ("transformer", "rnnsearch"):
+        model, *known = records.load_model(name)
+        found = translate(model, sentences, *known, 5)
+        said[name] = [words for words, _ in found]
+    assert "garçon" in said["rnnsearch"][0]
+    assert "t-shirts" in said["transformer"][1]
+    assert "américain" not in said["transformer"][1]
+    assert "américain" in said["rnnsearch"][1]
+    assert "t-shirts" not in said["rnnsearch"][1]
 
 
 def test_rnnsearch_divides_the_weight_of_une():

@@ -28,6 +28,7 @@ def said_about(capsys, name, answer):
         ([0.73, 0.27, 0.12, 0.88], "Those are the weights"),
         ([0.48, 7.05, 2.92, 2.15], "second output stands first"),
         ([2.92, 2.15], "You gave 2 numbers"),
+        ([2.9, 2.2, 0.5, 7.0], "one decimal only"),
         ([1, 1, 1, 1], "no slip that I know"),
     ],
 )
@@ -113,6 +114,22 @@ def nan(Q, K, V, mask):
         (
             attended(lambda e, m, d: m.float() / m.sum(-1, keepdim=True)),
             "queries are not used",
+        ),
+        (
+            attended(
+                lambda e, m, d: (
+                    (e / e.shape[1] ** 0.5).masked_fill(~m, -INF).softmax(-1)
+                )
+            ),
+            "not the number of queries",
+        ),
+        (
+            attended(
+                lambda e, m, d: (
+                    (e / e.shape[2] ** 0.5).masked_fill(~m, -INF).softmax(-1)
+                )
+            ),
+            "not the number of keys",
         ),
         (weights_only, "multiply them into V"),
         (nan, "holds NaN"),
@@ -219,6 +236,7 @@ def overflowing(q, K, V, t):
         (lambda q, K, V, t: V.mean(0), "plain mean"),
         (lambda q, K, V, t: (K @ q / t).softmax(0), "mix the values"),
         (lambda q, K, V, t: ((K @ q / t).softmax(0) @ V)[None], "axis of 1"),
+        (lambda q, K, V, t: (K @ q / t).softmax(0)[:, None] * V, "Add the"),
         (lambda q, K, V, t: (K @ q / t).softmax(0) @ V, "you divide by it"),
         (first_of_the_best, "if several are best"),
         (overflowing, "exp overflows"),

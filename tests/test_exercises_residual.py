@@ -83,6 +83,19 @@ def normal(x, axes=-1, correction=0, epsilon=0.0):
             "divide by its root",
         ),
         (lambda x, g, b, e: x.mean(-1), "Shape first"),
+        (
+            lambda x, g, b, e: (
+                g
+                * (x - x.mean(-1, keepdim=True))
+                / (x.std(-1, keepdim=True) + e)
+                + b
+            ),
+            "Two slips",
+        ),
+        (
+            lambda x, g, b, e: g * normal(x, (0, 1, 2), 0, e) + b,
+            "over everything",
+        ),
     ],
 )
 def test_normalise(mine, words, capsys):

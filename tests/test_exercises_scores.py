@@ -85,6 +85,14 @@ def test_variance_by_hand_takes_a_measured_variance():
         (lambda q, k, W: torch.tanh(q @ W @ k.mT), "tanh does not belong"),
         (lambda q, k, W: (q @ W @ k.mT).mT, "queries are rows"),
         (lambda q, k, W: (q @ W @ k.mT).sum(0), "batch axis is gone"),
+        (
+            lambda q, k, W: torch.einsum("btq,qk,csk->bts", q, W, k),
+            "sentences are mixed",
+        ),
+        (
+            lambda q, k, W: q @ (k @ W.T).reshape(len(k), len(W), k.shape[1]),
+            "reshape does not turn",
+        ),
     ],
 )
 def test_general_scores(mine, words, capsys):
@@ -134,6 +142,11 @@ def over(what):
         ),
         (lambda q, k: scores.cosine(q, k).softmax(-1), "Those are weights"),
         (over(lambda q, k: q * k + 1e-4 * 0.5), "add something to"),
+        (over(lambda q, k: (q * k).clamp(1e-4)), "clamp at too large"),
+        (
+            lambda q, k: F.normalize(q) @ F.normalize(k).mT,
+            "over the words: dim=-1",
+        ),
         (over(lambda q, k: q * k), "gives NaN"),
         (lambda q, k: scores.cosine(q, k).mT, "queries are rows"),
     ],

@@ -196,6 +196,8 @@ def test_the_record_shows_the_collapse_that_the_chapter_tells_of(found):
     assert rows["post"][6] > 0.05 and rows["both"][24] > 1e-5
     sizes = {part: row["size"] for part, row in found["collapse"].items()}
     assert sizes["both"][24] > 1e4 and 3 < sizes["pre"][24] < 12
+    assert rows["feedforward"][3] < rows["attention"][3]
+    assert sizes["feedforward"][24] < 1e-3
 
 
 def test_the_record_shows_the_gradients_that_the_chapter_tells_of(found):
@@ -208,6 +210,8 @@ def test_the_record_shows_the_gradients_that_the_chapter_tells_of(found):
     assert queries[-1] < 1e-4 * queries[0]
     alone = found["gradients"]["norm"]["24"]["W_2"]["median"]
     assert alone[0] > 0.05 * alone[-1]
+    bare = found["gradients"]["feedforward"]["24"]["W_2"]["median"]
+    assert max(bare[0], bare[-1]) < 1e-3
 
 
 def test_the_record_shows_the_training_that_the_chapter_tells_of(found):

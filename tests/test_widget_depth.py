@@ -14,7 +14,7 @@ from traitlets import TraitError
 
 from lookback.residual import apart
 from lookback.widgets import Depth, base
-from lookback.widgets.depth import D, run, stack, uniform
+from lookback.widgets.stack import D, run, stack, uniform
 
 DRIVE = """
 const {{ run, random, layerNorm }} = await import({module});

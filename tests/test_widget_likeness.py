@@ -58,6 +58,17 @@ def test_the_long_key_wins_by_product_and_loses_by_cosine():
     assert max(range(4), key=weights["cosine"].__getitem__) == 0
 
 
+def test_beta_three_is_the_smallest_that_gives_against_nine_tenths():
+    keys = torch.tensor([[1.2, 0.6], [1, 4], [-1, 2], [-2, -1]])
+    turn = torch.linspace(0, 2 * torch.pi, 3601)
+    queries = torch.stack([turn.cos(), turn.sin()], dim=-1)
+    cosines = scores.cosine(queries[None], keys[None])[0]
+    best = [(b * cosines).softmax(-1)[:, 3].max() for b in (1, 2, 3)]
+    assert best[1] < 0.9 < best[2]
+    back = scores.cosine(-keys[None, :1], keys[None])[0, 0]
+    assert (3 * back).softmax(-1)[3] > 0.9
+
+
 @pytest.mark.parametrize(
     "wrong, words",
     [

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { apart, drawn, layerNorm, plain, random, run, sentence, size, tick } =
-  await import("../../src/lookback/widgets/depth.js");
+const { apart, drawn, layerNorm, random, run, size } =
+  await import("../../src/lookback/widgets/stack.js");
+const { plain, sentence, tick } = await import("../../src/lookback/widgets/depth.js");
 
 const state = { tokens: 4, depth: 5, seed: 3, residual: true, norm: "pre",
   feedforward: true, step: 0 };
@@ -40,7 +41,7 @@ test("layer norm gives mean 0 and variance 1", () => {
 test("a step is put into words", () => {
   const now = run(state);
   assert.match(sentence(state, now), /^Below the first layer the tokens lie 0\.\d\d of/);
-  assert.match(sentence({ ...state, step: 5 }, now), /^After layer 5 of 5.* 1\.00 times/);
+  assert.match(sentence({ ...state, step: 5 }, now), /^After layer 5 of 5.* counted as 1\.$/);
   const pure = { ...state, residual: false, norm: "none", feedforward: false, step: 5 };
   assert.match(sentence(pure, run(pure)), /as good as one token/);
 });

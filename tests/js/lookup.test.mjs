@@ -41,7 +41,7 @@ test("numbers are read from what people type, and from nothing else", () => {
 });
 
 test("the slider goes from hard to flat", () => {
-  assert.deepEqual([heatOf(0), heatOf(1), heatOf(40)], [0, 0.05, 5]);
+  assert.deepEqual([0, 1, 27, 41].map(heatOf), [0, 0.05, 1, 5]);
 });
 
 test("every stage is told with its numbers", () => {
@@ -49,5 +49,7 @@ test("every stage is told with its numbers", () => {
   assert.match(sentence(state, 1), /temperature 1: “north” gets 0\.486, then “east” 0\.486/);
   assert.match(sentence({ ...state, temperature: 0 }, 1), /choice is hard: “north” has 0\.50/);
   assert.match(sentence({ ...state, mask: [true, false, true] }, 0), /−∞: “east”/);
+  const alone = { ...state, mask: [true, false, false] };
+  assert.match(sentence(alone, 1), /“north” gets 1\.000\. Masked, with score −∞: “east”, “south”/);
   assert.match(sentence(state, 2), /the answer is \(9\.3/);
 });

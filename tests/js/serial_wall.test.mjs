@@ -58,9 +58,9 @@ test("counts are read from what people type, and from nothing else", () => {
 });
 
 test("each tick is told with who works, and the end with who has won", () => {
-  assert.match(sentence(base), /^Of 17 ticks for the GRU and 11 for self-attention, 0 are over: the GRU has 13 stages/);
-  assert.match(sentence({ ...base, step: 6 }), /the GRU, U h at word 1: 768 of 2,048 workers busy; self-attention, scores: 2,048 of/);
+  assert.match(sentence(base), /^The GRU needs 17 ticks, self-attention 11\. Before tick 1: the GRU has 13 stages/);
+  assert.match(sentence({ ...base, step: 6 }), /Tick 6: the GRU, U h at word 1: 768 of 2,048 workers busy; self-attention, scores: 2,048 of/);
   assert.match(sentence({ ...base, step: 12 }), /self-attention is done\.$/);
-  assert.match(sentence({ ...base, step: 17 }), /all are over: self-attention is done first/);
+  assert.match(sentence({ ...base, step: 17 }), /All are over: self-attention is done first/);
   assert.match(sentence({ ...base, length: 16, workers: 1, step: 1e9 }), /neither is ahead/);
 });

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator
 
 from lookback.residual import apart
-from lookback.widgets.depth import run
+from lookback.widgets.stack import run
 from test_site_widgets import act, live, numbers, widgets
 
 PAGE = "book/residual"

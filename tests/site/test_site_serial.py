@@ -46,8 +46,8 @@ def check(root, state: dict, tick: int) -> None:
             assert all(abs(one - done) < 1e-9 for one in words)
         elif tick >= len(busy):
             assert set(words) == {1}
-    over = "all" if tick == longest else f"{tick:,}"
-    assert f", {over} " in live(root)
+    when = "All are over" if tick == longest else f"Tick {tick:,}"
+    assert f"{when if tick else 'Before tick 1'}: " in live(root)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ FOLDER = Path(base.__file__).parent
 KINDS = sorted(
     path.stem.replace("_", "-")
     for path in FOLDER.glob("*.py")
-    if path.with_suffix(".js").exists()
+    if path.with_suffix(".css").exists()
 )
 STATES = """() => {
   const kind = "application/vnd.jupyter.widget-";

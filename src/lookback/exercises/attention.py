@@ -36,7 +36,7 @@ def attention_by_hand(answer):
         if all(isinstance(row, (list, tuple)) for row in answer):
             answer = [number for row in answer for number in row]
     found = as_numbers(
-        answer, 4, "four numbers, the first output then the next"
+        answer, 4, "four numbers (the first output, then the second)"
     )
     Q, K, V = (torch.tensor(m, dtype=torch.float64) for m in (_Q, _K, _V))
     e = Q @ K.T
@@ -74,6 +74,9 @@ def attention_by_hand(answer):
         ((e / 2).softmax(1) @ V).flip(0).flatten()
     )
     truth = torch.tensor([2.924, 2.152, 0.477, 7.046]).double()
+    mistakes["Right, but to one decimal only; give two."] = torch.tensor(
+        [2.9, 2.2, 0.5, 7.0]
+    ).double()
     otherwise = (
         "Not yet right, and no slip that I know. The scores are 2, 1 for the "
         "first query and 0, 2 for the second, after dividing by 2."
@@ -116,6 +119,12 @@ def _attended_wrong(Q, K, V, mask):
         ),
         "You divide by d_k; the formula divides by its square root.": (
             (e / d).masked_fill(~mask, -inf).softmax(-1) @ V
+        ),
+        "d_k is the length of a key: Q.shape[-1], not the number of queries.": (
+            (e / len(Q[0]) ** 0.5).masked_fill(~mask, -inf).softmax(-1) @ V
+        ),
+        "d_k is the length of a key: Q.shape[-1], not the number of keys.": (
+            (e / len(K[0]) ** 0.5).masked_fill(~mask, -inf).softmax(-1) @ V
         ),
         "You multiply by √d_k; the formula divides by it.": (
             (e * d**0.5).masked_fill(~mask, -inf).softmax(-1) @ V
@@ -202,6 +211,7 @@ def soft_dictionary(mine):
         result = mine(query, k, v, t)
         known = {(1, 2): "One query, one answer: drop the axis of 1."}
         known[(len(k),)] = "Those are weights: mix the values with them."
+        known[(len(k), 2)] = "Add the weighted values up: sum over entries."
         found = as_tensor(result, (2,), "[d_v]", known)
         q, K, V = query.double(), k.double(), v.double()
         e = K @ q

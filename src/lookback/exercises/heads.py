@@ -42,11 +42,9 @@ def two_heads_by_hand(answer):
         torch.tensor(each, dtype=torch.float64)
         for each in (_SCORES, _VALUES, _OUTPUT)
     )
-    own = torch.tensor([[1, 2, 1], [3, 1, 1]], dtype=torch.float64)
-    own = own / torch.tensor([[4.0], [5.0]])
     heads = torch.tensor([2.0, 4.0], dtype=torch.float64)
     one = scores.flatten().softmax(0).view(2, 3)
-    mean = own.mean(0).expand(2, 3)
+    mean = scores.softmax(1).mean(0).expand(2, 3)
     mistakes = {
         "Those are the two heads' averages, 2 and 4. Now multiply the row "
         "with W^O.": heads,
@@ -192,23 +190,23 @@ def multi_head(mine):
         label = "[batch, length, d_model]"
         found = as_tensor(mine(*given, heads), axes, label, known)
         x, *W = exact = [tensor.double() for tensor in given]
+        eye = torch.eye(d_model, dtype=x.dtype)
         mistakes = {
             hint: _look(*exact, heads, **slip) for hint, slip in _SLIPS.items()
-        }
-        mistakes[
+        } | {
             "One head of full width is at work here; there should be "
-            f"{heads}, each with d_k = {d_model // heads}."
-        ] = _look(*exact, 1)
-        mistakes[
+            f"{heads}, each with d_k = {d_model // heads}.": _look(*exact, 1),
             "Your matrices stand transposed: here a row of x stands on the "
-            "left, x @ W_Q (nn.Linear keeps the transposed matrix)."
-        ] = _look(x, *(each.T for each in W), heads)
-        mistakes["Queries and keys are exchanged."] = _look(
-            x, W[1], W[0], *W[2:], heads
-        )
-        mistakes["The values are the words themselves: W_V is missing."] = (
-            _look(x, *W[:2], torch.eye(d_model, dtype=x.dtype), W[3], heads)
-        )
+            "left, x @ W_Q (nn.Linear keeps the transposed matrix).": (
+                _look(x, *(each.T for each in W), heads)
+            ),
+            "Queries and keys are exchanged.": (
+                _look(x, W[1], W[0], *W[2:], heads)
+            ),
+            "The values are the words themselves: W_V is missing.": (
+                _look(x, *W[:2], eye, W[3], heads)
+            ),
+        }
         expect(found, _look(*exact, heads), mistakes)
     return "shape; equal to a loop over sentences and heads, for 1, 2, 4 heads."
 
@@ -238,20 +236,20 @@ def head_parts(mine):
         found = as_tensor(mine(context, W_O), axes, label, known)
         c, W = context.double(), W_O.double()
 
-        def terms(block, c=c, heads=heads):
-            each = [c[:, h] @ block(h) for h in range(heads)]
+        own = [slice(h * d_v, (h + 1) * d_v) for h in range(heads)]
+
+        def terms(blocks, c=c):
+            each = [c[:, h] @ block for h, block in enumerate(blocks)]
             return torch.stack(each, dim=1)
 
-        truth = terms(lambda h, W=W, d=d_v: W[h * d : (h + 1) * d])
+        truth = terms(W[rows] for rows in own)
         mistakes = {
             "Head i owns ROWS of W_O here, since it stands on the right; you "
-            "took columns.": terms(
-                lambda h, W=W, d=d_v: W[:, h * d : (h + 1) * d].T
-            ),
+            "took columns.": terms(W[:, columns].T for columns in own),
             "Every head met the first block of W_O. Head i has rows i·d_v to "
-            "(i + 1)·d_v.": terms(lambda h, W=W, d=d_v: W[:d]),
+            "(i + 1)·d_v - 1, counted from 0.": terms([W[:d_v]] * heads),
             "You took every heads-th row of W_O. A head's rows lie together.": (
-                terms(lambda h, W=W, n=heads: W[h::n])
+                terms(W[h::heads] for h in range(heads))
             ),
             "Each of your terms is the whole output; the terms should sum "
             "to it.": truth.sum(1, keepdim=True).expand_as(truth),

@@ -43,9 +43,7 @@ def likeness_by_hand(answer):
     )
     _told(found[:2], (24, 40), mistakes, otherwise)
     mistakes = {
-        "You divided by |k| alone; the query's length 5 divides, too.": (
-            (4.8, 4)
-        ),
+        "You divided by |k| alone; the query's length divides, too.": (4.8, 4),
         "You divided by |q| alone; the key's length divides, too.": (4.8, 8),
         "You divided by the squared lengths, |q|² |k|². The length is the "
         "root: |q| = √(9 + 16) = 5.": (24 / 625, 40 / 2500),
@@ -87,9 +85,7 @@ def variance_by_hand(answer):
         "16 is the variance of one term. There are 25 of them.": [16],
         "√(2 · 8) = 4 is one term's standard deviation. Variances add up, "
         "standard deviations do not.": [100],
-        "20 is the standard deviation of q · k; its square is the variance.": [
-            20
-        ],
+        "20 is a standard deviation; its square is the variance.": [20],
         "You added √25 terms; there are 25.": [80],
     }
     otherwise = (
@@ -100,9 +96,7 @@ def variance_by_hand(answer):
     mistakes = {
         "You divided the variance by √d_k = 5. A number divided by 5 has a "
         "variance divided by 5².": [80],
-        "It would be 1 if all numbers had variance 1. Divide yours by d_k.": [
-            1
-        ],
+        "It would be 1 if all numbers had variance 1. Divide it.": [1],
         "4 is the standard deviation after the division. Its square is the "
         "variance.": [4],
         "That is the variance before it.": [400],
@@ -134,9 +128,13 @@ def _general_gone_wrong(q, k, M):
     mistakes = {
         "Those are weights, each row sums to 1. The scores come before "
         "softmax.": right.softmax(-1),
-        "You divided by a root as well; general is not scaled.": right
-        / d_k**0.5,
+        "You divided by a root; general is not scaled.": right / d_k**0.5,
         "tanh does not belong here: nothing but products.": right.tanh(),
+        "The sentences are mixed: each query meets its own keys only.": (
+            q @ M @ k.sum(0).mT
+        ),
+        "reshape does not turn a table; transpose(1, 2) does.": q
+        @ (k @ M.T).reshape(len(k), len(M), -1),
     }
     if M.shape[0] == d_k:
         mistakes |= {
@@ -194,12 +192,14 @@ def cosine_scores(mine):
         "You took the length over a whole sentence; every vector has its "
         "own: dim=-1.": dot / whole[:, None, None],
         "Those are weights; the cosine comes first.": truth.softmax(-1),
+        "Each number was divided by a length over the words: dim=-1.": (
+            F.normalize(q, dim=1) @ F.normalize(k, dim=1).mT
+        ),
     }
     expect(found, truth, mistakes)
     otherwise = (
-        "Right for vectors of usual length, too small for short ones: you "
-        "add something to the lengths. Keep them as they are, and catch only "
-        "a length of 0."
+        "Right for usual lengths, too small for short ones: you add something "
+        "to the lengths, or clamp at too large a number. Catch only 0."
     )
     small = as_tensor(mine(query / 1000, key / 1000), shape, _AXES)
     expect(small, truth, {}, otherwise=otherwise)

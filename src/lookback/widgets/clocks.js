@@ -72,9 +72,11 @@ export function sentence(state) {
 const stateOf = (model) => ({ mode: model.get("mode"), a: model.get("a"), b: model.get("b"),
   query: model.get("query"), key: model.get("key"), last: model.get("last") });
 
-/** An SVG element. @returns {any} */
+/** An SVG element; the parser knows its namespace. @returns {any} */
 function drawn(tag, attributes = {}, ...children) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  const holder = element("div");
+  holder.innerHTML = tag === "svg" ? "<svg></svg>" : `<svg><${tag}></${tag}></svg>`;
+  const node = tag === "svg" ? holder.firstChild : holder.firstChild.firstChild;
   Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, String(value)));
   node.append(...children);
   return node;

@@ -2,8 +2,7 @@
 
     α_ij = softmax_j(q_i · k_j / √d_k), one such map for each layer and head
 
-Vaswani et al. 2017, arXiv 1706.03762, section 3.2.2. Queries and keys are the
-model's own; the weights are computed in heads.js.
+Vaswani et al. 2017, arXiv 1706.03762, section 3.2.2. heads.js computes them.
 """
 
 import numpy as np
@@ -22,18 +21,13 @@ class Heads(base.Widget):
     Each example holds `words` and, as `squeeze.pack` makes them, `queries`
     and `keys` [layers, heads, words, d_k]. `other` is what the chosen head is
     compared with: "none", "mean" of its layer's heads, or "layer-head".
-
-    Raises:
-        TraitError: for traits that do not fit each other.
+    Raises TraitError for traits that do not fit each other.
     """
 
     _esm = base.module("heads")
     _css = base.style("heads")
     examples = List(Dict()).tag(sync=True)
-    example = Int(0).tag(sync=True)
-    step = Int(0).tag(sync=True)
-    layer = Int(0).tag(sync=True)
-    head = Int(0).tag(sync=True)
+    example, step, layer, head = (Int(0).tag(sync=True) for _ in range(4))
     other = Unicode("none").tag(sync=True)
     scaled = Bool(True).tag(sync=True)
 
@@ -46,9 +40,7 @@ class Heads(base.Widget):
         new = self.proposed(proposal, TRAITS)
         need(new.examples, "examples: give at least one")
         rows = enumerate(new.examples)
-        shapes = {
-            check_heads(one, f"examples[{number}]") for number, one in rows
-        }
+        shapes = {check_heads(one, f"examples[{i}]") for i, one in rows}
         need(len(shapes) == 1, "all examples must have the same heads")
         layers, heads = shapes.pop()
         sizes = {"example": len(new.examples), "layer": layers, "head": heads}

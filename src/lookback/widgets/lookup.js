@@ -9,7 +9,7 @@ import { button, change, digits, element, frame, grey, lines, mix, mount, scroll
  *   temperature: number, mask: boolean[], step: number}} State */
 
 const STAGES = ["Compare", "Share", "Mix"];
-const HEAT = 40; // the slider's last place; place 0 is the temperature 0
+const HEAT = 41; // the slider's last place; 0 is the temperature 0, and 27 is 1
 
 /** Scores, weights and answer. At temperature 0 the best key takes all, and
  * equally good ones share.
@@ -50,7 +50,8 @@ const spread = (numbers, places = 2) => `(${numbers.map((x) => digits(x, places)
  * @param {State} state @param {number} step */
 export function sentence(state, step) {
   const { scores, weights, answer } = lookup(state);
-  const rank = scores.map((_, j) => j).sort((a, b) => scores[b] - scores[a]);
+  const rank = scores.map((_, j) => j).filter((j) => state.mask[j])
+    .sort((a, b) => scores[b] - scores[a]);
   const [best, next] = rank.map((j) => `“${state.labels[j]}”`);
   const out = state.labels.filter((_, j) => !state.mask[j]).map((label) => `“${label}”`);
   const masked = out.length ? ` Masked, with score −∞: ${out.join(", ")}.` : "";

@@ -82,11 +82,11 @@ export function sentence(state) {
   const lanes = /** @type {const} */ (["recurrent", "attention"]).map((kind) => schedule(kind, state));
   const [slow, fast] = lanes.map(finish);
   const names = [`the ${CELLS[state.gates]}`, "self-attention"];
-  const ends = `Of ${grouped(slow)} ticks for ${names[0]} and ${grouped(fast)} for ${names[1]}`;
+  const ends = `The ${CELLS[state.gates]} needs ${grouped(slow)} ticks, self-attention ${grouped(fast)}.`;
   if (state.step >= Math.max(slow, fast)) {
     const verdict = slow === fast ? "neither is ahead"
       : `${names[slow < fast ? 0 : 1]} is done first`;
-    return `${ends}, all are over: ${verdict}.`;
+    return `${ends} All are over: ${verdict}.`;
   }
   const where = lanes.map((stages, i) => {
     const { busy, name } = after(stages, state.workers, state.step);
@@ -94,7 +94,8 @@ export function sentence(state) {
     return state.step ? `${names[i]}, ${name}: ${grouped(busy)} of ${grouped(state.workers)} workers busy`
       : `${names[i]} has ${grouped(stages.length)} stages`;
   });
-  return `${ends}, ${grouped(state.step)} ${state.step === 1 ? "is" : "are"} over: ${where.join("; ")}.`;
+  const now = state.step ? `Tick ${grouped(state.step)}` : "Before tick 1";
+  return `${ends} ${now}: ${where.join("; ")}.`;
 }
 
 /** The model's traits as one object. @returns {State} */
@@ -173,8 +174,8 @@ function controls(view) {
     onchange: () => view.set({ gates: Number(cell.value), step: 0 }) },
   ...Object.entries(CELLS).map(([value, name]) => element("option", { value }, name)));
   return { node: element("div", { class: "bar" }, boxes.length.node, boxes.width.node,
-    boxes.workers.node, button("halve", "÷ 2", () => by(0.5), "Half the workers"),
-    button("double", "× 2", () => by(2), "Twice the workers"),
+    boxes.workers.node, button("halve", "÷ 2", () => by(0.5), "÷ 2: half the workers"),
+    button("double", "× 2", () => by(2), "× 2: twice the workers"),
     element("label", {}, "recurrent layer", cell)),
   draw(state) {
     Object.entries(boxes).forEach(([name, { box }]) => { box.value = grouped(state[name]); });

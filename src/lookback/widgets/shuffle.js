@@ -11,6 +11,7 @@ import { button, change, digits, element, frame, lines, mix, mount, scroller, so
 const MOST = 8;
 const LONGEST = 14;
 const SAME = 1e-9; // what rounding leaves
+const COUNT = ["no", "one", "two", "three", "four"];
 
 /** A word's embedding: d numbers between −√3 and √3, drawn from its letters.
  * FNV-1a makes the seed, Mulberry32 the numbers; their variance is 1.
@@ -79,20 +80,36 @@ export function carry(order, from, to) {
 export const readWord = (text) =>
   (/^\S+$/u.test(text.trim()) && [...text.trim()].length <= LONGEST ? text.trim() : null);
 
+/** Names as one reads them out: a, b and c. @param {string[]} names */
+const listed = (names) => (names.length < 2 ? names.join("")
+  : `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`);
+
+/** What stands twice, and whether the vectors tell the two apart.
+ * @param {string[]} tiles @param {number[][]} now */
+function twins(tiles, now) {
+  const twice = [...new Set(tiles.filter((word, i) => tiles.indexOf(word) !== i))];
+  return twice.map((word) => {
+    const all = now.filter((_, tile) => tiles[tile] === word);
+    const far = (v) => Math.hypot(...v.map((one, c) => one - all[0][c]));
+    return all.every((v) => far(v) < SAME) ? ` The vectors of “${word}” are equal, wherever it stands.`
+      : ` The vectors of “${word}” differ from place to place.`;
+  }).join("");
+}
+
 /** Whose vector changed, in words. @param {State} state */
 export function sentence(state) {
   const { tiles, order, positions, masked, layers } = state;
-  const { moved } = compare(state);
+  const { moved, now } = compare(state);
   const how = `Positions ${positions ? "on" : "off"}, causal mask ${masked ? "on" : "off"}, `
-    + `${layers === 1 ? "one layer" : `${layers} layers`}`;
+    + `${layers === 1 ? "one layer" : `${COUNT[layers] ?? layers} layers`}`;
   const text = order.map((tile) => tiles[tile]).join(" ");
   if (order.every((tile, place) => tile === place)) {
-    return `${how}. “${text}” is the first order. Move a word.`;
+    return `${how}. “${text}” is the first order. Move a word.${twins(tiles, now)}`;
   }
   const same = order.filter((tile) => moved[tile] < SAME).map((tile) => `“${tiles[tile]}”`);
   const who = same.length === tiles.length ? "every word has the very vector"
-    : same.length === 0 ? "no word has the vector" : `only ${same.join(", ")} still has the vector`;
-  return `${how}: in “${text}”, ${who} that it had in “${tiles.join(" ")}”.`;
+    : same.length === 0 ? "no word has the vector" : `only ${listed(same)} still ${same.length > 1 ? "have" : "has"} the vector`;
+  return `${how}: in “${text}”, ${who} that it had in “${tiles.join(" ")}”.${twins(tiles, now)}`;
 }
 
 /** The model's traits as one object. @returns {State} */
@@ -133,7 +150,8 @@ function placeRow(view, place, size) {
     if (word !== null) return view.set({ tiles: tiles.map((old, i) => (i === order[place] ? word : old)) });
     const wrong = box.value;
     view.draw();
-    view.complain(`“${wrong}” is not one word of 1 to ${LONGEST} letters, so “${tiles[order[place]]}” stays.`);
+    const what = wrong.trim() ? `“${wrong}” is not one word of 1 to ${LONGEST} letters` : "An empty field is no word";
+    view.complain(`${what}, so “${tiles[order[place]]}” stays.`);
   };
   const box = element("input", { type: "text", autocomplete: "off", spellcheck: "false",
     "data-action": "word", onchange: typed });
@@ -201,7 +219,7 @@ function build(model) {
   const switches = { positions: toggle(view, "positions", "positions"),
     masked: toggle(view, "masked", "causal mask") };
   const depth = start.weights.map((_, i) =>
-    button("layers", i ? `${i + 1} layers` : "1 layer", () => set({ layers: i + 1 })));
+    button("layers", i ? `${COUNT[i + 1] ?? i + 1} layers` : "one layer", () => set({ layers: i + 1 })));
   const turned = button("reverse", "Reverse", () => set({ order: [...stateOf(model).order].reverse() }));
   const reset = button("reset", "First order", () => set({ order: stateOf(model).order.map((_, i) => i) }));
   const place = () => rows.findIndex((row) => row.node.contains(document.activeElement));

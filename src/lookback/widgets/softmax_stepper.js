@@ -167,10 +167,11 @@ function totals(labels, size) {
 /** Every stage of every word at once. @param {State} state */
 function numbersOf({ labels, values }, now) {
   const spread = (v) => `(${v.map((x) => digits(x)).join(", ")})`;
+  const mixed = values.length > 0; // else there is no column for them
   const rows = labels.map((label, j) => [label, digits(now.score[j]), digits(now.scaled[j]),
-    digits(now.exponential[j], 3), digits(now.weight[j], 3), spread(values[j] ?? [])]);
-  return tableOf(["word", "score", "scaled", "e^", "weight", "values"],
-    [...rows, ["together", "", "", digits(now.sum, 3), "1.000", spread(now.context)]]);
+    digits(now.exponential[j], 3), digits(now.weight[j], 3), ...(mixed ? [spread(values[j])] : [])]);
+  return tableOf(["label", "score", "scaled", "e^", "weight", ...(mixed ? ["values"] : [])],
+    [...rows, ["together", "", "", digits(now.sum, 3), "1.000", ...(mixed ? [spread(now.context)] : [])]]);
 }
 
 /** The whole widget, for one set of words. @param {Model} model */

@@ -1,0 +1,73 @@
+"""What stack.js computes, by the book's own layers: up and down a stack.
+
+    xs          the tokens X at every level, on the way up
+    gradients   ∂(Σ asked · top) / ∂X at every level, on the way down
+
+No training: weights are uniform within Xavier's bounds, from a generator
+that both languages have, mulberry32.
+"""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import torch
+from torch import Tensor
+
+from lookback.layers import EncoderLayer
+
+D, D_FF = 16, 32  # as in stack.js
+
+
+def uniform(seed: int) -> Iterator[float]:
+    """mulberry32: numbers from 0 up to 1, as stack.js draws them."""
+    a, low = seed, 0xFFFFFFFF
+    while True:
+        a = (a + 0x6D2B79F5) & low
+        t = (a ^ (a >> 15)) * (1 | a) & low
+        t = ((t + ((t ^ (t >> 7)) * (61 | t) & low)) & low) ^ t
+        yield ((t ^ (t >> 14)) & low) / 2**32
+
+
+def stack(state) -> tuple[Tensor, Tensor, list[EncoderLayer]]:
+    """The tokens, what is asked of the top, and the layers, in float64."""
+    numbers = uniform(state.seed)
+
+    def drawn(rows: int, columns: int, most: float) -> Tensor:
+        row = [(2 * next(numbers) - 1) * most for _ in range(rows * columns)]
+        return torch.tensor(row, dtype=torch.float64).view(rows, columns)
+
+    x, asked = (drawn(state.tokens, D, 3**0.5) for _ in range(2))
+    config = SimpleNamespace(
+        d_model=D,
+        heads=1,
+        d_ff=D_FF if state.feedforward else 0,
+        dropout=0.0,
+        positions="none",
+        norm=state.norm,
+        residual=state.residual,
+        scaled=True,
+        activation="relu",
+    )
+    layers = []
+    for _ in range(state.depth):
+        layer = EncoderLayer(config).double().eval()
+        maps = [getattr(layer.attention, f"W_{name}") for name in "QKVO"]
+        shapes = [(D, D)] * 4 + [(D_FF, D), (D, D_FF)]
+        if state.feedforward:
+            maps += [layer.feedforward.W_1, layer.feedforward.W_2]
+        values = [drawn(*s, (6 / sum(s)) ** 0.5) for s in shapes]
+        for linear, value in zip(maps, values, strict=False):
+            linear.weight.data, linear.bias.data = value, linear.bias.data * 0
+        layers.append(layer)
+    return x, asked, layers
+
+
+def run(state) -> tuple[list[Tensor], list[Tensor]]:
+    """X after every layer, and the gradient that arrives there."""
+    with torch.random.fork_rng(devices=[]):
+        x, asked, layers = stack(state)
+    xs = [x.requires_grad_()]
+    for layer in layers:
+        xs.append(layer(xs[-1][None])[0][0])
+    gradients = torch.autograd.grad((asked * xs[-1]).sum(), xs)
+    return [each.detach() for each in xs], list(gradients)
