@@ -31,7 +31,8 @@ def said_about(capsys, name, answer):
         ((2, 1.75, 0.5), "adds the places"),
         ((2, 0.01, 0.33), "is 1/3"),
         ((2, 0.01, 2), "divide it by d = 4"),
-        ((2, 0.01, 1), "times two"),
+        ((2, 0.01, 1), "one pair's squares"),
+        ((2, 0.01, 0.25), "by d = 4. Two pairs"),
         ((2, 5, 0.5), "no slip that I know"),
         ((2, 0.01), "You gave 2 numbers"),
     ],
@@ -149,6 +150,14 @@ def into_halves(x):
     return torch.cat([turned[..., 0::2], turned[..., 1::2]], -1)
 
 
+def in_place(x):
+    x, turn = x.clone(), angles(*x.shape[1:])
+    a, b = x[..., 0::2], x[..., 1::2]
+    a[:] = a * turn.cos() - b * turn.sin()
+    b[:] = a * turn.sin() + b * turn.cos()
+    return x
+
+
 def slow(length, d):
     exponent = torch.arange(d // 2) / d
     return torch.arange(length)[:, None] * 10000**-exponent
@@ -171,6 +180,7 @@ def slow(length, d):
             "at the speed 1",
         ),
         (turning(slow), "yours is i/d"),
+        (in_place, "uses the new a"),
         (lambda x: x, "Nothing turns"),
         (into_halves, "stand in two halves"),
         (lambda x: rotate(x).unflatten(-1, (-1, 2)), "Lay each pair flat"),
@@ -210,6 +220,22 @@ def right(omega, k):
     return k * omega
 
 
+def laid(first, second, third, fourth):
+    """Blocks of c, s, −c, −s in this order, each written as "c" or "-s"."""
+
+    def mine(omega, k):
+        turn = k * omega
+        number = {"c": turn.cos(), "s": turn.sin()}
+        names = (first, second, third, fourth)
+        each = [
+            -number[n[1]] if n.startswith("-") else number[n] for n in names
+        ]
+        blocks = torch.stack(each, -1).reshape(-1, 2, 2)
+        return torch.block_diag(*blocks)
+
+    return mine
+
+
 def sines_first(omega, k):
     d = 2 * len(omega)
     even = torch.cat([torch.arange(0, d, 2), torch.arange(1, d, 2)])
@@ -220,6 +246,10 @@ def sines_first(omega, k):
     "mine, words",
     [
         (blocks(right, -1), "Yours leads back"),
+        (blocks(lambda w, k: abs(k) * w), "Right for k > 0 only"),
+        (laid("c", "s", "s", "-c"), "Yours has it on a cosine"),
+        (laid("c", "s", "s", "c"), "Yours has none"),
+        (laid("s", "c", "-c", "s"), "Sine and cosine are exchanged"),
         (sines_first, "all sines first"),
         (blocks(lambda w, k: k * torch.ones(len(w))), "hand i turns by k ω_i"),
         (blocks(lambda w, k: w), "k does not count"),

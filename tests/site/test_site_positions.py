@@ -119,7 +119,7 @@ def test_words_are_moved_by_mouse(opened):
     act(root, "masked").click()
     state["masked"] = True
     check_shuffle(root, state)
-    assert "only “fish”, “today” still" in live(root)
+    assert "only “fish” and “today” still have" in live(root)
     act(root, "layers").nth(1).click()
     state["layers"] = 2
     check_shuffle(root, state)
@@ -175,6 +175,13 @@ def test_words_are_moved_and_typed_by_keyboard(opened):
     keyboard.type("two words")
     keyboard.press("Tab")
     assert "not one word" in root.locator('[data-role="problem"]').inner_text()
+    check_shuffle(root, state)
+    assert "The vectors of “fish” are equal" in live(root)
+    act(root, "word").nth(0).focus()
+    keyboard.press("ControlOrMeta+a")
+    keyboard.press("Delete")
+    keyboard.press("Tab")
+    assert "empty field" in root.locator('[data-role="problem"]').inner_text()
     check_shuffle(root, state)
     assert one.troubles == []
 

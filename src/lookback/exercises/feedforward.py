@@ -244,9 +244,7 @@ def feedforward_share(mine):
             "divides by the whole.": feed / (rest + table),
         }
         number = torch.tensor(float(given), dtype=torch.float64)
-        truth = torch.tensor(
-            feed / (feed + rest + table), dtype=torch.float64
-        )
+        truth = torch.tensor(feed / (feed + rest + table), dtype=torch.float64)
         wrong = {k: torch.tensor(v) for k, v in mistakes.items()}
         expect(number, truth, wrong, f"for {numbers}", tolerance=1e-5)
     return "45.8 % at GPT-2's sizes, counting matrices without biases."

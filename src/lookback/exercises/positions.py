@@ -65,8 +65,9 @@ _BY_HAND = (
             "is 1/3, the mean square of a number drawn evenly from −1 to 1. "
             "In a code sin² + cos² = 1 in each pair.": 1 / 3,
             "is the sum of the squares; divide it by d = 4.": 2.0,
-            "is the mean square of a pair times two: the two squares of a "
-            "pair sum to 1, so each is 1/2 on average.": 1.0,
+            "is the sum of one pair's squares; the mean of its two is "
+            "half.": 1.0,
+            "divides one pair's sum by d = 4. Two pairs make the sum 2.": 0.25,
         },
     ),
 )

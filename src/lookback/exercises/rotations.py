@@ -42,6 +42,18 @@ def _turned(x, angle, pairs=lambda i, d: (2 * i, 2 * i + 1)):
     return out
 
 
+def _one_by_one(x, angle):
+    """Each pair turned in place, the second line with the new first."""
+    out = x.clone()
+    for place in range(x.shape[1]):
+        for i in range(x.shape[2] // 2):
+            cos, sin = math.cos(angle(place, i)), math.sin(angle(place, i))
+            a, b = out[:, place, 2 * i], out[:, place, 2 * i + 1]
+            a.copy_(a * cos - b * sin)
+            b.copy_(a * sin + b * cos)  # a is the new one
+    return out
+
+
 def _turned_wrong(x):
     """What each likely mistake in the rotation gives, by its hint."""
     length, d = x.shape[1:]
@@ -77,6 +89,8 @@ def _turned_wrong(x):
         "The exponent is 2i/d, and yours is i/d.": _turned(
             x, lambda p, i: p * 10000 ** (-i / d)
         ),
+        "Your second line uses the new a. Both new numbers come from the old "
+        "a and b.": _one_by_one(x, angle),
         "Nothing turns: that is x itself.": x,
         "The new numbers stand in two halves; put each pair back where it "
         "was, side by side.": torch.cat(
@@ -113,13 +127,17 @@ def step_matrix_solution(omega, k):
     return torch.block_diag(*blocks)
 
 
-def _steps(d, angle):
-    """The block-diagonal matrix that turns pair i by `angle`(i)."""
+def _steps(d, angle, signs=(1, 1, -1, 1)):
+    """The block-diagonal matrix that turns pair i by `angle`(i).
+
+    `signs` are those of cos, sin, sin, cos in each block, row by row.
+    """
     M = torch.zeros(d, d, dtype=torch.float64)
     for i in range(d // 2):
         cos, sin = math.cos(angle(i)), math.sin(angle(i))
-        M[2 * i, 2 * i], M[2 * i, 2 * i + 1] = cos, sin
-        M[2 * i + 1, 2 * i], M[2 * i + 1, 2 * i + 1] = -sin, cos
+        parts = zip(signs, (cos, sin, sin, cos), strict=True)
+        block = torch.tensor([a * b for a, b in parts], dtype=M.dtype)
+        M[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = block.reshape(2, 2)
     return M
 
 
@@ -137,10 +155,22 @@ def step_matrix(mine):
             return k * 10000 ** (-2 * i / d)
 
         right = _steps(d, turn)
+        back = (
+            "Right for k > 0 only: with k < 0 yours still steps forwards. "
+            "The sign of k must reach the sines."
+            if k < 0
+            else "Yours leads back: it turns every hand the wrong way. The "
+            "pair is (sin, cos), not (cos, sin), so the minus stands below."
+        )
         even = torch.cat([torch.arange(0, d, 2), torch.arange(1, d, 2)])
         wrong = {
-            "Yours leads back: it turns every hand the wrong way. The pair is "
-            "(sin, cos), not (cos, sin), so the minus stands below.": right.T,
+            back: right.T,
+            "Not a rotation: that has one minus, on one sine. Yours has it on "
+            "a cosine.": _steps(d, turn, (1, 1, 1, -1)),
+            "Not a rotation: that has one minus, on one sine. Yours has "
+            "none.": _steps(d, turn, (1, 1, 1, 1)),
+            "Sine and cosine are exchanged: the cosines stand on the "
+            "diagonal.": _steps(d, lambda i: math.pi / 2 - turn(i)),
             "Those blocks suit codes with all sines first. Here a sine and "
             "its cosine stand side by side.": right[even][:, even],
             "Every hand turns by k; hand i turns by k ω_i.": _steps(
