@@ -134,7 +134,11 @@ def test_writes_its_record_and_does_not_train_twice(name, folders, monkeypatch):
         records.load_model(each)
     main(monkeypatch, module)  # all is finished: nothing is trained
     assert len(trained) == models
-    assert records.load(name)["results"] == record["results"]
+    again = records.load(name)["results"]
+    for results in (again, record["results"]) if name == "ladder" else ():
+        for rung in results.values():
+            del rung["tokens_per_second"]  # measured anew
+    assert again == record["results"]
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ CORPUS = {  # the languages that an experiment reads
     "look_back": [("en", "fr")],
     "length": [("en", "fr")],
     "ladder": [("en", "fr")],
+    "memories": [("en", "fr")],
     "pruning": [("en", "fr")],
     "tuned": [("en", "fr"), ("de", "en")],
 }
