@@ -16,18 +16,25 @@ import time
 from dataclasses import asdict, replace
 from itertools import repeat
 from pathlib import Path
-from statistics import mean, median, stdev
+from statistics import mean, median
 
 import torch
 
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.experiments import alignment
-from lookback.experiments.look_back import TRAINING, vocabularies
-from lookback.experiments.runs import RUNS, finished, once, validator
+from lookback.experiments.look_back import TRAINING
+from lookback.experiments.runs import (
+    RUNS,
+    finished,
+    fit,
+    once,
+    over_seeds,
+    score,
+)
 from lookback.experiments.speed import BATCH, LONGEST, VOCAB, rates
-from lookback.lab import corpus, metrics, phrasebook, records, training
+from lookback.lab import corpus, phrasebook, records, training
 from lookback.lab.corpus import Pair, Vocabulary, collate
-from lookback.lab.decoding import greedy, translate
+from lookback.lab.decoding import greedy
 from lookback.ladder import Rung, RungConfig
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transformer import Transformer, TransformerConfig
@@ -73,38 +80,23 @@ def small(config):
 def run(name: str, seed: int, folder: Path) -> dict:
     """Train and test one rung; `folder` lets it resume."""
     started = time.perf_counter()
-    pairs, test = corpus.load("train"), corpus.load("test_2016_flickr")
-    source, target = vocabularies(pairs)
     make, config = RUNGS[name]
-    torch.manual_seed(seed)
-    config = replace(config, source_vocab=len(source), target_vocab=len(target))
-    model = make(config).to(training.device())
-    progress = training.train(
-        model,
-        lambda epoch: pairs,
-        source,
-        target,
-        replace(TRAINING, seed=seed),
-        folder,
-        validator(corpus.load("val"), source, target),
+    model, source, target, progress = fit(
+        make, config, replace(TRAINING, seed=seed), folder
     )
-
-    def score(tests, width=1):
-        found = translate(
-            model, [p.source for p in tests], source, target, width
-        )
-        words = [each for each, _ in found]
-        return metrics.bleu(words, [p.target for p in tests], resamples=1000)
-
+    test = corpus.load("test_2016_flickr")
     answer = {
         "parameters": sum(p.numel() for p in model.parameters()),
-        "greedy": score(test),
-        "beam": score(test, 5),
-        "long": {str(n): score(corpus.join(test, repeat(n))) for n in LONG},
+        "greedy": score(model, test, source, target),
+        "beam": score(model, test, source, target, width=5),
+        "long": {
+            str(n): score(model, corpus.join(test, repeat(n)), source, target)
+            for n in LONG
+        },
         "curve": progress.curve,
         "best_epoch": progress.best_epoch,
         "train_seconds": progress.seconds,
-        "config": asdict(config),
+        "config": asdict(model.config),
     }
     if seed == 0 and name == "transformer":
         records.save_model(name, model.cpu(), source, target)
@@ -155,21 +147,14 @@ def speeds(names: list[str], device: torch.device) -> dict[str, dict]:
 
 def summary(runs: list[dict], aligned: dict | None, rate: dict) -> dict:
     """Mean and spread over the seeds, alignment, tokens/s, and the runs."""
-    scores = [each["greedy"]["bleu"] for each in runs]
     return {
-        "bleu": mean(scores),
-        "spread": stdev(scores) if len(scores) > 1 else None,
-        "low": runs[0]["greedy"]["low"],
-        "high": runs[0]["greedy"]["high"],
-        "beam_bleu": mean(each["beam"]["bleu"] for each in runs),
         "long": {
             str(n): mean(each["long"][str(n)]["bleu"] for each in runs)
             for n in LONG
         },
         "aer": aligned and aligned["aer"],
-        "parameters": runs[0]["parameters"],
         "tokens_per_second": rate,
-        "runs": runs,
+        **over_seeds(runs),
     }
 
 

@@ -11,14 +11,12 @@ records/length.json.
 import argparse
 import random
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import repeat
 from pathlib import Path
 
-import torch
-
-from lookback.experiments.look_back import KINDS, vocabularies
-from lookback.experiments.runs import RUNS, finished, once, validator
+from lookback.experiments.look_back import KINDS
+from lookback.experiments.runs import RUNS, finished, fit, once
 from lookback.lab import corpus, metrics, records, training
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import translate
@@ -38,20 +36,10 @@ def joined(pairs: list[Pair], seed: int) -> list[Pair]:
 def run(kind: str, folder: Path) -> dict:
     """Train one model on joined captions and test it on each length."""
     started = time.perf_counter()
-    pairs, test = corpus.load("train"), corpus.load("test_2016_flickr")
-    source, target = vocabularies(pairs)
+    test = corpus.load("test_2016_flickr")
     make, config = KINDS[kind]
-    torch.manual_seed(TRAINING.seed)
-    config = replace(config, source_vocab=len(source), target_vocab=len(target))
-    model = make(config).to(training.device())
-    progress = training.train(
-        model,
-        lambda epoch: joined(pairs, epoch),
-        source,
-        target,
-        TRAINING,
-        folder,
-        validator(joined(corpus.load("val"), 0), source, target),
+    model, source, target, progress = fit(
+        make, config, TRAINING, folder, joined
     )
     by_captions, everything = [], []
     for count in range(1, MOST + 1):
@@ -78,7 +66,7 @@ def run(kind: str, folder: Path) -> dict:
         "curve": progress.curve,
         "tokens_per_second": progress.tokens_per_second,
         "wall_seconds": time.perf_counter() - started,
-        "config": asdict(config),
+        "config": asdict(model.config),
     }
 
 

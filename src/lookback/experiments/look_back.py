@@ -13,15 +13,18 @@ import argparse
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
-from statistics import mean, stdev
-
-import torch
+from statistics import mean
 
 from lookback.bottleneck import Bottleneck, BottleneckConfig
-from lookback.experiments.runs import RUNS, finished, once, validator
-from lookback.lab import corpus, metrics, records, training
-from lookback.lab.corpus import Vocabulary
-from lookback.lab.decoding import translate
+from lookback.experiments.runs import (
+    RUNS,
+    finished,
+    fit,
+    once,
+    over_seeds,
+    score,
+)
+from lookback.lab import corpus, records, training
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 
 KINDS = {
@@ -33,47 +36,24 @@ TRAINING = training.TrainingConfig()
 WEIGHTS = ("bottleneck", "rnnsearch")  # kept for the chapters
 
 
-def vocabularies(pairs) -> tuple[Vocabulary, Vocabulary]:
-    """The words of the training set that occur at least twice."""
-    return (
-        Vocabulary.count(pair.source for pair in pairs),
-        Vocabulary.count(pair.target for pair in pairs),
-    )
-
-
 def run(kind: str, seed: int, folder: Path) -> dict:
     """Train and test one model; `folder` lets it resume."""
     started = time.perf_counter()
-    pairs, test = corpus.load("train"), corpus.load("test_2016_flickr")
-    source, target = vocabularies(pairs)
     make, config = KINDS[kind]
-    torch.manual_seed(seed)
-    config = replace(config, source_vocab=len(source), target_vocab=len(target))
-    model = make(config).to(training.device())
-    progress = training.train(
-        model,
-        lambda epoch: pairs,
-        source,
-        target,
-        replace(TRAINING, seed=seed),
-        folder,
-        validator(corpus.load("val"), source, target),
+    model, source, target, progress = fit(
+        make, config, replace(TRAINING, seed=seed), folder
     )
-    references = [pair.target for pair in test]
+    test = corpus.load("test_2016_flickr")
     answer = {
         "parameters": sum(p.numel() for p in model.parameters()),
         "curve": progress.curve,
         "best_epoch": progress.best_epoch,
         "tokens_per_second": progress.tokens_per_second,
         "train_seconds": progress.seconds,
-        "config": asdict(config),
+        "config": asdict(model.config),
+        "greedy": score(model, test, source, target),
+        "beam": score(model, test, source, target, width=5),
     }
-    for name, width in (("greedy", 1), ("beam", 5)):
-        found = translate(
-            model, [p.source for p in test], source, target, width
-        )
-        words = [each for each, _ in found]
-        answer[name] = metrics.bleu(words, references, resamples=1000)
     if seed == 0 and kind in WEIGHTS:
         records.save_model(kind, model.cpu(), source, target)
     answer["wall_seconds"] = time.perf_counter() - started
@@ -82,17 +62,10 @@ def run(kind: str, seed: int, folder: Path) -> dict:
 
 def summary(runs: list[dict]) -> dict:
     """Mean and spread over the seeds, and the runs themselves."""
-    scores = [each["greedy"]["bleu"] for each in runs]
     return {
-        "bleu": mean(scores),
-        "spread": stdev(scores) if len(scores) > 1 else None,
-        "low": runs[0]["greedy"]["low"],
-        "high": runs[0]["greedy"]["high"],
-        "beam_bleu": mean(each["beam"]["bleu"] for each in runs),
-        "parameters": runs[0]["parameters"],
         "tokens_per_second": mean(each["tokens_per_second"] for each in runs),
         "train_seconds": mean(each["train_seconds"] for each in runs),
-        "runs": runs,
+        **over_seeds(runs),
     }
 
 

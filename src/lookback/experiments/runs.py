@@ -8,9 +8,13 @@ where it stopped.
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from statistics import mean, stdev
 
-from lookback.lab import metrics, records, training
+import torch
+
+from lookback.lab import corpus, metrics, records, training
 from lookback.lab.corpus import Pair, Vocabulary
 from lookback.lab.decoding import translate
 from lookback.lab.translator import Translator
@@ -50,3 +54,67 @@ def validator(
         }
 
     return validate
+
+
+def vocabularies(pairs: Sequence[Pair]) -> tuple[Vocabulary, Vocabulary]:
+    """The words of the training set that occur at least twice."""
+    return (
+        Vocabulary.count(pair.source for pair in pairs),
+        Vocabulary.count(pair.target for pair in pairs),
+    )
+
+
+def fit(
+    make: Callable[..., Translator],
+    config,
+    settings: training.TrainingConfig,
+    folder: Path,
+    arrange: Callable[[list[Pair], int], list[Pair]] = lambda pairs, _: pairs,
+) -> tuple[Translator, Vocabulary, Vocabulary, training.Progress]:
+    """Train `make(config)` on Multi30k, English to French, by words.
+
+    The vocabularies are counted and filled into the config; `arrange` may
+    join captions anew for every epoch; `folder` lets the run resume.
+    """
+    pairs = corpus.load("train")
+    source, target = vocabularies(pairs)
+    torch.manual_seed(settings.seed)
+    config = replace(config, source_vocab=len(source), target_vocab=len(target))
+    model = make(config).to(training.device())
+    progress = training.train(
+        model,
+        lambda epoch: arrange(pairs, epoch),
+        source,
+        target,
+        settings,
+        folder,
+        validator(arrange(corpus.load("val"), 0), source, target),
+    )
+    return model, source, target, progress
+
+
+def score(
+    model: Translator,
+    tests: Sequence[Pair],
+    source: Vocabulary,
+    target: Vocabulary,
+    width: int = 1,
+) -> dict[str, float]:
+    """BLEU with its interval, greedy or with a beam."""
+    found = translate(model, [p.source for p in tests], source, target, width)
+    words = [each for each, _ in found]
+    return metrics.bleu(words, [p.target for p in tests], resamples=1000)
+
+
+def over_seeds(runs: list[dict]) -> dict:
+    """Mean and spread of runs that differ in their seed, and the runs."""
+    scores = [each["greedy"]["bleu"] for each in runs]
+    return {
+        "bleu": mean(scores),
+        "spread": stdev(scores) if len(scores) > 1 else None,
+        "low": runs[0]["greedy"]["low"],
+        "high": runs[0]["greedy"]["high"],
+        "beam_bleu": mean(each["beam"]["bleu"] for each in runs),
+        "parameters": runs[0]["parameters"],
+        "runs": runs,
+    }

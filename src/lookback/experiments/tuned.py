@@ -17,9 +17,8 @@ from pathlib import Path
 
 import torch
 
-from lookback.experiments.runs import RUNS, finished, once, validator
-from lookback.lab import corpus, metrics, records, training
-from lookback.lab.decoding import translate
+from lookback.experiments.runs import RUNS, finished, once, score, validator
+from lookback.lab import corpus, records, training
 from lookback.lab.subwords import Subwords
 from lookback.transformer import Transformer, TransformerConfig
 
@@ -68,17 +67,13 @@ def run(direction: str, folder: Path) -> dict:
         "train_seconds": progress.seconds,
         "config": asdict(config),
     }
-    sources = [pair.source for pair in test]
-    references = [pair.target for pair in test]
-
-    def score(width: int) -> dict:
-        found = translate(model, sources, pieces, pieces, width)
-        words = [each for each, _ in found]
-        return metrics.bleu(words, references, resamples=1000)
-
-    answer["best"] = {"greedy": score(1), "beam": score(5)}
+    answer["best"] = {
+        "greedy": score(model, test, pieces, pieces),
+        "beam": score(model, test, pieces, pieces, width=5),
+    }
     answer["averaged"] = training.average(model, folder)
-    answer.update({"greedy": score(1), "beam": score(5)})
+    answer["greedy"] = score(model, test, pieces, pieces)
+    answer["beam"] = score(model, test, pieces, pieces, width=5)
     records.save_model(f"tuned-{direction}", model.cpu(), pieces, pieces)
     answer["wall_seconds"] = time.perf_counter() - started
     return answer

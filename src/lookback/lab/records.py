@@ -20,9 +20,9 @@ from safetensors import SafetensorError, safe_open
 
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.lab.checkpoints import write as write_tensors
-from lookback.lab.corpus import SPECIALS, Vocabulary
+from lookback.lab.corpus import Vocabulary
 from lookback.lab.schema import SCHEMA
-from lookback.lab.subwords import Subwords
+from lookback.lab.subwords import dump, restore
 from lookback.lab.translator import Translator
 from lookback.ladder import Rung, RungConfig
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
@@ -69,7 +69,9 @@ def provenance(device: torch.device) -> Provenance:
                 " clone of the repository"
             ) from error
 
-    threads = f"CPU ({platform.machine()}, {torch.get_num_threads()} threads)"
+    count = torch.get_num_threads()
+    many = f"{count} thread{'s' * (count > 1)}"
+    threads = f"CPU ({platform.machine()}, {many})"
     cuda = device.type == "cuda"
     return Provenance(
         git={
@@ -193,28 +195,12 @@ def save_model(
     meta = {
         "model": type(model).__name__,
         "config": json.dumps(asdict(model.config)),
-        "source": packed(source),
-        "target": "" if target is source else packed(target),  # "": the same
+        "source": dump(source),
+        "target": "" if target is source else dump(target),  # "": the same
     }
     halves = {k: v.half() for k, v in model.state_dict().items()}
     write_tensors(path, halves, meta)
     return path
-
-
-def packed(vocabulary: Vocabulary) -> str:
-    """A vocabulary as JSON: a list of words, or what the subwords dump."""
-    if isinstance(vocabulary, Subwords):
-        return vocabulary.dump()
-    words = vocabulary.words[len(SPECIALS) :]
-    return json.dumps(words, ensure_ascii=False)
-
-
-def unpacked(text: str) -> Vocabulary:
-    """The vocabulary that `packed` wrote."""
-    found = json.loads(text)
-    if isinstance(found, list):
-        return Vocabulary(found)
-    return Subwords.load(text)
 
 
 def load_model(
@@ -232,8 +218,8 @@ def load_model(
             weights = {k: file.get_tensor(k).float() for k in file.keys()}
         kind, config_kind = MODELS[meta["model"]]
         config = config_kind(**json.loads(meta["config"]))
-        source = unpacked(meta["source"])
-        target = unpacked(meta["target"]) if meta["target"] else source
+        source = restore(meta["source"])
+        target = restore(meta["target"]) if meta["target"] else source
         if (len(source), len(target)) != (
             config.source_vocab,
             config.target_vocab,

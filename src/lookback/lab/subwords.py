@@ -5,6 +5,7 @@ and again merge the pair of neighbours that is most frequent in the training
 text. The merging is done by the library `tokenizers`.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -74,3 +75,19 @@ class Subwords(Vocabulary):
             kept.append(number)
         text = self.tokenizer.decode(kept, skip_special_tokens=False)
         return text.split()
+
+
+def dump(vocabulary: Vocabulary) -> str:
+    """A vocabulary as JSON: a list of words, or what the subwords dump."""
+    if isinstance(vocabulary, Subwords):
+        return vocabulary.dump()
+    words = vocabulary.words[len(SPECIALS) :]
+    return json.dumps(words, ensure_ascii=False)
+
+
+def restore(text: str) -> Vocabulary:
+    """The vocabulary that `dump` wrote."""
+    found = json.loads(text)
+    if isinstance(found, list):
+        return Vocabulary(found)
+    return Subwords.load(text)
