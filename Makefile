@@ -17,7 +17,7 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 \
 PORT ?= 8000
 IN := .venv/bin/
 SITE := _build/html
-EXPERIMENTS := look_back length alignment copying ladder tuned scores order serial \
+EXPERIMENTS := look_back length alignment copying ladder ablation tuned scores order serial \
 	depth memories pruning
 
 # Programs that would write into the home folder write here instead.

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from lookback import experiments
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.experiments import (
+    ablation,
     alignment,
     copying,
     ladder,
@@ -46,6 +47,8 @@ RUNGS = {
     "diagonal": (Rung, WALKING),
     "transformer": (Transformer, TINY),
 }
+CHANGES = {n: ablation.CHANGES[n] for n in ("full", "heads", "warmup")}
+LATER = ("ladder", "ablation", "tuned")
 COUNTS = {"train": 40, "val": 10, "test_2016_flickr": 12}
 
 
@@ -68,8 +71,11 @@ def folders(tmp_path, monkeypatch):
     (tmp_path / "records").mkdir()
     monkeypatch.setattr(records, "FOLDER", tmp_path / "records")
     monkeypatch.setattr(corpus, "load", captions)
-    for module in (look_back, length, alignment, copying, ladder, tuned):
+    for name in ("look_back", "length", "alignment", "copying", *LATER):
+        module = getattr(experiments, name)
         monkeypatch.setattr(module, "TRAINING", ONE_EPOCH)
+    monkeypatch.setattr(ablation, "FULL", TINY)
+    monkeypatch.setattr(ablation, "CHANGES", CHANGES)
     monkeypatch.setattr(ladder, "RUNGS", RUNGS)
     monkeypatch.setattr(ladder, "SMALL", SMALL)
     monkeypatch.setattr(tuned, "PIECES", 60)
@@ -116,6 +122,7 @@ def trials():
         "alignment": (alignment, 1, {"phrasebook"}),
         "copying": (copying, 2, {"copying-4", "copying-6"}),
         "ladder": (ladder, 5, {"transformer"}),
+        "ablation": (ablation, 3, set()),
         "tuned": (tuned, 2, {"tuned-en-fr", "tuned-de-en"}),
     }
 
@@ -141,9 +148,7 @@ def test_writes_its_record_and_does_not_train_twice(name, folders, monkeypatch):
     assert again == record["results"]
 
 
-@pytest.mark.parametrize(
-    "name", ["look_back", "length", "copying", "ladder", "tuned"]
-)
+@pytest.mark.parametrize("name", ["look_back", "length", "copying", *LATER])
 def test_an_interrupted_experiment_goes_on(name, folders, monkeypatch):
     folder, trained = folders
     module, models, _ = trials()[name]
@@ -221,6 +226,53 @@ def test_the_ladder_s_record_holds_what_is_finished(
     assert len(trained) == 2
     main(monkeypatch, ladder)
     assert records.load("ladder")["results"]["bottleneck"]["aer"] is None
+
+
+def test_the_ladder_compares_each_rung_with_the_one_before(
+    folders, monkeypatch
+):
+    assert ladder.BEFORE["diagonal"] == ladder.BEFORE["reversed"]
+    assert ladder.BEFORE["transformer"] == "depth"
+    main(monkeypatch, ladder)
+    results = records.load("ladder")["results"]
+    assert "before" not in results["bottleneck"]
+    walking = results["diagonal"]
+    assert walking["before"] == "bottleneck"
+    assert 0 < walking["p"] <= 1
+    assert walking["gain"] == pytest.approx(
+        walking["bleu"] - results["bottleneck"]["bleu"]
+    )
+    assert "before" not in results["transformer"]  # depth is not trained
+    assert "said" not in str(records.load("ladder"))
+
+
+def test_ablation_changes_one_thing_and_compares_it(folders, monkeypatch):
+    main(monkeypatch, ablation, "--only", "heads")
+    assert not (folders[0] / "records" / "ablation.json").exists()
+    main(monkeypatch, ablation)
+    results = records.load("ablation")["results"]
+    full = results["full"]
+    assert full["gain"] == 0 and full["p"] == 1
+    for name, each in results.items():
+        assert each["gain"] == pytest.approx(each["bleu"] - full["bleu"])
+        one, other = each["runs"][0], full["runs"][0]
+        model = {k for k, v in one["config"].items() if v != other["config"][k]}
+        loop = {
+            k for k, v in one["training"].items() if v != other["training"][k]
+        }
+        assert len(model | loop) == (name != "full")
+
+
+@pytest.mark.parametrize("name", ablation.CHANGES)
+def test_every_ablation_is_another_model_or_training(name):
+    model, loop = ablation.CHANGES[name]
+    changed = (
+        replace(ablation.FULL, **model),
+        replace(ablation.TRAINING, **loop),
+    )
+    same = changed == (ablation.FULL, ablation.TRAINING)
+    assert same == (name == "full")
+    Transformer(replace(changed[0], source_vocab=9, target_vocab=9))
 
 
 def test_tuned_averages_its_last_epochs(folders, monkeypatch):

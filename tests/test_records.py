@@ -27,6 +27,7 @@ from lookback.lab.records import (
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 
 EXPERIMENTS = {
+    "ablation",
     "alignment",
     "copying",
     "depth",
@@ -41,8 +42,9 @@ EXPERIMENTS = {
     "speed",
     "tuned",
 }
-PENDING = {"tuned"}  # written, tested at a toy's size, not yet run
+PENDING = {"ablation", "tuned"}  # written, tested at a toy's size, not yet run
 CORPUS = {  # the languages that an experiment reads
+    "ablation": [("en", "fr")],
     "look_back": [("en", "fr")],
     "length": [("en", "fr")],
     "ladder": [("en", "fr")],

@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import mean, median
 
 import torch
+from tqdm.auto import tqdm
 
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.experiments import alignment
@@ -29,10 +30,11 @@ from lookback.experiments.runs import (
     fit,
     once,
     over_seeds,
+    said,
     score,
 )
 from lookback.experiments.speed import BATCH, LONGEST, VOCAB, rates
-from lookback.lab import corpus, phrasebook, records, training
+from lookback.lab import corpus, metrics, phrasebook, records, training
 from lookback.lab.corpus import Pair, Vocabulary, collate
 from lookback.lab.decoding import greedy
 from lookback.ladder import Rung, RungConfig
@@ -61,6 +63,8 @@ RUNGS = {
     "depth": (Rung, replace(STABLE, layers=3)),
     "transformer": (Transformer, TransformerConfig(0, 0)),
 }
+BEFORE = dict(zip(list(RUNGS)[1:], RUNGS, strict=False))
+BEFORE["diagonal"] = "bottleneck"
 SHARED = ("bottleneck", "reversed", "rnnsearch")  # trained by look_back
 SMALL = {"embed": 64, "hidden": 64, "align": 64, "maxout": 64}
 LONG = (2, 3, 4)  # captions joined
@@ -85,9 +89,11 @@ def run(name: str, seed: int, folder: Path) -> dict:
         make, config, replace(TRAINING, seed=seed), folder
     )
     test = corpus.load("test_2016_flickr")
+    words, truths = said(model, test, source, target), [p.target for p in test]
     answer = {
         "parameters": sum(p.numel() for p in model.parameters()),
-        "greedy": score(model, test, source, target),
+        "said": words,
+        "greedy": metrics.bleu(words, truths, resamples=1000),
         "beam": score(model, test, source, target, width=5),
         "long": {
             str(n): score(model, corpus.join(test, repeat(n)), source, target)
@@ -145,6 +151,24 @@ def speeds(names: list[str], device: torch.device) -> dict[str, dict]:
     }
 
 
+def steps(found: dict[str, list[dict]]) -> dict[str, dict]:
+    """Each rung beside the one before: the gain in BLEU, and how sure it is.
+
+    By the translations of the first seed.
+    """
+    truths = [pair.target for pair in corpus.load("test_2016_flickr")]
+    return {
+        name: {
+            "before": BEFORE[name],
+            **metrics.compare(
+                found[BEFORE[name]][0]["said"], found[name][0]["said"], truths
+            ),
+        }
+        for name in tqdm(found, desc="comparing")
+        if BEFORE.get(name) in found
+    }
+
+
 def summary(runs: list[dict], aligned: dict | None, rate: dict) -> dict:
     """Mean and spread over the seeds, alignment, tokens/s, and the runs."""
     return {
@@ -186,6 +210,7 @@ def main() -> None:
     if len(names) < len(RUNGS):
         print(f"not trained yet: {', '.join(set(RUNGS) - set(names))}")
     rate = speeds(names, training.device())
+    change = steps({name: found[name] for name in names})
     records.save(
         "ladder",
         config=asdict(TRAINING),
@@ -195,7 +220,10 @@ def main() -> None:
         wall_seconds=sum(
             each["wall_seconds"] for name in names for each in found[name]
         ),
-        results={n: summary(found[n], aligned[n], rate[n]) for n in names},
+        results={
+            n: {**summary(found[n], aligned[n], rate[n]), **change.get(n, {})}
+            for n in names
+        },
     )
 
 

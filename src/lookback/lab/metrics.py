@@ -8,6 +8,7 @@ import os
 from collections.abc import Collection, Sequence
 
 from sacrebleu.metrics import BLEU
+from sacrebleu.significance import PairedTest
 from torch import Tensor
 
 Links = Collection[tuple[int, int]]
@@ -26,24 +27,59 @@ def bleu(
     Raises ValueError for no sentences or unequal numbers of them, and for
     resamples that are neither 0 nor at least 2.
     """
-    if not hypotheses or len(hypotheses) != len(references):
-        raise ValueError(
-            f"{len(hypotheses)} translations and {len(references)} references:"
-            " give at least one of each and equally many"
-        )
+    texts, truths = matched(hypotheses, references)
     if resamples == 1 or resamples < 0:
         raise ValueError(f"{resamples} resamples: take 0, or 2 and more")
     os.environ.setdefault("SACREBLEU_SEED", "12345")
-    texts = [" ".join(words) for words in hypotheses]
-    truths = [[" ".join(words) for words in references]]
     score = BLEU(tokenize="none", force=True).corpus_score(
-        texts, truths, n_bootstrap=resamples or 1
+        texts, [truths], n_bootstrap=resamples or 1
     )
     answer = {"bleu": score.score}
     if resamples:
         answer["low"] = score._mean - score._ci
         answer["high"] = score._mean + score._ci
     return answer
+
+
+def compare(
+    first: Sequence[Sequence[str]],
+    second: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    trials: int = 10_000,
+) -> dict[str, float]:
+    """By how much the second is better, and how easily chance does more.
+
+    Returns {"gain", "p"}: the difference in BLEU, and the share of `trials`
+    in which the two differ by more than that after each sentence's two
+    translations have changed places with probability 1/2 (approximate
+    randomisation, two-sided, by sacreBLEU). Without a difference p is 1.
+    Raises ValueError as `bleu` does.
+    """
+    texts, truths = matched(first, references)
+    others, _ = matched(second, references)
+    os.environ.setdefault("SACREBLEU_SEED", "12345")
+    test = PairedTest(
+        [("first", texts), ("second", others)],
+        {"BLEU": BLEU(tokenize="none", force=True)},
+        [truths],
+        test_type="ar",
+        n_samples=trials,
+    )
+    one, two = test()[1]["BLEU"]
+    gain = two.score - one.score
+    return {"gain": gain, "p": two.p_value if gain else 1.0}
+
+
+def matched(
+    hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
+) -> tuple[list[str], list[str]]:
+    """Both as text; ValueError if they are none or not equally many."""
+    if not hypotheses or len(hypotheses) != len(references):
+        raise ValueError(
+            f"{len(hypotheses)} translations and {len(references)} references:"
+            " give at least one of each and equally many"
+        )
+    return [" ".join(w) for w in hypotheses], [" ".join(w) for w in references]
 
 
 def bleu_by_length(
