@@ -11,6 +11,7 @@ from lookback.lab.metrics import (
     bleu,
     bleu_by_length,
     compare,
+    counts,
     links,
 )
 
@@ -117,6 +118,12 @@ def test_compare_equals_all_swaps():
         gap = bleu(left, truths)["bleu"] - bleu(right, truths)["bleu"]
         larger += abs(gap) > abs(found["gain"]) + 1e-9
     assert found["p"] == pytest.approx(larger / 2**8, abs=0.03)
+
+
+def test_counts_by_hand():
+    said = [["a", "b", "c", "a"], ["b"]]
+    truths = [["a", "b", "c", "d", "a"], ["c", "b"]]
+    assert counts(said, truths) == [[4, 2, 1, 0, 4, 5], [1, 0, 0, 0, 1, 2]]
 
 
 def test_compare_refuses():

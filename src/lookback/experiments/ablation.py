@@ -2,7 +2,8 @@
 
 The finished Transformer is trained again with each part missing in turn, or
 exchanged for a later one, everything else equal, for half the ladder's
-epochs. Multi30k, English to French. Writes records/ablation.json.
+epochs. Two runs change nothing but the seed: what they differ by, chance can
+do alone. Multi30k, English to French. Writes records/ablation.json.
 
     python -m lookback.experiments.ablation
     python -m lookback.experiments.ablation --only heads   # in parallel
@@ -19,7 +20,6 @@ from lookback.experiments.runs import (
     finished,
     fit,
     once,
-    over_seeds,
     said,
 )
 from lookback.lab import corpus, metrics, records, training
@@ -30,6 +30,8 @@ TRAINING = training.TrainingConfig(epochs=5, patience=5)
 # name: what is changed of the model, what of the training
 CHANGES = {
     "full": ({}, {}),
+    "seed 1": ({}, {"seed": 1}),
+    "seed 2": ({}, {"seed": 2}),
     "positions": ({"positions": "none"}, {}),
     "residual": ({"residual": False}, {}),
     "norm": ({"norm": "none"}, {}),
@@ -47,11 +49,11 @@ CHANGES = {
 }
 
 
-def run(name: str, seed: int, folder: Path) -> dict:
+def run(name: str, folder: Path) -> dict:
     """Train and test one variant; `folder` lets it resume."""
     started = time.perf_counter()
     model_changes, training_changes = CHANGES[name]
-    settings = replace(TRAINING, seed=seed, **training_changes)
+    settings = replace(TRAINING, **training_changes)
     model, source, target, progress = fit(
         Transformer, replace(FULL, **model_changes), settings, folder
     )
@@ -71,48 +73,38 @@ def run(name: str, seed: int, folder: Path) -> dict:
     }
 
 
-def summary(runs: list[dict], full: list[dict]) -> dict:
-    """One variant's scores, and its first seed beside the full model's."""
-    truths = [pair.target for pair in corpus.load("test_2016_flickr")]
-    return {
-        "loss": sum(each["loss"] for each in runs) / len(runs),
-        **metrics.compare(full[0]["said"], runs[0]["said"], truths),
-        **over_seeds(runs),
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", choices=CHANGES, help="train one variant")
     parser.add_argument("--record", action="store_true", help="train nothing")
-    parser.add_argument("--seeds", type=int, default=1, help="how many seeds")
     parser.add_argument("--runs", type=Path, default=RUNS / "ablation")
     options = parser.parse_args()
-    seeds = list(range(options.seeds))
     chosen = [options.only] if options.only else list(CHANGES)
     for name in [] if options.record else chosen:
-        for seed in seeds:
-            folder = options.runs / f"{name}-{seed}"
-            once(folder, lambda n=name, s=seed, f=folder: run(n, s, f))
-    found = {
-        name: [finished(options.runs / f"{name}-{seed}") for seed in seeds]
-        for name in CHANGES
-    }
-    found = {name: runs for name, runs in found.items() if None not in runs}
+        folder = options.runs / name
+        once(folder, lambda n=name, f=folder: run(n, f))
+    found = {name: finished(options.runs / name) for name in CHANGES}
+    found = {name: each for name, each in found.items() if each}
     if len(found) < len(CHANGES):
         print(f"not trained yet: {', '.join(set(CHANGES) - set(found))}")
     if "full" not in found:
         return print("the record is written when the full model is trained")
+    words = {name: each.pop("said") for name, each in found.items()}
+    truths = [pair.target for pair in corpus.load("test_2016_flickr")]
     records.save(
         "ablation",
         config=asdict(TRAINING),
-        seeds=seeds,
+        seeds=[TRAINING.seed],
         data=corpus.digests("en", "fr"),
         device=training.device(),
-        wall_seconds=sum(
-            each["wall_seconds"] for runs in found.values() for each in runs
-        ),
-        results={n: summary(runs, found["full"]) for n, runs in found.items()},
+        wall_seconds=sum(each["wall_seconds"] for each in found.values()),
+        results={
+            name: {
+                **metrics.compare(words["full"], words[name], truths),
+                **each,
+            }
+            for name, each in found.items()
+        },
     )
 
 

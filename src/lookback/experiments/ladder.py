@@ -154,19 +154,19 @@ def speeds(names: list[str], device: torch.device) -> dict[str, dict]:
 def steps(found: dict[str, list[dict]]) -> dict[str, dict]:
     """Each rung beside the one before: the gain in BLEU, and how sure it is.
 
-    By the translations of the first seed.
+    By the translations of the first seed; `counts` holds what BLEU counted
+    in each of them, a row of numbers a sentence, as text.
     """
     truths = [pair.target for pair in corpus.load("test_2016_flickr")]
-    return {
-        name: {
-            "before": BEFORE[name],
-            **metrics.compare(
-                found[BEFORE[name]][0]["said"], found[name][0]["said"], truths
-            ),
-        }
-        for name in tqdm(found, desc="comparing")
-        if BEFORE.get(name) in found
-    }
+    words, answer = {name: found[name][0]["said"] for name in found}, {}
+    for name in tqdm(found, desc="comparing"):
+        rows = metrics.counts(words[name], truths)
+        text = ", ".join(" ".join(map(str, row)) for row in rows)
+        answer[name] = {"counts": text}
+        if (before := BEFORE.get(name)) in found:
+            gain = metrics.compare(words[before], words[name], truths)
+            answer[name] |= {"before": before, **gain}
+    return answer
 
 
 def summary(runs: list[dict], aligned: dict | None, rate: dict) -> dict:
@@ -221,7 +221,7 @@ def main() -> None:
             each["wall_seconds"] for name in names for each in found[name]
         ),
         results={
-            n: {**summary(found[n], aligned[n], rate[n]), **change.get(n, {})}
+            n: {**summary(found[n], aligned[n], rate[n]), **change[n]}
             for n in names
         },
     )

@@ -124,14 +124,12 @@ def over_seeds(runs: list[dict]) -> dict:
     """
     runs = [{k: v for k, v in run.items() if k != "said"} for run in runs]
     scores = [each["greedy"]["bleu"] for each in runs]
-    answer = {
+    return {
         "bleu": mean(scores),
         "spread": stdev(scores) if len(scores) > 1 else None,
         "low": runs[0]["greedy"]["low"],
         "high": runs[0]["greedy"]["high"],
+        "beam_bleu": mean(each["beam"]["bleu"] for each in runs),
         "parameters": runs[0]["parameters"],
         "runs": runs,
     }
-    if "beam" in runs[0]:
-        answer["beam_bleu"] = mean(each["beam"]["bleu"] for each in runs)
-    return answer

@@ -41,6 +41,23 @@ def bleu(
     return answer
 
 
+def counts(
+    hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
+) -> list[list[int]]:
+    """What BLEU counts, one row a sentence.
+
+    Runs of one, two, three and four words that the reference has too, the
+    words of the translation, the words of the reference. BLEU is computed
+    from the rows' sum. Raises ValueError as `bleu` does.
+    """
+    texts, truths = matched(hypotheses, references)
+    scorer, rows = BLEU(tokenize="none", force=True, effective_order=True), []
+    for text, truth in zip(texts, truths, strict=True):
+        found = scorer.sentence_score(text, [truth])
+        rows.append([*found.counts, found.sys_len, found.ref_len])
+    return rows
+
+
 def compare(
     first: Sequence[Sequence[str]],
     second: Sequence[Sequence[str]],
