@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from test_rnnsearch import walk
 from torch.nn import functional as F
 
 from lookback.experiments.ladder import RUNGS, small
@@ -26,16 +27,6 @@ def model_of(name):
     if config.d_ff:
         config = replace(config, d_ff=12)
     return Rung(config).double().eval()
-
-
-def walk(model, source, target):
-    memory = model.encode(source)
-    state, logits, looks = model.start(memory), [], []
-    for token in target.unbind(dim=1):
-        each, state, weights = model.step(token, state, memory)
-        logits.append(each)
-        looks.append(weights)
-    return torch.stack(logits, dim=1), torch.stack(looks, dim=1)
 
 
 @every

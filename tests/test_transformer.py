@@ -5,10 +5,11 @@ from itertools import product
 
 import pytest
 import torch
+from test_rnnsearch import SOURCES, TARGETS
 from torch import nn
 
 from lookback.lab import records
-from lookback.lab.corpus import END, PAD, START, UNK, Pair, Vocabulary, pad
+from lookback.lab.corpus import END, PAD, START, Pair, Vocabulary, pad
 from lookback.lab.decoding import beam, force, greedy, translate
 from lookback.lab.training import loss
 from lookback.transformer import (
@@ -20,8 +21,6 @@ from lookback.transformer import (
 from lookback.widgets import trained
 from lookback.widgets.trained import log_weights
 
-SOURCES = [[5, 6, 7, 8, END], [9, END], [4, UNK, 5, END]]
-TARGETS = [[START, 4, 5], [START, 6, 7, 8, 9], [START, UNK]]
 CONFIG = TransformerConfig(
     12, 11, d_model=16, heads=4, layers=2, d_ff=24, dropout=0.0, longest=30
 )

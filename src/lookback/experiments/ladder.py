@@ -35,8 +35,8 @@ from lookback.experiments.runs import (
 )
 from lookback.experiments.speed import BATCH, LONGEST, VOCAB, rates
 from lookback.lab import corpus, metrics, phrasebook, records, training
-from lookback.lab.corpus import Pair, Vocabulary, collate
-from lookback.lab.decoding import greedy
+from lookback.lab.corpus import START, Pair, Vocabulary, collate
+from lookback.lab.translator import Translator
 from lookback.ladder import Rung, RungConfig
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transformer import Transformer, TransformerConfig
@@ -118,6 +118,20 @@ def align(name: str, folder: Path) -> dict | None:
     return alignment.run(folder, make, small(config))
 
 
+@torch.no_grad()
+def writing(model: Translator, source: torch.Tensor) -> float:
+    """Tokens/s of greedy decoding; nobody may stop before LONGEST words."""
+    started = time.perf_counter()
+    memory = model.encode(source)
+    state = model.start(memory)
+    token = torch.full((len(source),), START, device=source.device)
+    for _ in range(LONGEST):
+        logits, state, _ = model.step(token, state, memory)
+        token = logits.argmax(dim=-1)
+    token.tolist()  # waits for the device
+    return LONGEST * len(source) / (time.perf_counter() - started)
+
+
 def speeds(names: list[str], device: torch.device) -> dict[str, dict]:
     """Tokens/s of each rung, untrained, in training and in greedy decoding.
 
@@ -141,10 +155,7 @@ def speeds(names: list[str], device: torch.device) -> dict[str, dict]:
     decoded: dict[str, list[float]] = {name: [] for name in names}
     for _ in range(ROUNDS):
         for name, model in models.items():
-            started = time.perf_counter()
-            found = greedy(model, batches[0].source, longest=LONGEST)
-            words = sum(len(each.tokens) for each in found)
-            decoded[name].append(words / (time.perf_counter() - started))
+            decoded[name].append(writing(model.eval(), batches[0].source))
     return {
         name: {"train": trained[name], "decode": median(decoded[name])}
         for name in names

@@ -12,11 +12,9 @@ initialisation. Writes records/serial.json. Needs no corpus.
     python -m lookback.experiments.serial
 """
 
-import argparse
 import math
 import time
 from functools import partial
-from pathlib import Path
 from statistics import median
 
 import torch
@@ -225,22 +223,9 @@ def measure(lengths, rounds: int, device: torch.device, two: int) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="a small trial")
-    parser.add_argument("--folder", type=Path, help="where the record goes")
-    parser.add_argument(
-        "--single", action="store_true", help="no times with two threads"
-    )
-    given = parser.parse_args()
     started = time.perf_counter()
     device = training.device()
-    lengths = LENGTHS[:4] if given.quick else LENGTHS
-    results = measure(
-        lengths,
-        2 if given.quick else ROUNDS,
-        device,
-        0 if given.quick or given.single else TWO,
-    )
+    results = measure(LENGTHS, ROUNDS, device, TWO)
     config = {"d": D, "heads": HEADS, "batch": 1, "rounds": ROUNDS}
     config |= {"together": TOGETHER, "small": SMALL, "draws": DRAWS}
     records.save(
@@ -251,7 +236,6 @@ def main() -> None:
         device=device,
         wall_seconds=time.perf_counter() - started,
         results=results,
-        folder=given.folder,
     )
 
 
