@@ -23,6 +23,14 @@ const jobs = {
   race: () => ["recurrent", "attention"].map((kind) => ({ stages: widget.schedule(kind, input),
     now: widget.after(widget.schedule(kind, input), input.workers, input.step),
     words: widget.words(kind, input, input.step) })),
+  swaps: () => {
+    const [one, two] = input.counts.map(widget.parse);
+    const now = widget.measure(widget.prepare(one, two, input.size), input.trials, input.seed);
+    const reach = widget.reachOf(now.gaps, now.gap);
+    return { ...now, reach, bins: widget.histogram(now.gaps, now.gap, reach) };
+  },
+  rungs: () => Object.keys(input.measures).map((name) => input.rungs.map((one, i) =>
+    widget.gain(one, input.rungs[widget.partner(input.rungs, i, input.against)], name))),
   look: () => input.example.target.map((_, i) => widget.look(input.example, i)),
   /** The vector after each letter, and the logits when `tokens` are fed. */
   run: () => {

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { SIZES, draw, histogram, measure, normals, sentence, uniform } =
+const { SIZES, draw, histogram, measure, normals, sentence } =
   await import("../../src/lookback/widgets/saturation.js");
+const { uniform } = await import("../../src/lookback/widgets/mulberry.js");
 
 test("the same seed draws the same, another one does not", () => {
   assert.equal(uniform(3, 10), uniform(3, 10));

@@ -10,11 +10,13 @@ from lookback.widgets.lookup import Lookup
 from lookback.widgets.masks import Masks
 from lookback.widgets.parameter_budget import ParameterBudget
 from lookback.widgets.quiz import Quiz
+from lookback.widgets.rungs import Rungs
 from lookback.widgets.saturation import Saturation
 from lookback.widgets.serial_wall import SerialWall
 from lookback.widgets.shuffle import Shuffle
 from lookback.widgets.softmax_stepper import SoftmaxStepper
 from lookback.widgets.squeeze import Squeeze, pack
+from lookback.widgets.swaps import Swaps
 
 __all__ = [
     "AlignmentStepper",
@@ -27,10 +29,12 @@ __all__ = [
     "Masks",
     "ParameterBudget",
     "Quiz",
+    "Rungs",
     "Saturation",
     "SerialWall",
     "Shuffle",
     "SoftmaxStepper",
     "Squeeze",
+    "Swaps",
     "pack",
 ]

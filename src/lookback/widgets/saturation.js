@@ -3,6 +3,7 @@
 // without the division by √d_k. Python: saturation.py, with the same generator.
 import { button, change, digits, element, frame, lines, mount, scroller, softmax,
   tableButton, tableOf } from "./shared.js";
+import { uniform } from "./mulberry.js";
 
 /** @typedef {import("./shared.js").Model} Model */
 /** @typedef {{d_k: number, scaled: boolean, seed: number}} State */
@@ -10,15 +11,6 @@ import { button, change, digits, element, frame, lines, mount, scroller, softmax
 export const SIZES = Array.from({ length: 10 }, (_, i) => 2 ** i);
 const [SETS, QUERIES, KEYS, WIDEST] = [8, 32, 32, 512];
 const [REACH, BIN] = [61, 2]; // the histogram: from −61 to 61
-
-/** The i-th number in [0, 1) of the generator mulberry32.
- * @param {number} seed @param {number} i */
-export function uniform(seed, i) {
-  const a = (seed + Math.imul(i + 1, 0x6D2B79F5)) | 0;
-  let t = Math.imul(a ^ (a >>> 15), a | 1);
-  t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-}
 
 /** Normal numbers of mean 0 and variance 1, two from two uniform ones.
  * @param {number} seed @param {number} count */

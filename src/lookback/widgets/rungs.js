@@ -1,0 +1,170 @@
+// @ts-check
+// A ladder of translators: walk it, compare any two rungs. Python: rungs.py.
+import { change, element, frame, lines, mount, scroller, tableButton, tableOf,
+  transport } from "./shared.js";
+
+/** @typedef {import("./shared.js").Model} Model */
+/** @typedef {{label: string, change: string, before: number, numbers: Record<string, number | null>,
+ *   intervals: Record<string, [number, number]>}} Rung */
+/** @typedef {{title: string, digits: number, better: "higher" | "lower"}} Measure */
+
+/** A number as the measure wants it, with a true minus sign and thousands.
+ * @param {number | null | undefined} x @param {{digits: number}} measure */
+export const shown = (x, { digits }) => (x === null || x === undefined ? "not measured"
+  : x.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })
+    .replace(/^-(?=0\.?0*$)/, "").replace("-", "\u2212"));
+
+/** A number, with its interval where there is one.
+ * @param {Rung} rung @param {string} name @param {Measure} measure */
+export function ranged({ numbers, intervals }, name, measure) {
+  const range = intervals[name]?.map((x) => shown(x, measure)).join(" to ");
+  return `${shown(numbers[name], measure)}${range ? ` (95 % interval ${range})` : ""}`;
+}
+
+/** Which rung a rung is compared with: the chosen one, else the one that it
+ * changes; −1 where there is none.
+ * @param {Rung[]} rungs @param {number} step @param {number} against */
+export const partner = (rungs, step, against) => (against < 0 ? rungs[step].before : against);
+
+/** How a rung's number differs from another's: by so much, so many times;
+ * null where a number lacks. @param {Rung} now @param {Rung | undefined} then @param {string} name */
+export function gain(now, then, name) {
+  const [a, b] = [now.numbers[name] ?? null, then?.numbers[name] ?? null];
+  return a === null || b === null ? null : { difference: a - b, ratio: b ? a / b : null };
+}
+
+/** The two numbers compared: by their difference where the measure has
+ * digits, by their ratio where it is a count or a rate.
+ * @param {ReturnType<typeof gain>} found @param {Measure} measure */
+export function brief(found, measure) {
+  if (!found) return "";
+  if (!measure.digits) return found.ratio === null ? "" : `× ${found.ratio.toFixed(2)}`;
+  const text = shown(found.difference, measure);
+  return /[1-9]/.test(text) && found.difference > 0 ? `+${text}` : text;
+}
+
+/** What is better: said of counts, of rates and of all others.
+ * @param {Measure} measure */
+const aim = ({ better, digits }) => (digits ? `${better} is better`
+  : better === "higher" ? "more is faster" : "fewer is cheaper");
+
+/** A rung's number beside another's, in words.
+ * @param {Rung} now @param {Rung | undefined} then @param {string} name @param {Measure} measure */
+export function compared(now, then, name, measure) {
+  if (!then) return "It changes no other rung; choose one to compare it with.";
+  if (now === then) return "Choose another rung to compare it with.";
+  const found = gain(now, then, name);
+  if (!found) return `So it cannot be compared with ${then.label}.`;
+  const { difference, ratio } = found;
+  const other = `the ${shown(then.numbers[name], measure)} of ${then.label}`;
+  if (!difference) return `That is the same as ${other}.`;
+  if (!measure.digits && ratio !== null) {
+    return `That is ${ratio.toFixed(2)} times ${other}; ${aim(measure)}.`;
+  }
+  const [size, half] = [Math.abs(difference), 0.5 * 10 ** -measure.digits];
+  if (size < half) return `That is less than ${half.toFixed(measure.digits + 1)} from ${other}.`;
+  return `That is ${shown(size, measure)} ${difference > 0 ? "above" : "below"} ${other}; `
+    + `${aim(measure)}.`;
+}
+
+/** The step in words.
+ * @param {Rung[]} rungs @param {string} name @param {Measure} measure
+ * @param {number} step @param {number} against */
+export const sentence = (rungs, name, measure, step, against) =>
+  `Rung ${step + 1} of ${rungs.length}, ${rungs[step].label}: ${rungs[step].change} `
+  + `Its ${measure.title}: ${ranged(rungs[step], name, measure)}. `
+  + compared(rungs[step], rungs[partner(rungs, step, against)], name, measure);
+
+/** Where the bars end: the largest number, or upper end of an interval.
+ * @param {Rung[]} rungs @param {string} name */
+export const extent = (rungs, name) => Math.max(...rungs.flatMap((rung) =>
+  [rung.numbers[name] ?? 0, rung.intervals[name]?.[1] ?? 0])) || 1;
+
+/** One rung: its name, its bar with the interval, its number; and `fill`. */
+function row(rung, onclick) {
+  const bar = element("span", { class: "fill" });
+  const whisker = element("span", { class: "whisker" });
+  const number = element("span", { class: "number", "data-role": "number" });
+  const beside = element("span", { class: "beside" });
+  const node = element("button", { type: "button", class: "rung", "data-action": "rung", onclick },
+    element("span", { class: "label" }, rung.label), " ",
+    element("span", { class: "track", "aria-hidden": "true" }, bar, whisker), number, " ", beside);
+  const fill = (name, measure, most) => {
+    const value = rung.numbers[name] ?? null;
+    const [low, high] = rung.intervals[name] ?? [0, 0];
+    const percent = (x) => `${(100 * x / most).toFixed(2)}%`;
+    bar.style.width = percent(value ?? 0);
+    whisker.hidden = !rung.intervals[name];
+    Object.assign(whisker.style, { left: percent(low), width: percent(high - low) });
+    number.textContent = value === null ? "\u2013" : shown(value, measure);
+    number.title = value === null ? "not measured" : "";
+    if (value === null) delete number.dataset.value;
+    else number.dataset.value = String(value);
+  };
+  return { node, beside, fill };
+}
+
+/** A choice with a label. */
+const choice = (action, label, options, onchange) => {
+  const select = element("select", { "data-action": action,
+    onchange: () => onchange(select.value) },
+  ...options.map(([value, text]) => element("option", { value }, text)));
+  return { select, node: element("label", {}, label, select) };
+};
+
+/** All rungs by all measures. @param {Rung[]} rungs @param {[string, Measure][]} measures */
+const all = (rungs, measures) => tableOf(["rung", ...measures.map(([, one]) => one.title)],
+  rungs.map((rung) => [rung.label, ...measures.map(([key, one]) => shown(rung.numbers[key], one))]));
+
+/** @param {Model} model */
+function build(model) {
+  /** @type {Rung[]} */
+  const rungs = model.get("rungs");
+  /** @type {[string, Measure][]} */
+  const measures = Object.entries(model.get("measures"));
+  const at = () => ({ step: model.get("step"), last: rungs.length - 1 });
+  const walk = transport(at, (step) => change(model, { step }), 2500);
+  const [live] = lines();
+  const rows = rungs.map((rung, i) => row(rung, () => walk.to(i)));
+  const figure = element("div", { class: "ladder" }, ...rows.map(({ node }) => node));
+  const table = scroller("the numbers as a table", { hidden: true });
+  table.append(all(rungs, measures));
+  const what = choice("measure", "Measure", measures.map(([key, one]) => [key, one.title]),
+    (measure) => change(model, { measure }));
+  const whom = choice("against", "Against", [[-1, "the rung that it changes"],
+    ...rungs.map((rung, i) => [i, rung.label])], (i) => change(model, { against: Number(i) }));
+  const node = frame("rungs", "A ladder of translators", at, walk.to,
+    element("div", { class: "bar" }, ...walk.nodes, tableButton(figure, table)),
+    element("div", { class: "bar" }, what.node, whom.node), live, figure, table);
+
+  function draw() {
+    const [name, step, against] = ["measure", "step", "against"].map((one) => model.get(one));
+    const measure = model.get("measures")[name];
+    const [most, other] = [extent(rungs, name), partner(rungs, step, against)];
+    const found = gain(rungs[step], rungs[other], name);
+    what.select.value = name;
+    whom.select.value = String(against);
+    const held = rows.some((one) => one.node === document.activeElement);
+    rows.forEach((one, i) => {
+      one.fill(name, measure, most);
+      one.node.classList.toggle("partner", i === other && i !== step);
+      one.beside.textContent = i === step ? (other === step ? "" : brief(found, measure))
+        : i === other ? "compared" : "";
+      if (i === step) one.node.setAttribute("aria-current", "step");
+      else one.node.removeAttribute("aria-current");
+      delete one.beside.dataset.role;
+      if (i === step && found) {
+        Object.assign(one.beside.dataset, { role: "difference", value: found.difference });
+      }
+    });
+    if (held) rows[step].node.focus();
+    live.textContent = sentence(rungs, name, measure, step, against);
+    walk.draw();
+  }
+  return { node, draw, stop: walk.stop };
+}
+
+export default {
+  render: (context) => mount(context, ["rungs", "measures"],
+    ["measure", "step", "against"], build),
+};

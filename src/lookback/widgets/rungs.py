@@ -1,0 +1,80 @@
+"""A ladder of translators: walk it, and compare any two rungs.
+
+Every rung has measured numbers, some with a 95 % interval. rungs.js compares.
+"""
+
+import math
+
+from matplotlib.figure import Figure
+from traitlets import Dict, Int, List, Unicode, validate
+
+from lookback.widgets import base, pictures
+from lookback.widgets.checks import need
+
+TRAITS = ("rungs", "measures", "measure", "step", "against")
+PARTS = {"label", "change", "before", "numbers", "intervals"}
+
+
+class Rungs(base.Widget):
+    """One row a rung; a measure chosen; a rung to compare with.
+
+    `rungs` is a list of {label, change, before, numbers: {measure: value or
+    None}, intervals: {measure: [low, high]}}: `before` is the number of the
+    rung that it changes, or −1. `measures` maps a measure's name to {title,
+    digits, better: "higher" or "lower"}; those without digits, counts and
+    rates, are compared by their ratio. `against` is the rung that the present
+    one is compared with; −1 stands for the one that it changes.
+
+    Raises:
+        TraitError: for numbers that do not fit, or a step that is not there.
+    """
+
+    _esm = base.module("rungs")
+    _css = base.style("rungs")
+    rungs = List().tag(sync=True)
+    measures = Dict().tag(sync=True)
+    measure = Unicode().tag(sync=True)
+    step = Int(0).tag(sync=True)
+    against = Int(-1).tag(sync=True)
+
+    def __init__(self, rungs, measures, measure, **state):
+        given = {"rungs": rungs, "measures": measures, "measure": measure}
+        super().__init__(**given, **state)
+
+    @validate(*TRAITS)
+    def _fits(self, proposal):
+        new = self.proposed(proposal, TRAITS)
+        need(len(new.rungs) > 1, "a ladder has two rungs at least")
+        known = new.measure in new.measures
+        need(known, f"no {new.measure!r}; there is {', '.join(new.measures)}")
+        for name, one in new.measures.items():
+            fits = one.get("better") in ("higher", "lower")
+            fits = fits and one.get("title") and one.get("digits", -1) >= 0
+            need(fits, f"{name}: give title, digits, better higher or lower")
+        for i, rung in enumerate(new.rungs):
+            need(rung.keys() >= PARTS, f"rung {i}: give {sorted(PARTS)}")
+            fits = -1 <= rung["before"] < i
+            need(fits, f"{rung['label']}: before is −1 to {i - 1}")
+            pairs = [*rung["intervals"].values()]
+            pairs += [[x, x] for x in rung["numbers"].values() if x is not None]
+            fits = all(0 <= low <= high < math.inf for low, high in pairs)
+            need(fits, f"{rung['label']}: give numbers from 0 up, in order")
+        count = len(new.rungs)
+        need(0 <= new.step < count, f"step {new.step}: give 0 to {count - 1}")
+        need(-1 <= new.against < count, f"no rung {new.against} to compare")
+        return proposal["value"]
+
+    def found(self) -> dict[str, int | float]:
+        """The chosen measure of each rung that has it."""
+        rows = {r["label"]: r["numbers"].get(self.measure) for r in self.rungs}
+        return {label: x for label, x in rows.items() if x is not None}
+
+    def words(self) -> str:
+        one = self.measures[self.measure]
+        number = f",.{one['digits']}f"
+        rows = (f"{name} {x:{number}}" for name, x in self.found().items())
+        return f"{one['title']}: {', '.join(rows)}."
+
+    def draw(self, figure: Figure) -> None:
+        title, rows = self.measures[self.measure]["title"], self.found()
+        pictures.ranking(figure, [*rows], [*rows.values()], title)

@@ -1,0 +1,81 @@
+// The swaps widget's pure functions, without a page.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+const { bleu, histogram, measure, parse, prepare, reachOf, sentence, swap, total } =
+  await import("../../src/lookback/widgets/swaps.js");
+
+const GOOD = "4 3 2 1 4 4, 4 3 2 1 4 4, 4 3 2 1 4 4";
+const WORSE = "4 3 2 1 4 4, 4 3 2 1 4 4, 3 1 0 0 4 4";
+const pair = (size = 3) => prepare(parse(GOOD), parse(WORSE), size);
+const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+
+test("six numbers make nine, whatever blanks stand between them", () => {
+  const right = [[4, 3, 2, 1, 4, 3, 2, 1, 5], [1, 0, 0, 0, 2, 1, 0, 0, 3]];
+  assert.deepEqual(parse("4 3 2 1 4 5, 1 0 0 0 2 3"), right);
+  assert.deepEqual(parse(" 4  3 2 1\n4 5,1 0 0 0 2 3 "), right);
+});
+
+test("BLEU is 100 for the reference, less for short ones, 0 without a run", () => {
+  assert.equal(bleu(total(parse(GOOD))), 100);
+  assert.ok(Math.abs(bleu([4, 3, 2, 1, 4, 3, 2, 1, 8]) - 100 * Math.exp(-1)) < 1e-9);
+  assert.equal(bleu([4, 3, 2, 0, 4, 3, 2, 1, 4]), 0);
+  assert.equal(bleu(total([])), 0);
+});
+
+test("only as many captions as there are", () => {
+  assert.equal(pair(2).count, 2);
+  assert.equal(pair(1000).count, 3);
+});
+
+test("the third coin alone decides, and the size stays", () => {
+  const gap = measure(pair(), 0, 0).gap;
+  for (let trial = 0; trial < 30; trial += 1) {
+    const { first, second, swapped } = swap(pair(), 5, trial);
+    assert.ok(Math.abs(Math.abs(second - first) - Math.abs(gap)) < 1e-9);
+    assert.ok(swapped >= 0 && swapped <= 3);
+  }
+});
+
+test("known gaps are kept, new ones are those of a fresh run", () => {
+  const half = measure(pair(), 20, 3);
+  const whole = measure(pair(), 50, 3, half.gaps);
+  assert.deepEqual(whole.gaps, measure(pair(), 50, 3).gaps);
+  assert.deepEqual(measure(pair(), 20, 3, whole.gaps).gaps, half.gaps);
+  assert.deepEqual(measure(pair(), 50, 3, whole.gaps).last, whole.last);
+  assert.equal(half.gaps.length, 20);
+});
+
+test("p is never 0, and 1 where there is no gap", () => {
+  const now = measure(pair(), 40, 0);
+  assert.equal(now.larger, 0);
+  assert.equal(now.p, 1 / 41);
+  const same = prepare(parse(GOOD), parse(GOOD), 3);
+  assert.equal(measure(same, 40, 0).p, 1);
+});
+
+test("no trial is lost from the histogram, and the larger ones are marked", () => {
+  const found = histogram([-9, -1, -0.5, 0, 0.5, 1, 9], 0.5, 1);
+  assert.equal(sum(found.map((bin) => bin.all)), 7);
+  assert.equal(sum(found.map((bin) => bin.larger)), 4);
+  assert.deepEqual([found[0].all, found[30].all, found[60].all], [2, 1, 2]);
+});
+
+test("the histogram's ends are round, and beyond all gaps", () => {
+  assert.equal(reachOf([], 0), 1);
+  assert.equal(reachOf([-1.2], 0.3), 2);
+  assert.equal(reachOf([0.2], -24), 30);
+  assert.equal(reachOf([], 99), 100);
+});
+
+test("the sentence says what was swapped, and what it proves", () => {
+  const names = ["one", "two"];
+  const say = (trials, over = {}) => sentence(names, { ...measure(pair(), trials, 0), ...over });
+  assert.match(say(0), /^one 100\.00, two \d\d\.\d\d: a gap of .* each of the 3 captions/);
+  assert.match(say(1), /Trial 1: \d of 3 captions .* 0 of 1 trial made .* \(1 \+ 1\) = 0\.500, from too few/);
+  assert.match(say(99), /from too few trials to trust\.$/);
+  assert.match(say(100), /0 of 100 trials .* p = \(0 \+ 1\) \/ \(100 \+ 1\) = 0\.0099, below 0\.05/);
+  assert.match(say(100, { larger: 59, p: 60 / 101 }), /= 0\.594, not below 0\.05/);
+  assert.match(say(10000), /\(10,000 \+ 1\) = 0\.0001, .* That is all it makes\.$/);
+  assert.match(say(5, { gap: 0 }), /no gap for chance to beat: p = 1\.$/);
+});

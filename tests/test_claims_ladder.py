@@ -1,0 +1,92 @@
+"""What the last chapter says of its tables is what the records hold.
+
+When the rungs are trained anew and this fails, the paragraphs below the
+tables of book/ladder.md have to be written anew, and those in attention,
+heads, feedforward, positions and residual that quote the ladder.
+"""
+
+import pytest
+import torch
+
+from lookback.experiments.ladder import BEFORE, RUNGS
+from lookback.lab import records
+from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
+
+LADDER = records.load("ladder")["results"]
+AFTER_THE_FALL = list(RUNGS)[list(RUNGS).index("words") + 1 :]
+RECURRENT = ("rnnsearch", "dot")
+
+
+def gain(name):
+    return LADDER[name]["gain"]
+
+
+def test_every_rung_is_there_with_the_one_that_it_changes():
+    assert list(LADDER) == list(RUNGS)
+    for name, row in LADDER.items():
+        assert row.get("before") == BEFORE.get(name)
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_the_counts_are_those_of_the_score(name):
+    row = LADDER[name]
+    found = bleu(caption_rows(row["counts"]).sum(0))
+    assert float(found) == pytest.approx(row["bleu"], abs=1e-6)
+
+
+def test_the_first_half():
+    assert gain("reversed") < 0 and LADDER["dot"]["p"] > 0.05
+    assert max(LADDER, key=lambda n: LADDER[n].get("gain", 0)) == "diagonal"
+    assert gain("diagonal") > 10 and gain("rnnsearch") > 5
+    assert LADDER["diagonal"]["long"]["4"] > LADDER["rnnsearch"]["long"]["4"]
+
+
+def test_the_second_half():
+    assert gain("words") < -20 and gain("words") == min(
+        row.get("gain", 0) for row in LADDER.values()
+    )
+    signs = {name: gain(name) > 0 for name in AFTER_THE_FALL}
+    assert [n for n, up in signs.items() if not up] == [
+        "self-attention",
+        "feedforward",
+    ]
+    order = sorted(AFTER_THE_FALL, key=gain, reverse=True)
+    assert order[:2] == ["positions", "residual"]
+    assert LADDER["feedforward"]["bleu"] < LADDER["positions"]["bleu"]
+    assert 0 < gain("transformer") < 2 and LADDER["transformer"]["p"] < 0.05
+    half = gain("positions") / -gain("words")
+    assert 0.4 < half < 0.6  # "about half of what went with the encoder"
+
+
+def test_the_top_is_level_with_the_place_of_the_fall():
+    one, two = (
+        caption_rows(LADDER[name]["counts"])
+        for name in ("rnnsearch", "transformer")
+    )
+    torch.manual_seed(0)
+    coins = torch.rand(1000, len(one)) < 0.5
+    gap = bleu(two.sum(0)) - bleu(one.sum(0))
+    assert p_value(gap, swapped_gaps(one, two, coins)) > 0.05
+
+
+@pytest.mark.parametrize("captions", ["2", "3", "4"])
+def test_joined_captions(captions):
+    scores = {name: row["long"][captions] for name, row in LADDER.items()}
+    *others, last = AFTER_THE_FALL
+    assert all(
+        scores[name] < scores[recurrent]
+        for name in ("words", *others)
+        for recurrent in RECURRENT
+    )
+    assert scores["dot"] < scores[last] < scores["rnnsearch"]
+
+
+def test_one_head_and_four():
+    one, four = LADDER["self-attention"], LADDER["heads"]
+    assert one["high"] < four["low"] < one["high"] + 0.5  # "hardly touch"
+    assert one["parameters"] == four["parameters"]
+
+
+def test_the_feed_forward_rung():
+    one, two = LADDER["heads"], LADDER["feedforward"]
+    assert two["bleu"] < one["bleu"] and two["high"] > one["low"]
