@@ -500,3 +500,17 @@ if __name__ == "__main__":
     begun = time.perf_counter()
     main(Path(sys.argv[1]))
     print(f"{time.perf_counter() - begun:.1f} s", file=sys.stderr)
+
+
+def test_a_run_whose_loss_is_no_number_stops_and_keeps_its_best(tmp_path):
+    model = model_of()
+
+    def pairs(epoch):
+        if epoch == 1 and model.training:  # as if it had diverged
+            model.target_embedding.weight.data.fill_(math.nan)
+        return pairs_of(epoch)
+
+    for _ in range(2):  # and so it does when it is taken up again
+        progress = train(model, pairs, SOURCE, TARGET, TINY, tmp_path, held_out)
+        assert progress.epoch == progress.best_epoch == 1
+        assert all(p.isfinite().all() for p in model.parameters())
