@@ -13,6 +13,7 @@ from lookback.lab import records
 from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
 
 LADDER = records.load("ladder")["results"]
+ABLATION = records.load("ablation")["results"]
 AFTER_THE_FALL = list(RUNGS)[list(RUNGS).index("words") + 1 :]
 RECURRENT = ("rnnsearch", "dot")
 
@@ -90,3 +91,39 @@ def test_one_head_and_four():
 def test_the_feed_forward_rung():
     one, two = LADDER["heads"], LADDER["feedforward"]
     assert two["bleu"] < one["bleu"] and two["high"] > one["low"]
+
+
+def test_the_alignment_errors():
+    aer = {name: row["aer"] for name, row in LADDER.items()}
+    chance = records.load("alignment")["results"]["aer_diagonal"]
+    assert aer["positions"] < aer["self-attention"] < aer["heads"]
+    assert min(aer["heads"], aer["feedforward"]) > chance > aer["residual"]
+
+
+def test_the_loss_is_lowest_at_the_top():
+    lost = {n: row["runs"][0]["curve"][9]["loss"] for n, row in LADDER.items()}
+    assert min(lost, key=lost.get) == "transformer"
+
+
+def test_the_speeds():
+    rates = {n: row["tokens_per_second"] for n, row in LADDER.items()}
+    assert rates["transformer"]["train"] < rates["dot"]["train"]
+    slowest = min(rates, key=lambda n: rates[n]["decode"])
+    assert slowest == "transformer"
+
+
+def test_without_the_sum_or_the_norm_there_is_no_translator():
+    for name in ("residual", "norm"):
+        assert ABLATION[name]["greedy"]["bleu"] < 0.1
+    assert len(ABLATION["norm"]["curve"]) == 2  # no number in the third
+    assert ABLATION["norm"]["best_epoch"] == 1
+
+
+def test_the_rest_of_the_ablation():
+    changes = {name: row["gain"] for name, row in ABLATION.items()}
+    assert changes["feedforward"] > 0
+    assert abs(changes["depth"]) < 0.5
+    assert -2 < changes["heads"] < 0 < ABLATION["heads"]["p"] < 0.05
+    assert gain("heads") > -changes["heads"]
+    assert changes["positions"] < -8
+    assert abs(changes["positions"] + gain("positions")) < 3
