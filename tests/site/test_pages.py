@@ -130,6 +130,7 @@ def test_reader_can_choose_the_dark(visit):
 
 def test_search_finds_a_word(visit):
     one = visit("search")
+    one.page.wait_for_load_state("networkidle")  # else its icon is cut off
     one.page.goto(f"{one.base}/search.html?q=attention")
     one.page.wait_for_selector("#search-results li")
     assert one.troubles == []
