@@ -59,15 +59,26 @@ def test_the_second_half():
     assert 0.4 < half < 0.6  # "about half of what went with the encoder"
 
 
-def test_the_top_is_level_with_the_place_of_the_fall():
+def chance(first, second, captions=1000):
+    """p of two rungs by their first so many captions."""
     one, two = (
-        caption_rows(LADDER[name]["counts"])
-        for name in ("rnnsearch", "transformer")
+        caption_rows(LADDER[name]["counts"])[:captions]
+        for name in (first, second)
     )
     torch.manual_seed(0)
-    coins = torch.rand(1000, len(one)) < 0.5
+    coins = torch.rand(1000, captions) < 0.5
     gap = bleu(two.sum(0)) - bleu(one.sum(0))
-    assert p_value(gap, swapped_gaps(one, two, coins)) > 0.05
+    return p_value(gap, swapped_gaps(one, two, coins))
+
+
+def test_the_top_is_level_with_the_place_of_the_fall():
+    assert chance("rnnsearch", "transformer") > 0.05
+    assert chance("dot", "transformer") > 0.05
+
+
+def test_a_thousand_captions_tell_what_a_hundred_cannot():
+    assert chance("heads", "feedforward", 100) > 0.05
+    assert chance("heads", "feedforward") < 0.05
 
 
 @pytest.mark.parametrize("captions", ["2", "3", "4"])
@@ -95,9 +106,9 @@ def test_the_feed_forward_rung():
 
 def test_the_alignment_errors():
     aer = {name: row["aer"] for name, row in LADDER.items()}
-    chance = records.load("alignment")["results"]["aer_diagonal"]
+    diagonal = records.load("alignment")["results"]["aer_diagonal"]
     assert aer["positions"] < aer["self-attention"] < aer["heads"]
-    assert min(aer["heads"], aer["feedforward"]) > chance > aer["residual"]
+    assert min(aer["heads"], aer["feedforward"]) > diagonal > aer["residual"]
 
 
 def test_the_loss_is_lowest_at_the_top():

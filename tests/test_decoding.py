@@ -390,3 +390,10 @@ def test_cpu_equals_cuda(model):
     there = beam(model.cuda(), pad(SOURCES).cuda(), 3)
     model.cpu()
     same(there, here)
+
+
+def test_a_model_that_has_diverged_is_named():
+    model = real_models()[0]
+    next(model.parameters()).data.fill_(float("nan"))
+    with pytest.raises(ValueError, match="diverged"):
+        beam(model, pad(SOURCES), 2)

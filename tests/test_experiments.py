@@ -218,12 +218,16 @@ def test_the_ladder_s_record_holds_what_is_finished(
     _, trained = folders
     main(monkeypatch, ladder, "--only", "transformer")
     assert trained == ["Transformer", "Transformer"]
-    assert "not trained yet" in capsys.readouterr().out
+    assert "--record" in capsys.readouterr().out
+    with pytest.raises(records.RecordError):
+        records.load("ladder")
+    main(monkeypatch, ladder, "--record")
+    said = capsys.readouterr().out
+    assert "not trained yet: bottleneck, diagonal" in said
     results = records.load("ladder")["results"]
     assert list(results) == ["transformer"]
     assert 0 <= results["transformer"]["aer"] <= 1
     assert set(results["transformer"]["long"]) == {"2", "3", "4"}
-    main(monkeypatch, ladder, "--record")
     assert len(trained) == 2
     main(monkeypatch, ladder)
     assert records.load("ladder")["results"]["bottleneck"]["aer"] is None

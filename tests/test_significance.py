@@ -127,7 +127,7 @@ def test_all_tails_keep_the_gap_and_all_heads_turn_it():
     ],
 )
 def test_p_counts_what_is_strictly_larger_and_the_gap_itself(gap, gaps, right):
-    mine = p_value(torch.tensor(gap), torch.tensor(gaps))
+    mine = p_value(torch.tensor(gap).double(), torch.tensor(gaps).double())
     assert mine == pytest.approx(right)
 
 

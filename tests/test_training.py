@@ -502,7 +502,7 @@ if __name__ == "__main__":
     print(f"{time.perf_counter() - begun:.1f} s", file=sys.stderr)
 
 
-def test_a_run_whose_loss_is_no_number_stops_and_keeps_its_best(tmp_path):
+def test_a_run_whose_weights_are_no_numbers_stops_and_keeps_its_best(tmp_path):
     model = model_of()
 
     def pairs(epoch):

@@ -15,7 +15,7 @@ LABELS = ["one", "two", "three"]
 
 
 def text(seed: int, captions: int = 60) -> str:
-    """Counts of made-up captions, of which no row has more runs than words."""
+    """Counts of made-up captions: too long, just as long, too short by one."""
     toss = torch.Generator().manual_seed(seed)
     rows = []
     for words in torch.randint(4, 16, (captions,), generator=toss).tolist():
@@ -24,7 +24,7 @@ def text(seed: int, captions: int = 60) -> str:
             most = min(most, words - n)
             few = torch.randint(most // 2, most + 1, (1,), generator=toss)
             runs.append(most := int(few))
-        rows.append(" ".join(map(str, [*runs, words, words + seed % 3])))
+        rows.append(" ".join(map(str, [*runs, words, words + seed % 3 - 1])))
     return ", ".join(rows)
 
 

@@ -6,7 +6,7 @@ epochs. Two runs change nothing but the seed: what they differ by, chance can
 do alone. Multi30k, English to French. Writes records/ablation.json.
 
     python -m lookback.experiments.ablation
-    python -m lookback.experiments.ablation --only heads   # in parallel
+    python -m lookback.experiments.ablation --only heads   # trains in parallel
     python -m lookback.experiments.ablation --record       # what is finished
 """
 
@@ -83,10 +83,13 @@ def main() -> None:
     for name in [] if options.record else chosen:
         folder = options.runs / name
         once(folder, lambda n=name, f=folder: run(n, f))
+    if options.only:
+        return print("kept; --record writes down all that is finished")
     found = {name: finished(options.runs / name) for name in CHANGES}
     found = {name: each for name, each in found.items() if each}
     if len(found) < len(CHANGES):
-        print(f"not trained yet: {', '.join(set(CHANGES) - set(found))}")
+        lacking = [name for name in CHANGES if name not in found]
+        print(f"not trained yet: {', '.join(lacking)}")
     if "full" not in found:
         return print("the record is written when the full model is trained")
     words = {name: each.pop("said") for name, each in found.items()}

@@ -7,7 +7,7 @@ the phrasebook, for the alignments whose truth is known. Writes
 records/ladder.json and the Transformer's weights.
 
     python -m lookback.experiments.ladder
-    python -m lookback.experiments.ladder --only dot      # in parallel
+    python -m lookback.experiments.ladder --only dot      # trains in parallel
     python -m lookback.experiments.ladder --record        # what is finished
 """
 
@@ -165,8 +165,9 @@ def speeds(names: list[str], device: torch.device) -> dict[str, dict]:
 def steps(found: dict[str, list[dict]]) -> dict[str, dict]:
     """Each rung beside the one before: the gain in BLEU, and how sure it is.
 
-    By the translations of the first seed; `counts` holds what BLEU counted
-    in each of them, a row of numbers a sentence, as text.
+    The gain is that of the means; p goes by the translations of the first
+    seed, and `counts` holds what BLEU counted in each of them, a row of
+    numbers a sentence, as text.
     """
     truths = [pair.target for pair in corpus.load("test_2016_flickr")]
     words, answer = {name: found[name][0]["said"] for name in found}, {}
@@ -175,8 +176,10 @@ def steps(found: dict[str, list[dict]]) -> dict[str, dict]:
         text = ", ".join(" ".join(map(str, row)) for row in rows)
         answer[name] = {"counts": text}
         if (before := BEFORE.get(name)) in found:
-            gain = metrics.compare(words[before], words[name], truths)
-            answer[name] |= {"before": before, **gain}
+            scores = [over_seeds(found[n])["bleu"] for n in (before, name)]
+            p = metrics.compare(words[before], words[name], truths)["p"]
+            gain = scores[1] - scores[0]
+            answer[name] |= {"before": before, "gain": gain, "p": p}
     return answer
 
 
@@ -212,6 +215,8 @@ def main() -> None:
         if RUNGS[name][0] is not Bottleneck:
             kept = options.runs / f"{name}-phrasebook"
             once(kept, lambda n=name, f=kept: align(n, f))
+    if options.only:
+        return print("kept; --record writes down all that is finished")
     found = {
         name: [finished(options.runs / f"{name}-{seed}") for seed in seeds]
         for name in names
@@ -219,7 +224,8 @@ def main() -> None:
     aligned = {n: finished(options.runs / f"{n}-phrasebook") for n in names}
     names = [name for name in names if None not in found[name]]
     if len(names) < len(RUNGS):
-        print(f"not trained yet: {', '.join(set(RUNGS) - set(names))}")
+        lacking = [name for name in RUNGS if name not in names]
+        print(f"not trained yet: {', '.join(lacking)}")
     rate = speeds(names, training.device())
     change = steps({name: found[name] for name in names})
     records.save(

@@ -59,7 +59,8 @@ def beam(
 ) -> list[Translation]:
     """The best of `width` prefixes kept at every step, for each sentence.
 
-    Raises ValueError for a width or a longest translation below 1.
+    Raises ValueError for a width or a longest translation below 1, and for
+    a model whose logits are no numbers.
     """
     if width < 1:
         raise ValueError(f"a beam of width {width} holds nothing: use >= 1")
@@ -87,6 +88,11 @@ def beam(
     forbidden = torch.tensor([PAD, START] + [UNK] * forbid_unknown)
     for length in range(1, int(most.max()) + 1):
         logits, state, weights = model.step(token, state, memory)
+        if logits.isnan().any():
+            raise ValueError(
+                "the model's logits are no numbers: its training has diverged;"
+                " train it again with a lower learning rate"
+            )
         logits = logits.float().index_fill(1, forbidden.to(where), -torch.inf)
         logp = torch.log_softmax(logits, -1).view(count, width, -1)
         # A finished prefix grows by <pad>, at no cost.

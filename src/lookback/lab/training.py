@@ -116,7 +116,7 @@ def train(
     `pairs(epoch)` gives the sentence pairs of an epoch; `validate` returns
     numbers for the curve, "score" among them: higher is better, and after
     `patience` epochs without a better one training stops; it stops at once
-    where the loss is no number any more. `folder` holds the checkpoints:
+    where a weight is no number any more. `folder` holds the checkpoints:
     call again with the same arguments to resume. The weights after each of
     the last `keep` epochs stay there, for `average`.
     """
@@ -143,8 +143,8 @@ def train(
             if progress.step % config.save_every == 0:
                 run.save()
                 bar.set_postfix(loss=progress.loss / progress.tokens)
-        if not math.isfinite(progress.loss):
-            break  # the weights are no numbers, and will not be again
+        if not all(p.isfinite().all() for p in model.parameters()):
+            break  # weights that are no numbers will not be any again
         finish_epoch(run, validate, keep)
     if not progress.best_epoch:
         raise ValueError(
