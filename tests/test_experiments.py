@@ -25,6 +25,7 @@ from lookback.experiments import (
     speed,
     tuned,
 )
+from lookback.experiments.pruning import attentions
 from lookback.lab import corpus, phrasebook, records, training
 from lookback.lab.corpus import Pair, Vocabulary, collate
 from lookback.lab.decoding import greedy
@@ -278,6 +279,29 @@ def test_ablation_changes_one_thing_and_compares_it(folders, monkeypatch):
         ]
         assert len(changed) == (name != "full")
         assert "said" not in each
+        for kind in ("untrained", "trained"):
+            assert all(
+                0 < x <= 1 for x in each["largest_weight"][kind].values()
+            )
+
+
+def test_looks_that_ask_nothing_are_flat():
+    pair = Pair("a b c".split(), "e f".split())
+    source, target = (Vocabulary.count([side] * 2) for side in pair[:2])
+    config = replace(TINY, source_vocab=len(source), target_vocab=len(target))
+    model = Transformer(config)
+    for each in attentions(model).values():
+        each.W_Q.weight.data.zero_()
+        each.W_Q.bias.data.zero_()
+    found = ablation.largest_weights(model, [pair], source, target)
+    # three words or two, and <end> or <start>
+    causal = (1 + 1 / 2 + 1 / 3) / 3
+    right = {"encoder": 1 / 4, "decoder": causal, "cross": 1 / 4}
+    assert found == pytest.approx(right)
+    for each in attentions(model).values():
+        each.W_Q.weight.data.normal_(std=1e3)
+    sharp = ablation.largest_weights(model, [pair], source, target)
+    assert all(sharp[kind] > found[kind] for kind in found)
 
 
 @pytest.mark.parametrize("name", ablation.CHANGES)

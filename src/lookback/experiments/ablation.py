@@ -12,17 +12,15 @@ do alone. Multi30k, English to French. Writes records/ablation.json.
 
 import argparse
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from lookback.experiments.runs import (
-    RUNS,
-    finished,
-    fit,
-    once,
-    said,
-)
+import torch
+
+from lookback.experiments.runs import RUNS, finished, fit, once, said
 from lookback.lab import corpus, metrics, records, training
+from lookback.lab.corpus import Pair, Vocabulary, collate
 from lookback.transformer import Transformer, TransformerConfig
 
 FULL = TransformerConfig(0, 0)
@@ -49,6 +47,32 @@ CHANGES = {
 }
 
 
+@torch.no_grad()
+def largest_weights(
+    model: Transformer,
+    pairs: Sequence[Pair],
+    source: Vocabulary,
+    target: Vocabulary,
+) -> dict[str, float]:
+    """How sharp the looks are: the largest weight, mean over all of a kind.
+
+    The encoder looks at the source and the decoder at the translation, each
+    at its own side, and "cross" is the decoder's look at the source.
+    """
+    model.eval()
+    where = next(model.parameters()).device
+    found = {"encoder": [], "decoder": [], "cross": []}
+    for pair in pairs:
+        batch = collate([pair], source, target).to(where)
+        states, encoder = model.read(batch.source, need_weights=True)
+        memory = model.remember(states, batch.source)
+        _, _, both = model.write(batch.target_in, memory, need_weights=True)
+        kinds = (encoder, *zip(*both, strict=True))
+        for seen, looks in zip(found.values(), kinds, strict=True):
+            seen += [each.amax(dim=-1).flatten() for each in looks]
+    return {kind: torch.cat(seen).mean().item() for kind, seen in found.items()}
+
+
 def run(name: str, folder: Path) -> dict:
     """Train and test one variant; `folder` lets it resume."""
     started = time.perf_counter()
@@ -57,6 +81,8 @@ def run(name: str, folder: Path) -> dict:
     model, source, target, progress = fit(
         Transformer, replace(FULL, **model_changes), settings, folder
     )
+    torch.manual_seed(settings.seed)
+    fresh = Transformer(model.config).to(training.device())
     test = corpus.load("test_2016_flickr")
     words, truths = said(model, test, source, target), [p.target for p in test]
     return {
@@ -64,6 +90,10 @@ def run(name: str, folder: Path) -> dict:
         "said": words,
         "greedy": metrics.bleu(words, truths, resamples=1000),
         "loss": progress.curve[progress.best_epoch - 1]["loss"],
+        "largest_weight": {
+            kind: largest_weights(each, corpus.load("val"), source, target)
+            for kind, each in (("untrained", fresh), ("trained", model))
+        },
         "curve": progress.curve,
         "best_epoch": progress.best_epoch,
         "train_seconds": progress.seconds,
