@@ -138,3 +138,24 @@ def test_the_rest_of_the_ablation():
     assert gain("heads") > -changes["heads"]
     assert changes["positions"] < -8
     assert abs(changes["positions"] + gain("positions")) < 3
+
+
+def test_without_the_division_the_looks_are_shut_and_then_flat():
+    assert ABLATION["scale"]["gain"] < -30
+    full, bare = (ABLATION[n]["largest_weight"] for n in ("full", "scale"))
+    assert max(full["untrained"].values()) < 0.4
+    assert min(bare["untrained"].values()) > 0.7
+    assert min(bare["trained"][side] for side in ("encoder", "decoder")) > 0.9
+    assert bare["trained"]["cross"] < 0.25 < 0.5 < full["trained"]["cross"]
+
+
+def test_five_epochs_are_too_few_for_dropout_to_pay():
+    without, top = ABLATION["dropout"]["greedy"], LADDER["transformer"]
+    assert ABLATION["dropout"]["gain"] > 5 > ABLATION["smoothing"]["gain"] > 0
+    assert 0 < top["bleu"] - without["bleu"] < 1  # "nearly what it has"
+    assert ABLATION["full"]["config"]["dropout"] == 0.2  # "a fifth"
+
+
+def test_tying_is_free():
+    loose, full = ABLATION["tied"], ABLATION["full"]
+    assert loose["p"] > 0.05 and loose["parameters"] > full["parameters"]

@@ -99,3 +99,34 @@ def test_rnnsearch_divides_the_weight_of_une():
     weights = energies(model, words, said, source, target)[0].softmax(-1)
     article, noun = weights[5, words.index("on") + 1], weights[5, 7]
     assert words[7] == "chair" and torch.stack([article, noun]).min() > 0.3
+
+
+TUNED = records.load("tuned")["results"]
+
+
+def test_tuned_goes_further_with_less():
+    rung = records.load("ladder")["results"]["transformer"]
+    french = TUNED["en-fr"]
+    assert french["parameters"] < rung["parameters"] / 3
+    assert french["best"]["greedy"]["low"] > rung["high"]
+    assert all(each["best_epoch"] == 30 for each in TUNED.values())
+
+
+@pytest.mark.parametrize("way", ["greedy", "beam"])
+def test_averaging_did_nothing(way):
+    change = {
+        direction: each[way]["bleu"] - each["best"][way]["bleu"]
+        for direction, each in TUNED.items()
+    }
+    assert abs(change["en-fr"]) < 0.1 and -1 < change["de-en"] < 0
+
+
+def test_a_word_that_was_never_seen():
+    sentence = "a beekeeper in a white suit lifts a honeycomb .".split()
+    said = []
+    for name in ("transformer", "tuned-en-fr"):
+        model, *vocabularies = records.load_model(name)
+        ((words, _),) = translate(model, [sentence], *vocabularies, width=5)
+        said.append(words)
+    assert said[0].count("<unk>") == 2
+    assert "<unk>" not in said[1] and "beigeur" in said[1]
