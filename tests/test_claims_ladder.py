@@ -159,3 +159,13 @@ def test_five_epochs_are_too_few_for_dropout_to_pay():
 def test_tying_is_free():
     loose, full = ABLATION["tied"], ABLATION["full"]
     assert loose["p"] > 0.05 and loose["parameters"] > full["parameters"]
+
+
+def test_without_the_warm_up_the_look_at_the_source_stays_flat():
+    cold, full = ABLATION["warmup"], ABLATION["full"]
+    assert cold["gain"] < -30 and cold["training"]["warmup"] == 0
+    first, second = (
+        each["largest_weight"]["untrained"] for each in (cold, full)
+    )
+    assert first == second  # "with the same numbers"
+    assert cold["largest_weight"]["trained"]["cross"] < 0.3
