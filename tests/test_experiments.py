@@ -26,7 +26,7 @@ from lookback.experiments import (
     tuned,
 )
 from lookback.experiments.pruning import attentions
-from lookback.lab import corpus, phrasebook, records, training
+from lookback.lab import corpus, metrics, phrasebook, records, training
 from lookback.lab.corpus import Pair, Vocabulary, collate
 from lookback.lab.decoding import greedy
 from lookback.lab.training import TrainingConfig
@@ -259,6 +259,22 @@ def test_the_ladder_compares_each_rung_with_the_one_before(
     lengths = [int((rows[:, 4] - n).clamp(min=0).sum()) for n in range(4)]
     again = scorer.compute_bleu(total[:4], lengths, total[4], total[5])
     assert again.score == pytest.approx(walking["runs"][0]["greedy"]["bleu"])
+
+
+def test_a_step_s_gain_is_over_the_rung_that_it_changes(folders):
+    truths = [pair.target for pair in captions("test_2016_flickr")]
+    worse = [[*words[:-1], "wrong"] for words in truths]
+
+    def trained(words):
+        score = metrics.bleu(words, truths, resamples=9)
+        return {"said": words, "greedy": score, "beam": score, "parameters": 1}
+
+    found = {"bottleneck": [trained(worse)], "diagonal": [trained(truths)]}
+    first, second = ladder.steps(found).values()
+    gain = 100 - metrics.bleu(worse, truths)["bleu"]
+    assert second["before"] == "bottleneck" and "gain" not in first
+    assert second["gain"] == pytest.approx(gain) and gain > 5
+    assert 0 < second["p"] < 0.05
 
 
 def test_ablation_changes_one_thing_and_compares_it(folders, monkeypatch):
