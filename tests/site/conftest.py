@@ -86,7 +86,7 @@ def visit(
             reduced_motion="reduce" if still else "no-preference",
             java_script_enabled=scripts,
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(60_000)  # busy machines
         contexts.append(context)
         base = site.as_uri() if from_disk else address
         one = Visit(context.new_page(), base)
