@@ -12,6 +12,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tqdm.auto import tqdm
 
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.lab import checkpoints, training
@@ -148,6 +150,8 @@ MOMENTS = {
 
 def main(folder: Path) -> None:
     torch.set_num_threads(1)  # so that it is safe to fork
+    # By default all forks share one: who dies with it stops the others.
+    tqdm.set_lock(threading.RLock())
     run_once(folder / "never", "")
     for name, moments in MOMENTS.items():
         for moment in moments:
@@ -496,12 +500,6 @@ def test_trains_on_cuda_in_bf16(kind, tmp_path):
     assert progress.curve[-1]["loss"] < 0.5 * progress.curve[0]["loss"]
 
 
-if __name__ == "__main__":
-    begun = time.perf_counter()
-    main(Path(sys.argv[1]))
-    print(f"{time.perf_counter() - begun:.1f} s", file=sys.stderr)
-
-
 def test_a_run_whose_weights_are_no_numbers_stops_and_keeps_its_best(tmp_path):
     model = model_of()
 
@@ -514,3 +512,9 @@ def test_a_run_whose_weights_are_no_numbers_stops_and_keeps_its_best(tmp_path):
         progress = train(model, pairs, SOURCE, TARGET, TINY, tmp_path, held_out)
         assert progress.epoch == progress.best_epoch == 1
         assert all(p.isfinite().all() for p in model.parameters())
+
+
+if __name__ == "__main__":
+    begun = time.perf_counter()
+    main(Path(sys.argv[1]))
+    print(f"{time.perf_counter() - begun:.1f} s", file=sys.stderr)

@@ -1,6 +1,6 @@
 """A page with a note of everything that went wrong while it was open."""
 
-from playwright.sync_api import ConsoleMessage, Page, Response
+from playwright.sync_api import ConsoleMessage, Page, Request, Response
 
 
 class Visit:
@@ -10,11 +10,13 @@ class Visit:
         self.page, self.base = page, base
         self.troubles: list[str] = []
         self.loaded: dict[str, int] = {}
+        self.under_way: set[Request] = set()
         page.on("console", self.on_console)
         page.on("pageerror", lambda e: self.note("uncaught", str(e)))
-        page.on("requestfailed", lambda r: self.note("failed", r.url))
-        page.on("request", lambda r: self.on_request(r.url))
+        page.on("request", self.on_request)
         page.on("response", self.on_response)
+        page.on("requestfinished", self.on_end)
+        page.on("requestfailed", self.on_end)
 
     def note(self, kind: str, what: str) -> None:
         self.troubles.append(f"{kind}: {what}")
@@ -23,11 +25,18 @@ class Visit:
         if message.type in ("error", "warning", "assert"):
             self.note(f"console {message.type}", message.text)
 
-    def on_request(self, url: str) -> None:
+    def on_request(self, request: Request) -> None:
         """Nothing may leave the site."""
         own = (self.base, "data:", "blob:", "about:")
-        if not url.startswith(own):
-            self.note("request leaves the site", url)
+        if not request.url.startswith(own):
+            self.note("request leaves the site", request.url)
+        self.under_way.add(request)
+
+    def on_end(self, request: Request) -> None:
+        """Whatever was asked for must come."""
+        if request.failure:
+            self.note("failed", request.url)
+        self.under_way.discard(request)
 
     def on_response(self, response: Response) -> None:
         if response.status >= 400:
@@ -50,11 +59,16 @@ class Visit:
         )
 
     def walk_down(self) -> None:
-        """Scroll to the end, so that lazy frames load."""
+        """Scroll to the end, so that lazy frames load, and wait for them."""
         page = self.page
         height = page.evaluate("document.documentElement.scrollHeight")
-        for top in range(0, height, 700):
-            page.evaluate(f"scrollTo(0, {top})")
+        for top in range(0, height, 700):  # at once; the theme would glide
+            page.evaluate(f"scrollTo({{top: {top}, behavior: 'instant'}})")
             page.wait_for_timeout(30)
-        page.wait_for_load_state("networkidle")
-        page.wait_for_timeout(100)
+        quiet = 0
+        for _ in range(600):
+            page.wait_for_timeout(100)
+            quiet = 0 if self.under_way else quiet + 1
+            if quiet == 5:
+                return
+        self.note("never came", ", ".join(r.url for r in self.under_way))
