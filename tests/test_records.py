@@ -60,6 +60,8 @@ RESULTS = {
     "sentences": 29000,
     "spread": None,
     "name": "été",
+    "gain": -1.5,
+    "step": "half-way",
     "config": {"embed": 256},
 }
 
@@ -223,6 +225,8 @@ def test_a_bad_record_is_not_written(tmp_path, changes):
         ("trial/runs/1/bleu:.2f", "52.00"),
         ("trial/runs/-1/bleu:.0f", "52"),
         ("trial/name", "été"),
+        ("trial/gain:+.1f", "−1.5"),
+        ("trial/step", "half-way"),
         ("trial/wall_seconds:.0f", "2"),
         ("trial/results/bleu:.2f", "51.45"),
         ("trial/seeds/1", "1"),

@@ -157,8 +157,8 @@ def quote(place: str, folder: Path | None = None) -> str:
     """A number of a record as text: "look_back/rnnsearch/bleu:.1f".
 
     The path goes into the record's results; after the colon stands a Python
-    format. Raises RecordError if there is nothing at that place, or nothing
-    that fits the format.
+    format. The minus of a number is a minus and no hyphen. Raises RecordError
+    if there is nothing at that place, or nothing that fits the format.
     """
     path, _, form = place.partition(":")
     name, *steps = path.split("/")
@@ -176,7 +176,8 @@ def quote(place: str, folder: Path | None = None) -> str:
     try:
         if isinstance(value, (dict, list)):
             raise TypeError(f"a {type(value).__name__} is not one value")
-        return format(value, form)
+        text = format(value, form)
+        return text if isinstance(value, str) else text.replace("-", "−")
     except (TypeError, ValueError) as error:
         raise RecordError(
             f"the record {name} cannot be quoted at {place!r}: {error}"
