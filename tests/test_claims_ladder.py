@@ -130,6 +130,24 @@ def test_without_the_sum_or_the_norm_there_is_no_translator():
     assert ABLATION["norm"]["best_epoch"] == 1
 
 
+def test_another_seed_moves_the_score_by_less_than_half_a_point():
+    gains = {name: abs(row["gain"]) for name, row in ABLATION.items()}
+    most = max(gains["seed 1"], gains["seed 2"])
+    assert 0 < most < 0.5
+    for name in ("heads", "feedforward", "smoothing"):
+        assert 2 * most < gains[name] < 1.5  # "about one point"
+    for name in ("depth", "tied"):
+        assert gains[name] < most
+
+
+def test_the_two_exchanges():
+    full, pre = ABLATION["full"], ABLATION["pre-norm"]
+    assert pre["gain"] > 4 and ABLATION["learned"]["gain"] < -2
+    assert pre["curve"][0]["score"] > 2 * full["curve"][0]["score"]
+    for name in ("warmup", "epochs"):
+        assert pre["training"][name] == full["training"][name]
+
+
 def test_the_rest_of_the_ablation():
     changes = {name: row["gain"] for name, row in ABLATION.items()}
     assert changes["feedforward"] > 0
