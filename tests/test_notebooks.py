@@ -18,7 +18,7 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from jupyter_client.kernelspec import KernelSpecManager
-from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.manager import KernelManager
 from markdown_it import MarkdownIt
 from nbclient import NotebookClient
 
@@ -151,17 +151,18 @@ def run(notebook, folder, *paths):
     specs = KernelSpecManager(
         kernel_dirs=[str(kernel.parent)], ensure_native_kernel=False
     )
-    manager = AsyncKernelManager(
-        kernel_name="python3", kernel_spec_manager=specs
-    )
+    manager = KernelManager(kernel_name="python3", kernel_spec_manager=specs)
     work = folder / "work"
     work.mkdir()
-    NotebookClient(
-        notebook,
-        km=manager,
-        timeout=CELL_SECONDS,
-        resources={"metadata": {"path": str(work)}},
-    ).execute()
+    try:
+        NotebookClient(
+            notebook,
+            km=manager,
+            timeout=CELL_SECONDS,
+            resources={"metadata": {"path": str(work)}},
+        ).execute()
+    finally:
+        manager.shutdown_kernel(now=True)
     return notebook
 
 
