@@ -18,6 +18,12 @@ from lookback.widgets import pictures
 HERE = Path(__file__).parent
 IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 
+# A dictionary whose order matters is sent so: notebook files sort the keys.
+AS_PAIRS = {
+    "to_json": lambda value, _: [*map(list, value.items())],
+    "from_json": lambda pairs, _: dict(pairs),
+}
+
 
 def module(name: str) -> str:
     """A widget's script, the modules that it imports written in their place."""

@@ -121,7 +121,7 @@ function build(model) {
   /** @type {Rung[]} */
   const rungs = model.get("rungs");
   /** @type {[string, Measure][]} */
-  const measures = Object.entries(model.get("measures"));
+  const measures = model.get("measures");
   const at = () => ({ step: model.get("step"), last: rungs.length - 1 });
   const walk = transport(at, (step) => change(model, { step }), 2500);
   const [live] = lines();
@@ -139,7 +139,7 @@ function build(model) {
 
   function draw() {
     const [name, step, against] = ["measure", "step", "against"].map((one) => model.get(one));
-    const measure = model.get("measures")[name];
+    const measure = Object.fromEntries(measures)[name];
     const [most, other] = [extent(rungs, name), partner(rungs, step, against)];
     const found = gain(rungs[step], rungs[other], name);
     what.select.value = name;

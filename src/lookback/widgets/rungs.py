@@ -32,7 +32,7 @@ class Rungs(base.Widget):
     _esm = base.module("rungs")
     _css = base.style("rungs")
     rungs = List().tag(sync=True)
-    measures = Dict().tag(sync=True)
+    measures = Dict().tag(sync=True, **base.AS_PAIRS)
     measure = Unicode().tag(sync=True)
     step = Int(0).tag(sync=True)
     against = Int(-1).tag(sync=True)
