@@ -7,14 +7,14 @@ names a folder that already holds the files, either directly or under
 """
 
 import hashlib
-import http.client
+import logging
 import os
-import tempfile
-import urllib.request
 from pathlib import Path
 
-from tqdm.auto import tqdm
+import pooch
+import requests
 
+pooch.get_logger().setLevel(logging.WARNING)  # the progress bar says enough
 LANGUAGES = ("en", "fr", "de")
 SPLITS = ("train", "val", "test_2016_flickr")
 SITE = (
@@ -84,23 +84,38 @@ def file(split: str, language: str) -> Path:
     expected = SHA256[f"{split}.{language}"]
     if local := os.environ.get("LOOKBACK_DATA"):
         return _local(Path(local), name, expected)
-    path = cache() / name
+    return _fetch(cache() / name, expected)
+
+
+def _fetch(path: Path, expected: str) -> Path:
+    """A file of the cache, downloaded where it is missing or damaged."""
+    url = SITE + path.name
     try:
-        if path.exists() and digest(path.read_bytes()) == expected:
-            return path
+        pooch.retrieve(
+            url,
+            known_hash=f"sha256:{expected}",
+            fname=path.name,
+            path=path.parent,
+            downloader=pooch.HTTPDownloader(progressbar=True, timeout=30),
+        )
+    except ValueError as error:
+        raise CorpusError(
+            f"{url} is not the file this book was made with (its SHA-256 is"
+            f" not {expected}): nothing was kept; try again, or set"
+            " LOOKBACK_DATA to a folder with the right files"
+        ) from error
+    except requests.RequestException as error:
+        raise CorpusError(
+            f"cannot download {url} ({error}): nothing was kept; check the"
+            " network and try again, or set LOOKBACK_DATA to a folder that"
+            " holds the files"
+        ) from error
     except OSError as error:
         raise CorpusError(
-            f"cannot read {path} ({error.strerror}): make it readable, or set"
-            " XDG_CACHE_HOME to another folder"
+            f"cannot read or write {path} ({error}): free some space or make"
+            " the folder writable, or set XDG_CACHE_HOME to another folder"
         ) from error
-    data = _download(SITE + name)
-    if digest(data) != expected:
-        raise CorpusError(
-            f"{SITE + name} is not the file this book was made with (SHA-256"
-            f" {digest(data)}, expected {expected}): nothing was kept; try"
-            " again, or set LOOKBACK_DATA to a folder with the right files"
-        )
-    return _keep(data, path)
+    return path
 
 
 def _local(folder: Path, name: str, expected: str) -> Path:
@@ -124,51 +139,3 @@ def _local(folder: Path, name: str, expected: str) -> Path:
         f"LOOKBACK_DATA={folder} holds no {name}, neither directly nor under"
         " multi30k/: add the file, or unset LOOKBACK_DATA to download it"
     )
-
-
-def _download(url: str) -> bytes:
-    """All bytes at `url`, with a progress bar; a short answer is refused."""
-    try:
-        with urllib.request.urlopen(url, timeout=30) as answer:
-            total = int(answer.headers.get("Content-Length") or 0)
-            parts = []
-            with tqdm(
-                total=total, unit="B", unit_scale=True, desc=url.split("/")[-1]
-            ) as bar:
-                while part := answer.read(1 << 16):
-                    parts.append(part)
-                    bar.update(len(part))
-    except (OSError, http.client.HTTPException) as error:
-        reason = str(getattr(error, "reason", error)).strip()
-        raise CorpusError(
-            f"cannot download {url} ({reason}): check the network and try"
-            " again, or set LOOKBACK_DATA to a folder that holds the files"
-        ) from error
-    data = b"".join(parts)
-    if len(data) < total:
-        raise CorpusError(
-            f"the download of {url} was cut off after {len(data)} of {total}"
-            " bytes: nothing was kept; try again"
-        )
-    return data
-
-
-def _keep(data: bytes, path: Path) -> Path:
-    """Write `data` to `path` in one atomic step."""
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, delete=False
-        ) as handle:
-            temporary = Path(handle.name)
-            handle.write(data)
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-        raise CorpusError(
-            f"cannot write {path} ({error.strerror}): free some space or make"
-            " the folder writable, or set XDG_CACHE_HOME to another folder"
-        ) from error
-    return path
