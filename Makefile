@@ -1,5 +1,5 @@
 # The book's commands. Each may be repeated; none needs a GPU; none writes
-# outside this folder, save pip's own cache of packages.
+# outside this folder except pip's own cache of packages.
 #
 #   make book       make the environment, run every cell, build the site
 #   make serve      show the built site at a local address
@@ -17,8 +17,6 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 \
 PORT ?= 8000
 IN := .venv/bin/
 SITE := _build/html
-EXPERIMENTS := look_back length alignment copying ladder ablation tuned scores order serial \
-	depth memories pruning
 
 # Programs that would write into the home folder write here instead.
 CACHE := $(CURDIR)/.cache
@@ -69,9 +67,7 @@ notebooks: environment
 	$(IN)python book/_ext/notebooks.py
 
 train: environment
-	for name in $(EXPERIMENTS); do \
-		$(IN)python -m lookback.experiments.$$name || exit 1; \
-	done
+	$(IN)python -m lookback.experiments
 
 bench: environment
 	$(IN)python -m lookback.experiments.speed

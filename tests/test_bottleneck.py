@@ -6,17 +6,15 @@ import pytest
 import torch
 
 from lookback.bottleneck import Bottleneck, BottleneckConfig, reverse
-from lookback.lab.corpus import END, PAD, START, UNK, pad
+from lookback.lab.corpus import pad
+from lookback.vocabulary import END, PAD, START, UNK
 
 SOURCES = [[5, 6, 7, 8, END], [9, END], [4, UNK, 5, END]]
 TARGETS = [[START, 4, 5], [START, 6, 7, 8, 9], [START, UNK]]
-variants = pytest.mark.parametrize(
-    ("cell", "reversed_source"),
-    [("gru", False), ("gru", True), ("lstm", False), ("lstm", True)],
-)
+variants = pytest.mark.parametrize("reversed_source", [False, True])
 
 
-def model_of(cell="gru", reversed_source=False, dropout=0.0):
+def model_of(reversed_source=False, dropout=0.0):
     torch.manual_seed(3)
     config = BottleneckConfig(
         11,
@@ -25,7 +23,6 @@ def model_of(cell="gru", reversed_source=False, dropout=0.0):
         hidden=6,
         maxout=3,
         dropout=dropout,
-        cell=cell,
         reverse=reversed_source,
     )
     return Bottleneck(config).double().eval()
@@ -39,14 +36,6 @@ def gru(x, h, w_x, w_h, b_x, b_h):
     z = 1 / (1 + torch.exp(-(a[n : 2 * n] + b[n : 2 * n])))
     new = torch.tanh(a[2 * n :] + r * b[2 * n :])
     return (1 - z) * new + z * h
-
-
-def lstm(x, h, c, w_x, w_h, b_x, b_h):
-    n = len(h)
-    a = w_x @ x + b_x + w_h @ h + b_h
-    i, f, o = (1 / (1 + torch.exp(-a[k * n : (k + 1) * n])) for k in (0, 1, 3))
-    c = f * c + i * torch.tanh(a[2 * n : 3 * n])
-    return o * torch.tanh(c), c
 
 
 def readout(w, s, y, c):
@@ -65,29 +54,22 @@ def slow(model, source, target_in):
     dec = [w[f"decoder.{name}"] for name in names]
     if config.reverse:
         source = [*source[:-1][::-1], source[-1]]
-    h = cell = torch.zeros(config.hidden, dtype=torch.float64)
+    h = torch.zeros(config.hidden, dtype=torch.float64)
     for word in source:
-        x = w["source_embedding.weight"][word]
-        if config.cell == "lstm":
-            h, cell = lstm(x, h, cell, *enc)
-        else:
-            h = gru(x, h, *enc)
+        h = gru(w["source_embedding.weight"][word], h, *enc)
     c = torch.tanh(w["squeeze.weight"] @ h + w["squeeze.bias"])
     s = torch.tanh(w["bridge.weight"] @ c + w["bridge.bias"])
-    cell, logits = torch.zeros_like(s), []
+    logits = []
     for word in target_in:
         y = w["target_embedding.weight"][word]
-        if config.cell == "lstm":
-            s, cell = lstm(torch.cat([y, c]), s, cell, *dec)
-        else:
-            s = gru(torch.cat([y, c]), s, *dec)
+        s = gru(torch.cat([y, c]), s, *dec)
         logits.append(readout(w, s, y, c))
     return torch.stack(logits)
 
 
 @variants
-def test_equals_its_equations(cell, reversed_source):
-    model = model_of(cell, reversed_source)
+def test_equals_its_equations(reversed_source):
+    model = model_of(reversed_source)
     for source, target in zip(SOURCES, TARGETS, strict=True):
         fast = model(torch.tensor([source]), torch.tensor([target]))[0]
         torch.testing.assert_close(
@@ -96,8 +78,8 @@ def test_equals_its_equations(cell, reversed_source):
 
 
 @variants
-def test_batched_equals_one_by_one(cell, reversed_source):
-    model = model_of(cell, reversed_source)
+def test_batched_equals_one_by_one(reversed_source):
+    model = model_of(reversed_source)
     together = model(pad(SOURCES), pad(TARGETS))
     for i, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
         alone = model(torch.tensor([source]), torch.tensor([target]))[0]
@@ -107,8 +89,8 @@ def test_batched_equals_one_by_one(cell, reversed_source):
 
 
 @variants
-def test_forward_equals_step_by_step(cell, reversed_source):
-    model = model_of(cell, reversed_source)
+def test_forward_equals_step_by_step(reversed_source):
+    model = model_of(reversed_source)
     target = pad(TARGETS)
     memory = model.encode(pad(SOURCES))
     state, rows = model.start(memory), []
@@ -122,8 +104,8 @@ def test_forward_equals_step_by_step(cell, reversed_source):
 
 
 @variants
-def test_the_decoder_cannot_see_the_future(cell, reversed_source):
-    model = model_of(cell, reversed_source)
+def test_the_decoder_cannot_see_the_future(reversed_source):
+    model = model_of(reversed_source)
     seen = []
     model.target_embedding.register_forward_hook(
         lambda _, __, out: (out.retain_grad(), seen.append(out))[0]
@@ -173,11 +155,6 @@ def test_gradients_reach_every_weight():
     model(pad(SOURCES), pad(TARGETS)).sum().backward()
     for name, weight in model.named_parameters():
         assert weight.grad is not None and weight.grad.abs().sum() > 0, name
-
-
-def test_config_refuses_an_unknown_cell():
-    with pytest.raises(ValueError, match="'rnn'.*'gru' or 'lstm'"):
-        BottleneckConfig(10, 10, cell="rnn")
 
 
 def test_config_cannot_be_changed():

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from lookback.bottleneck import Bottleneck
 from lookback.experiments.copying import LETTERS, strings
-from lookback.lab import metrics, phrasebook, records
+from lookback.lab import metrics, phrasebook, records, weights
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import force, translate
+from lookback.rnnsearch import RNNsearch
 
+KINDS = {"bottleneck": Bottleneck, "rnnsearch": RNNsearch}
 BENCH = (
     "a little girl in a pink dress is sitting on a bench next to"
     " an old woman who is reading a red book to a small boy ."
@@ -21,14 +24,14 @@ BENCH = (
 
 
 def said(name: str, sentence: str, width: int = 1) -> str:
-    model, source, target = records.load_model(name)
+    model, source, target = weights.load(name, KINDS[name])
     words, _ = translate(model, [sentence.split()], source, target, width)[0]
     return " ".join(words)
 
 
 def looks(sentence: str) -> list[tuple[str, str]]:
     """(French word, English word with the largest weight)."""
-    model, source, target = records.load_model("rnnsearch")
+    model, source, target = weights.load("rnnsearch", RNNsearch)
     english = sentence.split()
     words, found = translate(model, [english], source, target, 5)[0]
     best = found.weights.argmax(-1).tolist()
@@ -68,14 +71,14 @@ def test_the_gaze_jumps_over_the_adjective_and_comes_back():
 
 @pytest.mark.parametrize("word, known", [("gray", True), ("grey", False)])
 def test_grey_is_the_unknown_word(word, known):
-    _, source, _ = records.load_model("rnnsearch")
+    _, source, _ = weights.load("rnnsearch", RNNsearch)
     assert (word in source.index) == known
 
 
 def test_narrow_vectors_lose_letters_and_wide_ones_their_order():
     kept, first_best = [], []
     for width, length in ((16, 6), (32, 9), (64, 13), (128, 17)):
-        model, *_ = records.load_model(f"copying-{width}")
+        model, *_ = weights.load(f"copying-{width}", Bottleneck)
         asked = [p.target for p in strings(200, [length], seed=7)]
         found = translate(model, asked, LETTERS, LETTERS)
         copies = [words for words, _ in found]
@@ -103,7 +106,7 @@ def test_each_doubling_buys_less_than_double():
 
 
 def test_most_wrong_links_are_articles():
-    model, source, target = records.load_model("phrasebook")
+    model, source, target = weights.load("phrasebook", RNNsearch)
     pairs = phrasebook.sample(300, seed=5)
     given = [Pair(p.source, p.target) for p in pairs]
     wrong = [
@@ -120,7 +123,7 @@ def test_most_wrong_links_are_articles():
 def test_the_drawing_shows_the_models_own_weights():
     drawing = Path(__file__).parents[1] / "book/_static/drawings/rnnsearch.svg"
     drawn = re.findall(r">(0\.\d\d)<", drawing.read_text(encoding="utf-8"))
-    model, source, target = records.load_model("rnnsearch")
+    model, source, target = weights.load("rnnsearch", RNNsearch)
     english = "a black cat sleeps on a red chair .".split()
     words, found = translate(model, [english], source, target, 5)[0]
     row = found.weights[words.index("noir")]
@@ -133,7 +136,7 @@ def test_the_search_makes_less_than_half_the_diagonals_errors():
 
 
 def test_reversal_did_not_help_and_the_intervals_overlap():
-    found = records.load("look_back")["results"]
+    found = records.load("search")["results"]
     assert found["gain_of_reversal"] < 0
     assert found["reversed"]["high"] > found["bottleneck"]["low"]
 

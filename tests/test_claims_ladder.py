@@ -8,8 +8,8 @@ heads, feedforward, positions and residual that quote the ladder.
 import pytest
 import torch
 
-from lookback.experiments.ladder import BEFORE, RUNGS
 from lookback.lab import records
+from lookback.ladder import RUNGS
 from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
 
 LADDER = records.load("ladder")["results"]
@@ -25,7 +25,7 @@ def gain(name):
 def test_every_rung_is_there_with_the_one_that_it_changes():
     assert list(LADDER) == list(RUNGS)
     for name, row in LADDER.items():
-        assert row.get("before") == BEFORE.get(name)
+        assert row.get("before") == RUNGS[name].before
 
 
 @pytest.mark.parametrize("name", RUNGS)

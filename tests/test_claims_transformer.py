@@ -7,11 +7,17 @@ cells of the chapter's section on looks have to be written anew.
 import pytest
 import torch
 
-from lookback.lab import records
+from lookback.lab import records, weights
 from lookback.lab.decoding import translate
-from lookback.rnnsearch import energies
+from lookback.rnnsearch import RNNsearch, energies
+from lookback.transformer import Transformer
 from lookback.widgets.trained import cross_heads, side_by_side
 
+KINDS = {
+    "rnnsearch": RNNsearch,
+    "transformer": Transformer,
+    "tuned-en-fr": Transformer,
+}
 SENTENCES = (
     "a black cat sleeps on a red chair .",
     "two young men in white shirts are playing football .",
@@ -30,7 +36,7 @@ BENCH = (
 @pytest.fixture(scope="module")
 def looks() -> list[list[tuple[str, str]]]:
     """For each head (French word, where it looks most), in all sentences."""
-    loaded = records.load_model("transformer")
+    loaded = weights.load("transformer", Transformer)
     found: list[list[tuple[str, str]]] = [[] for _ in range(4)]
     for sentence in SENTENCES:
         maps = cross_heads(*loaded, sentence).examples
@@ -62,14 +68,14 @@ def test_head_2_looks_from_the_verb_to_the_auxiliary(looks):
 
 
 def test_the_transformer_leaves_the_boy_out():
-    loaded = records.load_model("transformer")
+    loaded = weights.load("transformer", Transformer)
     words, _ = translate(loaded[0], [BENCH.split()], *loaded[1:], 5)[0]
     assert "vieille" in words and "garçon" not in words
 
 
 def test_its_full_stop_looks_at_what_is_left_out():
     [example] = side_by_side(
-        [records.load_model("transformer")], [BENCH]
+        [weights.load("transformer", Transformer)], [BENCH]
     ).examples
     row = torch.tensor(example["energies"][-2]).softmax(-1)
     best, second = row.topk(2).indices.tolist()
@@ -82,7 +88,7 @@ def test_rnnsearch_keeps_the_boy_and_each_has_a_slip():
     sentences = [BENCH.split(), SENTENCES[1].split()]
     said = {}
     for name in ("transformer", "rnnsearch"):
-        model, *known = records.load_model(name)
+        model, *known = weights.load(name, KINDS[name])
         found = translate(model, sentences, *known, 5)
         said[name] = [words for words, _ in found]
     assert "garçon" in said["rnnsearch"][0]
@@ -93,11 +99,11 @@ def test_rnnsearch_keeps_the_boy_and_each_has_a_slip():
 
 
 def test_rnnsearch_divides_the_weight_of_une():
-    model, source, target = records.load_model("rnnsearch")
+    model, source, target = weights.load("rnnsearch", RNNsearch)
     words = SENTENCES[0].split()
     said = "un chat noir dort sur une chaise rouge .".split()
-    weights = energies(model, words, said, source, target)[0].softmax(-1)
-    article, noun = weights[5, words.index("on") + 1], weights[5, 7]
+    looks = energies(model, words, said, source, target)[0].softmax(-1)
+    article, noun = looks[5, words.index("on") + 1], looks[5, 7]
     assert words[7] == "chair" and torch.stack([article, noun]).min() > 0.3
 
 
@@ -125,7 +131,7 @@ def test_a_word_that_was_never_seen():
     sentence = "a beekeeper in a white suit lifts a honeycomb .".split()
     said = []
     for name in ("transformer", "tuned-en-fr"):
-        model, *vocabularies = records.load_model(name)
+        model, *vocabularies = weights.load(name, KINDS[name])
         ((words, _),) = translate(model, [sentence], *vocabularies, width=5)
         said.append(words)
     assert said[0].count("<unk>") == 2

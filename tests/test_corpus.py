@@ -8,19 +8,15 @@ import pytest
 
 from lookback.lab import corpus
 from lookback.lab.corpus import (
-    END,
-    PAD,
-    START,
-    UNK,
     CorpusError,
     Pair,
-    Vocabulary,
     batches,
     collate,
     join,
     load,
     read,
 )
+from lookback.vocabulary import END, PAD, START, UNK, Vocabulary
 
 
 def files(folder, source: bytes, target: bytes):

@@ -1,10 +1,8 @@
 """Each experiment, at a toy's size: it writes a valid record and resumes."""
 
 import importlib
-import pkgutil
 import random
 import re
-import sys
 from dataclasses import replace
 
 import pytest
@@ -12,45 +10,46 @@ import torch
 from sacrebleu.metrics import BLEU
 from torch.nn import functional as F
 
-from lookback import experiments
+from lookback import ladder as rungs
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.experiments import (
+    EXPERIMENTS,
     ablation,
     alignment,
     copying,
     ladder,
     length,
-    look_back,
     runs,
+    search,
     speed,
     tuned,
 )
 from lookback.experiments.pruning import attentions
-from lookback.lab import corpus, metrics, phrasebook, records, training
-from lookback.lab.corpus import Pair, Vocabulary, collate
+from lookback.lab import corpus, metrics, phrasebook, records, training, weights
+from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import greedy
 from lookback.lab.training import TrainingConfig
-from lookback.ladder import Rung
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transformer import Transformer, TransformerConfig
+from lookback.vocabulary import Vocabulary
 
-NAMES = [m.name for m in pkgutil.iter_modules(experiments.__path__)]
 ONE_EPOCH = TrainingConfig(epochs=1, batch=8, warmup=1)
 SMALL = dict(embed=6, hidden=6, maxout=6)
-KINDS = {
-    "bottleneck": (Bottleneck, BottleneckConfig(0, 0, **SMALL)),
-    "reversed": (Bottleneck, BottleneckConfig(0, 0, reverse=True, **SMALL)),
-    "rnnsearch": (RNNsearch, RNNsearchConfig(0, 0, align=6, **SMALL)),
-}
-WALKING = replace(ladder.DOT, look="diagonal", align=6, **SMALL)
 TINY = TransformerConfig(0, 0, d_model=8, heads=2, layers=1, d_ff=8)
-RUNGS = {
-    "bottleneck": KINDS["bottleneck"],
-    "diagonal": (Rung, WALKING),
-    "transformer": (Transformer, TINY),
+SIZES = {  # of the rungs that are trained here
+    "bottleneck": SMALL,
+    "reversed": SMALL,
+    "rnnsearch": {"align": 6, **SMALL},
+    "diagonal": SMALL,
+    "transformer": {"d_model": 8, "heads": 2, "layers": 1, "d_ff": 8},
 }
+TOYS = {
+    name: replace(rung, config=replace(rung.config, **SIZES[name]))
+    for name, rung in rungs.RUNGS.items()
+    if name in SIZES
+}
+SHORT = {n: TOYS[n] for n in ("bottleneck", "diagonal", "transformer")}
 CHANGES = {n: ablation.CHANGES[n] for n in ("full", "heads", "seed 1")}
-LATER = ("ladder", "ablation", "tuned")
 COUNTS = {"train": 40, "val": 10, "test_2016_flickr": 12}
 
 
@@ -73,17 +72,16 @@ def folders(tmp_path, monkeypatch):
     (tmp_path / "records").mkdir()
     monkeypatch.setattr(records, "FOLDER", tmp_path / "records")
     monkeypatch.setattr(corpus, "load", captions)
-    for name in ("look_back", "length", "alignment", "copying", *LATER):
-        module = getattr(experiments, name)
+    for module in (search, length, alignment, copying, ladder, ablation, tuned):
         monkeypatch.setattr(module, "TRAINING", ONE_EPOCH)
     monkeypatch.setattr(ablation, "FULL", TINY)
     monkeypatch.setattr(ablation, "CHANGES", CHANGES)
-    monkeypatch.setattr(ladder, "RUNGS", RUNGS)
+    monkeypatch.setattr(ladder, "RUNGS", SHORT)
     monkeypatch.setattr(ladder, "SMALL", SMALL)
     monkeypatch.setattr(tuned, "PIECES", 60)
     monkeypatch.setattr(tuned, "KEEP", 2)
-    for module in (look_back, length):
-        monkeypatch.setattr(module, "KINDS", KINDS)
+    for module in (search, length):
+        monkeypatch.setattr(module, "RUNGS", TOYS)
     monkeypatch.setattr(alignment, "PAIRS", 40)
     monkeypatch.setattr(alignment, "TESTS", 12)
     config = RNNsearchConfig(0, 0, align=6, **SMALL)
@@ -104,22 +102,33 @@ def folders(tmp_path, monkeypatch):
     return tmp_path, trained
 
 
-def main(monkeypatch, module, *options):
-    monkeypatch.setattr(sys, "argv", [module.__name__, *options])
-    module.main()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_module_can_be_imported_and_says_how_to_run_it(name):
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_module_says_how_to_run_it(name, capsys):
     module = importlib.import_module(f"lookback.experiments.{name}")
-    if name != "runs":
-        assert callable(module.main)
-        assert f"records/{name}.json" in re.sub(r"\s+", " ", module.__doc__)
+    assert f"records/{name}.json" in re.sub(r"\s+", " ", module.__doc__)
+    assert f"python -m lookback.experiments.{name}" in module.__doc__
+    with pytest.raises(SystemExit):
+        module.main(["--help"])
+    said = capsys.readouterr().out
+    for option in ("--only", "--seeds", "--record", "--runs"):
+        assert option in said
+
+
+KINDS = {
+    "bottleneck": Bottleneck,
+    "copying-4": Bottleneck,
+    "copying-6": Bottleneck,
+    "phrasebook": RNNsearch,
+    "rnnsearch": RNNsearch,
+    "transformer": Transformer,
+    "tuned-de-en": Transformer,
+    "tuned-en-fr": Transformer,
+}
 
 
 def trials():
     return {
-        "look_back": (look_back, 3, {"bottleneck", "rnnsearch"}),
+        "search": (search, 3, {"bottleneck", "rnnsearch"}),
         "length": (length, 2, set()),
         "alignment": (alignment, 1, {"phrasebook"}),
         "copying": (copying, 2, {"copying-4", "copying-6"}),
@@ -132,16 +141,16 @@ def trials():
 @pytest.mark.parametrize("name", trials())
 def test_writes_its_record_and_does_not_train_twice(name, folders, monkeypatch):
     folder, trained = folders
-    module, models, weights = trials()[name]
-    main(monkeypatch, module)
+    module, models, kept = trials()[name]
+    module.main([])
     record = records.load(name)
     assert record["config"]["epochs"] == 1 and record["wall_seconds"] > 0
     assert len(trained) == models
     stored = {p.stem for p in (folder / "records").glob("*.safetensors")}
-    assert stored == weights
-    for each in weights:
-        records.load_model(each)
-    main(monkeypatch, module)  # all is finished: nothing is trained
+    assert stored == set(kept)
+    for each in kept:
+        weights.load(each, KINDS[each])
+    module.main([])  # all is finished: nothing is trained
     assert len(trained) == models
     again = records.load(name)["results"]
     for results in (again, record["results"]) if name == "ladder" else ():
@@ -150,7 +159,9 @@ def test_writes_its_record_and_does_not_train_twice(name, folders, monkeypatch):
     assert again == record["results"]
 
 
-@pytest.mark.parametrize("name", ["look_back", "length", "copying", *LATER])
+@pytest.mark.parametrize(
+    "name", ["search", "length", "copying", "ladder", "ablation", "tuned"]
+)
 def test_an_interrupted_experiment_goes_on(name, folders, monkeypatch):
     folder, trained = folders
     module, models, _ = trials()[name]
@@ -163,10 +174,10 @@ def test_an_interrupted_experiment_goes_on(name, folders, monkeypatch):
 
     monkeypatch.setattr(training, "train", once)
     with pytest.raises(KeyboardInterrupt):
-        main(monkeypatch, module)
+        module.main([])
     assert not (folder / "records" / f"{name}.json").exists()
     monkeypatch.setattr(training, "train", train)
-    main(monkeypatch, module)
+    module.main([])
     assert len(trained) == models  # the first was not trained again
     records.load(name)
 
@@ -174,7 +185,7 @@ def test_an_interrupted_experiment_goes_on(name, folders, monkeypatch):
 @pytest.mark.parametrize(
     ("module", "first", "rest"),
     [
-        (look_back, "rnnsearch", ["bottleneck", "reversed"]),
+        (search, "rnnsearch", ["bottleneck", "reversed"]),
         (length, "rnnsearch", ["bottleneck"]),
         (copying, "4", ["6"]),
     ],
@@ -184,22 +195,25 @@ def test_the_parts_can_be_run_apart(
 ):
     folder, trained = folders
     name = module.__name__.rpartition(".")[2]
-    main(monkeypatch, module, "--only", first, "--runs", "elsewhere")
-    assert "when" in capsys.readouterr().out and len(trained) == 1
+    module.main(["--only", first, "--runs", "elsewhere"])
+    assert "--record" in capsys.readouterr().out and len(trained) == 1
+    module.main(["--record", "--runs", "elsewhere"])
+    said = capsys.readouterr().out
+    assert f"not finished yet: {', '.join(rest)}" in said
     assert not (folder / "records" / f"{name}.json").exists()
-    for part in rest:
-        main(monkeypatch, module, "--only", part, "--runs", "elsewhere")
+    module.main(["--only", *rest, "--runs", "elsewhere"])
+    module.main(["--record", "--runs", "elsewhere"])
     records.load(name)
     assert len(trained) == 1 + len(rest)
     assert not (folder / "runs").exists()
 
 
-def test_look_back_with_seeds(folders, monkeypatch):
-    main(monkeypatch, look_back, "--seeds", "2")
-    record = records.load("look_back")
+def test_search_with_seeds(folders):
+    search.main(["--seeds", "2"])
+    record = records.load("search")
     results = record["results"]
     assert record["seeds"] == [0, 1]
-    for kind in KINDS:
+    for kind in search.KINDS:
         scores = [run["greedy"]["bleu"] for run in results[kind]["runs"]]
         assert results[kind]["bleu"] == pytest.approx(sum(scores) / 2)
         assert results[kind]["spread"] == pytest.approx(
@@ -217,29 +231,30 @@ def test_the_ladder_s_record_holds_what_is_finished(
     folders, monkeypatch, capsys
 ):
     _, trained = folders
-    main(monkeypatch, ladder, "--only", "transformer")
+    ladder.main(["--only", "transformer"])
     assert trained == ["Transformer", "Transformer"]
     assert "--record" in capsys.readouterr().out
     with pytest.raises(records.RecordError):
         records.load("ladder")
-    main(monkeypatch, ladder, "--record")
+    ladder.main(["--record"])
     said = capsys.readouterr().out
-    assert "not trained yet: bottleneck, diagonal" in said
+    assert "not finished yet: bottleneck, diagonal" in said
     results = records.load("ladder")["results"]
     assert list(results) == ["transformer"]
     assert 0 <= results["transformer"]["aer"] <= 1
     assert set(results["transformer"]["long"]) == {"2", "3", "4"}
     assert len(trained) == 2
-    main(monkeypatch, ladder)
+    ladder.main([])
     assert records.load("ladder")["results"]["bottleneck"]["aer"] is None
+    ladder.main(["--record", "--runs", "elsewhere"])  # nothing is lost
+    assert "transformer, which would be lost" in capsys.readouterr().out
+    assert len(records.load("ladder")["results"]) == 3
 
 
 def test_the_ladder_compares_each_rung_with_the_one_before(
     folders, monkeypatch
 ):
-    assert ladder.BEFORE["diagonal"] == ladder.BEFORE["reversed"]
-    assert ladder.BEFORE["transformer"] == "depth"
-    main(monkeypatch, ladder)
+    ladder.main([])
     results = records.load("ladder")["results"]
     assert "before" not in results["bottleneck"]
     walking = results["diagonal"]
@@ -278,9 +293,9 @@ def test_a_step_s_gain_is_over_the_rung_that_it_changes(folders):
 
 
 def test_ablation_changes_one_thing_and_compares_it(folders, monkeypatch):
-    main(monkeypatch, ablation, "--only", "heads")
+    ablation.main(["--only", "heads"])
     assert not (folders[0] / "records" / "ablation.json").exists()
-    main(monkeypatch, ablation)
+    ablation.main([])
     results = records.load("ablation")["results"]
     full = results["full"]
     assert full["gain"] == 0 and full["p"] == 1
@@ -335,14 +350,14 @@ def test_every_ablation_is_another_model_or_training(name):
 def test_tuned_averages_its_last_epochs(folders, monkeypatch):
     twice = replace(ONE_EPOCH, epochs=3)
     monkeypatch.setattr(tuned, "TRAINING", twice)
-    main(monkeypatch, tuned)
+    tuned.main([])
     results = records.load("tuned")["results"]
     assert results["de-en"]["averaged"] == 2
     assert set(records.load("tuned")["data"]) >= {"train.de", "train.fr"}
 
 
 def test_length_counts_every_test_sentence(folders, monkeypatch):
-    main(monkeypatch, length)
+    length.main([])
     for each in records.load("length")["results"].values():
         rows = each["by_captions"]
         assert [row["sentences"] for row in rows] == [12, 6, 4, 3]
@@ -369,7 +384,7 @@ def test_the_test_sentences_of_the_phrasebook_are_new(folders, monkeypatch):
             seen.extend(pairs) or real(model, pairs, *rest)
         ),
     )
-    main(monkeypatch, alignment)
+    alignment.main([])
     known = {tuple(p.source) for p in phrasebook.sample(40, seed=0)}
     assert seen and not known & {tuple(p.source) for p in seen}
     results = records.load("alignment")["results"]
@@ -412,7 +427,7 @@ def test_copying_s_half():
 def test_a_result_is_kept_and_not_made_again(tmp_path):
     made = []
     for _ in range(2):
-        result = runs.once(tmp_path, lambda: made.append(1) or {"x": 1})
+        result = runs.once(tmp_path, lambda *_: made.append(1) or {"x": 1})
         assert result["x"] == 1 and len(result["git"]["commit"]) == 40
     assert len(made) == 1
 
@@ -508,14 +523,14 @@ def test_speed_writes_its_record(folders, monkeypatch):
         speed,
         "RNNsearchConfig",
         lambda *vocab: replace(
-            KINDS["rnnsearch"][1],
+            TOYS["rnnsearch"].config,
             **dict(zip(("source_vocab", "target_vocab"), vocab, strict=True)),
         ),
     )
     sizes = {"source_vocab": speed.VOCAB, "target_vocab": speed.VOCAB}
     tiny = replace(TINY, **sizes)
     monkeypatch.setattr(speed, "TransformerConfig", lambda *vocab: tiny)
-    main(monkeypatch, speed)
+    speed.main([])
     results = records.load("speed")["results"]
     spent = results["decode_seconds"]
     assert results["cache_ratio"] == spent["uncached"] / spent["cached"]

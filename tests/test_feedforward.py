@@ -8,8 +8,9 @@ from torch.nn import functional as F
 from lookback.experiments.memories import STRONGEST, fired, measure
 from lookback.feedforward import ACTIVATIONS, FeedForward, as_memory
 from lookback.lab import records
-from lookback.lab.corpus import Pair, Vocabulary
+from lookback.lab.corpus import Pair
 from lookback.transformer import Transformer, TransformerConfig
+from lookback.vocabulary import Vocabulary
 
 
 def filled(activation: str = "relu", d_model: int = 6, d_ff: int = 20):

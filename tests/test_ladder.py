@@ -1,32 +1,47 @@
-"""The rungs between RNNsearch and the Transformer: what each promises."""
+"""The ladder: one change a rung, and what its own models promise."""
 
-from dataclasses import replace
+import re
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 import torch
 from test_rnnsearch import walk
 from torch.nn import functional as F
 
-from lookback.experiments.ladder import RUNGS, small
+from lookback.experiments.ladder import small
 from lookback.lab import phrasebook
-from lookback.lab.corpus import END, START, Pair, Vocabulary, pad
+from lookback.lab.corpus import Pair, pad
 from lookback.lab.decoding import force, translate
-from lookback.ladder import DotProductAttention, Rung, RungConfig
-from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.ladder import (
+    LADDER,
+    RUNGS,
+    Diagonal,
+    DotProductAttention,
+    DotSearch,
+    StackSearch,
+    StackSearchConfig,
+)
+from lookback.vocabulary import END, START, Vocabulary
 
+BOOK = Path(__file__).parents[1] / "book"
 SOURCES = [[5, 6, 7, 8, END], [9, END], [4, 6, 5, END]]
 TARGETS = [[START, 4, 5], [START, 6, 7, 8, 9, 4, 5], [START, 7]]
 SIZES = dict(embed=8, hidden=6, align=5, maxout=3)
-KINDS = {n: c for n, (make, c) in RUNGS.items() if make is Rung}
-every = pytest.mark.parametrize("name", KINDS)
+OWN = (Diagonal, DotSearch, StackSearch)  # the models of this module
+every = pytest.mark.parametrize(
+    "name", [rung.name for rung in LADDER if rung.kind in OWN]
+)
 
 
 def model_of(name):
     torch.manual_seed(2)
-    config = replace(KINDS[name], source_vocab=11, target_vocab=10, **SIZES)
-    if config.d_ff:
-        config = replace(config, d_ff=12)
-    return Rung(config).double().eval()
+    config = RUNGS[name].config
+    sizes = {k: v for k, v in SIZES.items() if hasattr(config, k)}
+    if getattr(config, "d_ff", 0):
+        sizes["d_ff"] = 12
+    rung = replace(RUNGS[name], config=replace(config, **sizes))
+    return rung.make(11, 10).double().eval()
 
 
 @every
@@ -62,10 +77,7 @@ def test_gradients_reach_every_weight(name):
 def test_the_bench_knows_it(name):
     pairs = phrasebook.sample(4)
     source, target = (Vocabulary(words) for words in phrasebook.words())
-    config = replace(
-        small(KINDS[name]), source_vocab=len(source), target_vocab=len(target)
-    )
-    model = Rung(config).eval()
+    model = small(RUNGS[name]).make(len(source), len(target)).eval()
     found = translate(model, [p.source for p in pairs], source, target, 3)
     assert len(found) == 4
     looks = force(
@@ -98,17 +110,6 @@ def test_the_dot_product_equals_torch():
     assert (weights[~mask] == 0).all()
 
 
-def test_the_additive_rung_is_rnnsearch():
-    torch.manual_seed(1)
-    sizes = dict(source_vocab=11, target_vocab=10, **SIZES)
-    search = RNNsearch(RNNsearchConfig(**sizes)).double().eval()
-    torch.nn.init.normal_(search.attention.v)
-    rung = Rung(RungConfig(look="additive", **sizes)).double().eval()
-    rung.load_state_dict(search.state_dict())
-    inputs = pad(SOURCES), pad(TARGETS)
-    torch.testing.assert_close(rung(*inputs), search(*inputs))
-
-
 @pytest.mark.parametrize(
     ("name", "blind"),
     [("words", True), ("positions", False), ("self-attention", False)],
@@ -121,21 +122,45 @@ def test_only_without_positions_the_order_is_lost(name, blind):
     assert same == blind
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"look": "soft"}, {"encoder": "lstm"}, {"positions": "rotary"}]
-)
-def test_config_names_what_is_wrong(wrong):
-    with pytest.raises(ValueError, match=f"{[*wrong][0]} is '.*choose one of"):
-        RungConfig(10, 10, **wrong)
+def test_config_names_what_is_wrong():
+    with pytest.raises(ValueError, match="positions is 'rotary': choose one"):
+        StackSearchConfig(10, 10, positions="rotary")
+
+
+def test_each_rung_names_the_one_that_it_changes():
+    names = [rung.name for rung in LADDER]
+    assert list(RUNGS) == names and len(set(names)) == len(names)
+    for number, rung in enumerate(LADDER):
+        before = [None, *names[: max(1, number)]]
+        assert rung.before in before and rung.change.endswith(".")
+    assert RUNGS["diagonal"].before == RUNGS["reversed"].before == names[0]
+    assert RUNGS["transformer"].before == "depth"
 
 
 def test_each_rung_changes_what_it_says():
-    """One field apart from its neighbour, residual and norm being a couple."""
-    names = [n for n in KINDS if n not in ("diagonal", "dot")]
-    for before, after in zip(["dot", *names], names, strict=False):
-        old, new = KINDS[before].__dict__, KINDS[after].__dict__
-        changed = {key for key in old if old[key] != new[key]}
-        assert len(changed) == 1 or changed == {"residual", "norm"}, after
+    """The class or one field; residual and norm are a couple."""
+    for rung in LADDER[1:]:
+        before = RUNGS[rung.before]
+        old, new = asdict(before.config), asdict(rung.config)
+        if rung.kind is before.kind:
+            changed = {key for key in old if old[key] != new[key]}
+            pair = changed == {"residual", "norm"}
+            assert len(changed) == 1 or pair, rung.name
+        else:
+            shared = old.keys() & new.keys()
+            if rung.name != "transformer":  # which changes more: see the page
+                assert all(old[key] == new[key] for key in shared), rung.name
+
+
+def test_page_and_drawing_name_the_rungs_as_the_ladder_does():
+    labels = [rung.label for rung in LADDER]
+    page = (BOOK / "ladder.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]+) \|.*\{record\}`ladder/", page, re.M)
+    assert rows == 2 * labels
+    drawing = (BOOK / "_static/drawings/ladder.svg").read_text(encoding="utf-8")
+    assert set(labels) <= set(re.findall(r">([^<>]+)<", drawing))
+    alt = re.search(r"ladder\.svg\n:alt: (.*)", page)[1]
+    assert ", ".join(labels[2:-1]) in alt
 
 
 @pytest.mark.cuda

@@ -8,7 +8,6 @@ from torch import nn
 
 from lookback.attention import causal
 from lookback.layers import DecoderLayer, EncoderLayer
-from lookback.transformer import TransformerConfig
 
 D, HEADS, D_FF = 12, 3, 20
 MASK = torch.tensor(
@@ -16,15 +15,11 @@ MASK = torch.tensor(
 )
 
 
-def config(norm: str, activation: str = "relu") -> TransformerConfig:
-    return TransformerConfig(
-        9,
-        9,
-        d_model=D,
-        heads=HEADS,
-        d_ff=D_FF,
-        norm=norm,
-        activation=activation,
+def made(kind, norm: str = "post", activation: str = "relu", **more):
+    """A layer of that kind, full of random numbers."""
+    sizes = {"d_model": D, "heads": HEADS, "d_ff": D_FF, "dropout": 0.2}
+    return shake(
+        kind(**{**sizes, "norm": norm, "activation": activation, **more}), 0
     )
 
 
@@ -75,7 +70,7 @@ def same(mine, theirs) -> None:
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("masked", [False, True])
 def test_the_encoder_layer_is_that_of_torch(norm, activation, masked):
-    mine = shake(EncoderLayer(config(norm, activation)), 0)
+    mine = made(EncoderLayer, norm, activation)
     theirs = twin(mine, nn.TransformerEncoderLayer, norm, activation)
     x = torch.randn(2, 5, D, generator=torch.Generator().manual_seed(1))
     mask = MASK if masked else torch.ones_like(MASK)
@@ -88,7 +83,7 @@ def test_the_encoder_layer_is_that_of_torch(norm, activation, masked):
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("masked", [False, True])
 def test_the_decoder_layer_is_that_of_torch(norm, activation, masked):
-    mine = shake(DecoderLayer(config(norm, activation)), 0)
+    mine = made(DecoderLayer, norm, activation)
     theirs = twin(mine, nn.TransformerDecoderLayer, norm, activation)
     draw = torch.Generator().manual_seed(2)
     y = torch.randn(2, 4, D, generator=draw)
@@ -107,11 +102,11 @@ def test_the_gradients_are_those_of_torch(kind):
     draw = torch.Generator().manual_seed(3)
     x = torch.randn(2, 5, D, generator=draw, requires_grad=True)
     if kind == "encoder":
-        mine = shake(EncoderLayer(config("post")), 0)
+        mine = made(EncoderLayer)
         theirs = twin(mine, nn.TransformerEncoderLayer, "post", "relu")
         both = [mine(x)[0], theirs(x)]
     else:
-        mine = shake(DecoderLayer(config("post")), 0)
+        mine = made(DecoderLayer)
         theirs = twin(mine, nn.TransformerDecoderLayer, "post", "relu")
         memory = torch.randn(2, 5, D, generator=draw)
         both = [
@@ -123,7 +118,7 @@ def test_the_gradients_are_those_of_torch(kind):
 
 
 def test_padding_changes_nothing_for_the_words():
-    mine = shake(EncoderLayer(config("post")), 0)
+    mine = made(EncoderLayer)
     x = torch.randn(1, 5, D, generator=torch.Generator().manual_seed(4))
     alone, _ = mine(x[:, :3], MASK[1:, None, None, :3])
     padded, _ = mine(x, MASK[1:, None, None])
@@ -132,7 +127,7 @@ def test_padding_changes_nothing_for_the_words():
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_a_decoder_layer_does_not_see_ahead(norm):
-    mine = shake(DecoderLayer(config(norm)), 0)
+    mine = made(DecoderLayer, norm)
     draw = torch.Generator().manual_seed(5)
     y = torch.randn(1, 4, D, generator=draw, requires_grad=True)
     keys, values = mine.cross.project(torch.randn(1, 3, D, generator=draw))
@@ -145,7 +140,7 @@ def test_a_decoder_layer_does_not_see_ahead(norm):
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_a_decoder_layer_word_by_word_is_the_layer_at_once(norm):
-    mine = shake(DecoderLayer(config(norm)), 0)
+    mine = made(DecoderLayer, norm)
     draw = torch.Generator().manual_seed(6)
     y = torch.randn(2, 4, D, generator=draw)
     memory = mine.cross.project(torch.randn(2, 3, D, generator=draw))
@@ -158,7 +153,7 @@ def test_a_decoder_layer_word_by_word_is_the_layer_at_once(norm):
 
 
 def test_looks_are_given_only_when_asked_for():
-    layer = shake(EncoderLayer(config("post")), 0)
+    layer = made(EncoderLayer)
     x = torch.zeros(1, 3, D)
     assert layer(x)[1] is None
     assert layer(x, need_weights=True)[1].shape == (1, HEADS, 3, 3)
@@ -169,9 +164,6 @@ def test_looks_are_given_only_when_asked_for():
     list(itertools.product(["post", "pre", "none"], [True, False])),
 )
 def test_without_a_feed_forward_layer_only_attention_is_there(norm, residual):
-    given = TransformerConfig(
-        9, 9, d_model=D, heads=HEADS, d_ff=0, norm=norm, residual=residual
-    )
-    layer = shake(EncoderLayer(given), 0)
+    layer = made(EncoderLayer, norm, d_ff=0, residual=residual)
     assert not any("feedforward" in name for name in layer.state_dict())
     assert layer(torch.randn(1, 3, D))[0].shape == (1, 3, D)

@@ -113,16 +113,22 @@ def test_the_experiment_writes_its_record(tmp_path, monkeypatch):
     for name, value in (
         ("STEPS", 3),
         ("TESTS", 5),
-        ("SEEDS", (0, 1)),
+        ("SEEDS", 2),
         ("LENGTHS", (4, 24)),
         ("WAYS", ways),
     ):
         monkeypatch.setattr(order, name, value)
     monkeypatch.setattr(records, "FOLDER", tmp_path)
-    order.main()
+    monkeypatch.chdir(tmp_path)
+    order.main([])
     found = json.loads((tmp_path / "order.json").read_text())["results"]
     assert set(found["ways"]) == set(ways)
     for way in found["ways"].values():
         assert set(way["right"]) == {"4", "24"} and set(way["far"]) == {"24"}
         assert all(0 <= x <= 1 for x in way["right"].values())
         assert way["low"]["4"] <= way["right"]["4"] <= way["high"]["4"]
+        assert len(way["runs"]) == 2
+    monkeypatch.setattr(order, "train", None)  # all runs are kept
+    order.main([])
+    again = json.loads((tmp_path / "order.json").read_text())["results"]
+    assert again == found

@@ -14,42 +14,35 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from lookback.bottleneck import Bottleneck, BottleneckConfig
-from lookback.lab import records
-from lookback.lab.corpus import Vocabulary, digests
+from lookback.experiments import EXPERIMENTS, copying, tuned
+from lookback.lab import records, weights
+from lookback.lab.corpus import digests
 from lookback.lab.records import (
     RecordError,
     load,
-    load_model,
     quote,
     save,
-    save_model,
 )
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.transformer import Transformer
+from lookback.vocabulary import Vocabulary
 
-EXPERIMENTS = {
-    "ablation",
-    "alignment",
-    "copying",
-    "depth",
-    "ladder",
-    "length",
-    "look_back",
-    "memories",
-    "order",
-    "pruning",
-    "scores",
-    "serial",
-    "speed",
-    "tuned",
-}
 CORPUS = {  # the languages that an experiment reads
     "ablation": [("en", "fr")],
-    "look_back": [("en", "fr")],
+    "search": [("en", "fr")],
     "length": [("en", "fr")],
     "ladder": [("en", "fr")],
     "memories": [("en", "fr")],
     "pruning": [("en", "fr")],
     "tuned": [("en", "fr"), ("de", "en")],
+}
+KINDS = {
+    "bottleneck": Bottleneck,
+    **{f"copying-{n}": Bottleneck for n in copying.WIDTHS},
+    "phrasebook": RNNsearch,
+    "rnnsearch": RNNsearch,
+    "transformer": Transformer,
+    **{f"tuned-{each}": Transformer for each in tuned.DIRECTIONS},
 }
 COMMITTED = sorted(records.FOLDER.glob("*.json"))
 WEIGHTS = sorted(records.FOLDER.glob("*.safetensors"))
@@ -122,17 +115,17 @@ def test_provenance_tells_the_commit_and_whether_the_code_is_its(
     )
     commit = git(tmp_path, "rev-parse", "HEAD")
     clean = {"commit": commit, "dirty": False}
-    assert records.provenance(CPU).git == clean
+    assert records.commit() == clean
     (package / "records" / "new.json").write_text("{}")
     (tmp_path / "page.md").write_text("not code")
-    assert records.provenance(CPU).git == clean
+    assert records.commit() == clean
     for name in ("lab/records.py", "new_model.py"):  # changed, then new
         (package / name).write_text("x = 1\n")
-        assert records.provenance(CPU).git["dirty"]
+        assert records.commit()["dirty"]
         git(tmp_path, "add", ".")
-        assert records.provenance(CPU).git["dirty"]
+        assert records.commit()["dirty"]
         git(tmp_path, "commit", "-q", "-m", name)
-        assert not records.provenance(CPU).git["dirty"]
+        assert not records.commit()["dirty"]
 
 
 def test_provenance_outside_a_clone(tmp_path, monkeypatch):
@@ -143,9 +136,9 @@ def test_provenance_outside_a_clone(tmp_path, monkeypatch):
 
 
 def test_a_missing_record_says_how_to_make_it(tmp_path):
-    command = "python -m lookback.experiments.look_back"
+    command = "python -m lookback.experiments.search"
     with pytest.raises(RecordError, match=command):
-        load("look_back", tmp_path)
+        load("search", tmp_path)
 
 
 @pytest.mark.parametrize("data", [b"", b'{"experiment": ', b"\xff\xfe{}"])
@@ -268,7 +261,7 @@ def model_of(kind):
     torch.manual_seed(0)
     sizes = dict(embed=4, hidden=5, maxout=3)
     if kind is Bottleneck:
-        config = BottleneckConfig(7, 6, cell="lstm", reverse=True, **sizes)
+        config = BottleneckConfig(7, 6, reverse=True, **sizes)
     else:
         config = RNNsearchConfig(7, 6, align=4, **sizes)
     return kind(config)
@@ -277,9 +270,9 @@ def model_of(kind):
 @pytest.mark.parametrize("kind", [Bottleneck, RNNsearch])
 def test_weights_there_and_back(tmp_path, kind):
     model = model_of(kind)
-    path = save_model("tiny", model, SOURCE, TARGET, tmp_path)
+    path = weights.save("tiny", model, SOURCE, TARGET, tmp_path)
     assert [*tmp_path.iterdir()] == [path]
-    again, source, target = load_model("tiny", tmp_path)
+    again, source, target = weights.load("tiny", kind, tmp_path)
     assert type(again) is kind and again.config == model.config
     assert (source.words, target.words) == (SOURCE.words, TARGET.words)
     assert not again.training
@@ -295,7 +288,7 @@ def test_weights_there_and_back(tmp_path, kind):
 @pytest.fixture
 def stored(tmp_path):
     """A file of weights as (path, tensors, metadata), to be spoiled."""
-    path = save_model("tiny", model_of(RNNsearch), SOURCE, TARGET, tmp_path)
+    path = weights.save("tiny", model_of(RNNsearch), SOURCE, TARGET, tmp_path)
     with safe_open(path, "pt") as file:
         tensors = {key: file.get_tensor(key) for key in file.keys()}
         return path, tensors, file.metadata()
@@ -303,7 +296,7 @@ def stored(tmp_path):
 
 def refused(path, why=""):
     with pytest.raises(RecordError, match="cannot be used") as caught:
-        load_model(path.stem, path.parent)
+        weights.load(path.stem, RNNsearch, path.parent)
     said = str(caught.value)
     assert why in said and str(path) in said and "experiment" in said
 
@@ -347,7 +340,7 @@ def test_weights_without_metadata(stored):
     ("key", "value", "why"),
     [
         ("model", "Transformer9", "Transformer9"),
-        ("model", "Bottleneck", "align"),
+        ("model", "Bottleneck", "a Bottleneck's and not a RNNsearch's"),
         ("config", "{", ""),
         ("config", "[]", ""),
         ("config", '{"source_vocab": 7}', "target_vocab"),
@@ -371,13 +364,13 @@ def test_a_pickle_is_never_loaded(tmp_path):
 
 
 def test_every_experiment_has_its_record():
-    assert {path.stem for path in COMMITTED} == EXPERIMENTS
+    assert sorted(EXPERIMENTS) == [path.stem for path in COMMITTED]
 
 
 def test_every_experiment_is_known_here():
     folder = Path(records.__file__).parents[1] / "experiments"
-    modules = {p.stem for p in folder.glob("*.py")} - {"__init__", "runs"}
-    assert modules == EXPERIMENTS
+    shared = {"__init__", "__main__", "runs"}
+    assert {p.stem for p in folder.glob("*.py")} - shared == set(EXPERIMENTS)
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
@@ -406,7 +399,7 @@ def test_a_committed_record_was_written_by_its_experiment(path):
 @pytest.mark.parametrize("path", WEIGHTS, ids=lambda path: path.stem)
 def test_committed_weights_are_small_and_load(path):
     assert path.stat().st_size <= 20_000_000
-    model, source, target = load_model(path.stem)
+    model, source, target = weights.load(path.stem, KINDS[path.stem])
     assert all(weight.isfinite().all() for weight in model.parameters())
     config = model.config
     assert (len(source), len(target)) == (

@@ -5,7 +5,7 @@ import torch
 from test_bottleneck import gru, readout
 
 from lookback import rnnsearch
-from lookback.lab.corpus import END, START, UNK, Pair, Vocabulary, pad
+from lookback.lab.corpus import Pair, pad
 from lookback.lab.decoding import force
 from lookback.rnnsearch import (
     AdditiveAttention,
@@ -13,6 +13,7 @@ from lookback.rnnsearch import (
     RNNsearchConfig,
     energies,
 )
+from lookback.vocabulary import END, START, UNK, Vocabulary
 
 SOURCES = [[5, 6, 7, 8, END], [9, END], [4, UNK, 5, END]]
 TARGETS = [[START, 4, 5], [START, 6, 7, 8, 9], [START, UNK]]
@@ -245,11 +246,6 @@ def test_energies_give_the_weights_and_contexts():
     assert e.shape == (3, 4) and values.shape == (4, 12)
     [weights] = force(model, [pair], source, target)
     torch.testing.assert_close(torch.softmax(e, dim=-1), weights)
-
-
-def test_config_refuses_another_cell():
-    with pytest.raises(ValueError, match="'lstm'.*uses 'gru'"):
-        RNNsearchConfig(10, 10, cell="lstm")
 
 
 @pytest.mark.cuda

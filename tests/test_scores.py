@@ -139,7 +139,7 @@ def test_the_experiment_writes_its_record(tmp_path, monkeypatch):
     monkeypatch.setattr(experiment, "LENGTHS", (4, 8))
     monkeypatch.setattr(experiment, "WIDTHS", (2,))
     monkeypatch.setattr(experiment, "BUDGET", 0.0)
-    experiment.main()
+    experiment.main([])
     results = records.load("scores")["results"]
     assert results["2"]["8"]["ratio"]["kept"] == 8 / 2
     assert results["2"]["8"]["rounds"] == experiment.FEWEST

@@ -3,8 +3,8 @@
 import pytest
 
 from lookback.lab import phrasebook
-from lookback.lab.corpus import END, PAD, SPECIALS, START, UNK
 from lookback.lab.subwords import LAST, Subwords
+from lookback.vocabulary import END, PAD, SPECIALS, START, UNK
 
 SENTENCES = [side for p in phrasebook.sample(300) for side in p[:2]]
 

@@ -25,7 +25,7 @@ from tqdm.auto import tqdm
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.lab import checkpoints, training
 from lookback.lab.checkpoints import Run, TrainingConfig, write
-from lookback.lab.corpus import Pair, Vocabulary, collate
+from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import translate
 from lookback.lab.training import (
     average,
@@ -35,6 +35,7 @@ from lookback.lab.training import (
     validation_loss,
 )
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.vocabulary import Vocabulary
 
 SOURCE = Vocabulary("the a black white cat dog sleeps barks".split())
 TARGET = Vocabulary("le un noir blanc chat chien dort aboie".split())

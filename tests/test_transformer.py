@@ -8,8 +8,8 @@ import torch
 from test_rnnsearch import SOURCES, TARGETS
 from torch import nn
 
-from lookback.lab import records
-from lookback.lab.corpus import END, PAD, START, Pair, Vocabulary, pad
+from lookback.lab import weights
+from lookback.lab.corpus import Pair, pad
 from lookback.lab.decoding import beam, force, greedy, translate
 from lookback.lab.training import loss
 from lookback.transformer import (
@@ -18,6 +18,7 @@ from lookback.transformer import (
     Transformer,
     TransformerConfig,
 )
+from lookback.vocabulary import END, PAD, START, Vocabulary
 from lookback.widgets import trained
 from lookback.widgets.trained import log_weights
 
@@ -295,8 +296,8 @@ def test_what_the_alignment_widget_shows_is_what_the_model_computes(learned):
 
 
 def test_weights_pass_through_a_record(learned, tmp_path):
-    records.save_model("tiny", learned, SOURCE, TARGET, tmp_path)
-    model, source, target = records.load_model("tiny", tmp_path)
+    weights.save("tiny", learned, SOURCE, TARGET, tmp_path)
+    model, source, target = weights.load("tiny", Transformer, tmp_path)
     assert isinstance(model, Transformer) and model.config == learned.config
     assert source.words == SOURCE.words and target.words == TARGET.words
     for name, weight in learned.state_dict().items():

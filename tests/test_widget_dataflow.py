@@ -10,8 +10,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from traitlets import TraitError
 
 from lookback.attention import causal
-from lookback.lab.corpus import PAD
 from lookback.transformer import Transformer, TransformerConfig
+from lookback.vocabulary import PAD
 from lookback.widgets import Dataflow, base
 from lookback.widgets.dataflow import LIMITS, STATIONS
 

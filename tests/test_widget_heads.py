@@ -12,8 +12,8 @@ import torch
 from test_widgets import VIEW, ask, near
 from traitlets import TraitError
 
-from lookback.lab.corpus import END, Vocabulary
 from lookback.transformer import Transformer, TransformerConfig
+from lookback.vocabulary import END, Vocabulary
 from lookback.widgets import Heads, base, pack
 from lookback.widgets.encoder_heads import encoder_heads
 

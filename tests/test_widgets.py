@@ -13,7 +13,7 @@ import torch
 from traitlets import TraitError
 
 from lookback.bottleneck import Bottleneck, BottleneckConfig
-from lookback.lab.corpus import END, START
+from lookback.vocabulary import END, START
 from lookback.widgets import (
     AlignmentStepper,
     Quiz,

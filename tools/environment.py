@@ -72,7 +72,7 @@ def run(*command):
 
 
 def install():
-    """Fill the environment from the pins, and this package beside them."""
+    """Fill the environment from the pins, and this package with them."""
     if not os.path.exists(environment_python()):
         print("Making the environment .venv", flush=True)
         run(sys.executable, "-m", "venv", VENV)

@@ -1,6 +1,6 @@
 """The role `record`: a measured number, read from the records.
 
-`` {record}`look_back/models/rnnsearch/bleu:.1f` `` prints what
+`` {record}`search/models/rnnsearch/bleu:.1f` `` prints what
 `lookback.lab.records.quote` returns for that path. A path that leads nowhere
 is a warning at its line, so it fails the build.
 """

@@ -11,9 +11,8 @@ source: Sutskever et al. 2014, arXiv 1409.3215, section 3.3.
     p(y_i | y_<i, x) = softmax(W_o t_i)
 
 Departures: sizes (in the fields of BottleneckConfig), dropout, Adam instead
-of Adadelta, torch's GRU convention and initialisation. With cell="lstm" the
-recurrent unit is that of Sutskever et al., but one layer instead of four,
-and the decoder sees c at every step as above instead of only at the first.
+of Adadelta, torch's GRU convention and initialisation. Sutskever et al. used
+four layers of LSTM, and their decoder saw c at its first step alone.
 """
 
 from dataclasses import dataclass
@@ -23,8 +22,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from lookback.lab.corpus import END, PAD
-from lookback.lab.translator import Translator
+from lookback.translator import Translator
+from lookback.vocabulary import END, PAD
 
 
 @dataclass(frozen=True)
@@ -37,19 +36,13 @@ class BottleneckConfig:
     hidden: int = 256  # 1000
     maxout: int = 256  # 500
     dropout: float = 0.2  # none
-    cell: str = "gru"  # "lstm" in Sutskever et al.
     reverse: bool = False  # True in Sutskever et al.
-
-    def __post_init__(self):
-        if self.cell not in ("gru", "lstm"):
-            raise ValueError(f"cell is {self.cell!r}: choose 'gru' or 'lstm'")
 
 
 class State(NamedTuple):
     """What the decoder carries from word to word."""
 
     hidden: Float[Tensor, "batch hidden"]
-    cell: Float[Tensor, "batch hidden"] | None = None  # LSTM only
 
 
 class FixedVector(NamedTuple):
@@ -83,9 +76,8 @@ class RecurrentTranslator(Translator):
         super().__init__()
         self.config = config
         embed, hidden = config.embed, config.hidden
-        cell = nn.LSTMCell if config.cell == "lstm" else nn.GRUCell
         self.target_embedding = nn.Embedding(config.target_vocab, embed, PAD)
-        self.decoder = cell(embed + context, hidden)
+        self.decoder = nn.GRUCell(embed + context, hidden)
         self.readout = Readout(
             hidden + embed + context, config.maxout, config.target_vocab
         )
@@ -101,9 +93,7 @@ class RecurrentTranslator(Translator):
         """s_i from s_{i−1}, y_{i−1} and c_i; also c_i and its weights."""
         context, weights = self.look(state, memory)
         fed = torch.cat([embedded, context], dim=-1)
-        if state.cell is None:
-            return State(self.decoder(fed, state.hidden)), context, weights
-        return State(*self.decoder(fed, (*state,))), context, weights
+        return State(self.decoder(fed, state.hidden)), context, weights
 
     def step(self, token, state, memory):
         embedded = self.target_embedding(token)
@@ -136,9 +126,8 @@ class Bottleneck(RecurrentTranslator):
     def __init__(self, config: BottleneckConfig):
         super().__init__(config, context=config.hidden)
         embed, hidden = config.embed, config.hidden
-        rnn = nn.LSTM if config.cell == "lstm" else nn.GRU
         self.source_embedding = nn.Embedding(config.source_vocab, embed, PAD)
-        self.encoder = rnn(embed, hidden, batch_first=True)
+        self.encoder = nn.GRU(embed, hidden, batch_first=True)
         self.squeeze = nn.Linear(hidden, hidden)  # V
         self.bridge = nn.Linear(hidden, hidden)  # V'
 
@@ -154,10 +143,7 @@ class Bottleneck(RecurrentTranslator):
 
     def start(self, memory: FixedVector) -> State:
         """s_0 = tanh(V' c)."""
-        s_0 = torch.tanh(self.bridge(memory.c))
-        if self.config.cell == "lstm":
-            return State(s_0, torch.zeros_like(s_0))
-        return State(s_0)
+        return State(torch.tanh(self.bridge(memory.c)))
 
     def look(self, state: State, memory: FixedVector) -> tuple[Tensor, None]:
         """The same c at every word: this decoder never looks back."""

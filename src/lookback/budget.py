@@ -5,7 +5,7 @@ With d = d_model, V the vocabulary and L layers, the matrices hold
     embeddings     V d a table, and P d for learned positions
     attention      4 d² a look: W_Q, W_K, W_V and W_O, however many heads
     feed-forward   2 d d_ff a layer, 3 d d_ff with a gate
-    experts        so many feed-forward layers of width d_expert, and a
+    experts        feed-forward layers of width d_expert each, and a
                    router with experts · (d + 1) numbers
     norms, biases  every vector that is left
 
@@ -42,7 +42,7 @@ class Sizes:
     dense: int = 0  # layers before the first with experts
     biases: bool = True  # of linear maps and of norms
     latent: bool = False  # DeepSeek-V3's attention
-    norms: int = 0  # beside those of the layers
+    norms: int = 0  # besides those of the layers
     segments: int = 0  # BERT: rows for sentence A and B
     pooler: bool = False  # BERT: one more d² at the end
 

@@ -1,8 +1,15 @@
 r"""The Transformer's layers: the parts of the chapters, put around each other.
 
-Vaswani et al. 2017, arXiv 1706.03762, section 3.1 and figure 1. `config` is
-a TransformerConfig, or anything with its fields d_model, heads, d_ff,
-dropout, positions, norm, residual, scaled and activation.
+Vaswani et al. 2017, arXiv 1706.03762, section 3.1 and figure 1.
+
+    encoder   x ← Sub(x, attention of x to itself);   x ← Sub(x, FFN)
+    decoder   y ← Sub(y, masked attention of y to itself)
+              y ← Sub(y, attention of y to x);        y ← Sub(y, FFN)
+
+Sub is what stands around a part: `residual.Sublayer`. Departures: d_ff = 0
+leaves the feed-forward layer out; norms may stand before their parts
+(`norm`), sums and the factor 1/√d_k may be left out (`residual`, `scaled`),
+and queries and keys may be rotated by their positions (`rotary`).
 """
 
 import math
@@ -13,21 +20,34 @@ from torch import Tensor, nn
 
 from lookback.feedforward import FeedForward
 from lookback.heads import MultiHeadAttention
-from lookback.lab.corpus import PAD
 from lookback.positions import LearnedPositions, sinusoidal
 from lookback.residual import Sublayer
+from lookback.vocabulary import PAD
 
 
 class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward layer."""
 
-    def __init__(self, config):
+    def __init__(
+        self,
+        d_model: int,
+        heads: int,
+        d_ff: int,
+        dropout: float,
+        norm: str = "post",
+        residual: bool = True,
+        scaled: bool = True,
+        rotary: bool = False,
+        activation: str = "relu",
+    ):
         super().__init__()
-        self.attention = self_attention(config)
-        self.around_attention = sublayer(config)
-        if config.d_ff:
-            self.feedforward = feedforward(config)
-            self.around_feedforward = sublayer(config)
+        around = (d_model, dropout, norm, residual)
+        self.attention = MultiHeadAttention(d_model, heads, scaled, rotary)
+        self.around_attention = Sublayer(*around)
+        self.feedforward = None
+        if d_ff:
+            self.feedforward = FeedForward(d_model, d_ff, activation)
+            self.around_feedforward = Sublayer(*around)
 
     def forward(
         self,
@@ -35,32 +55,44 @@ class EncoderLayer(nn.Module):
         mask: Bool[Tensor, "batch 1 1 source"] | None = None,
         need_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch source d_model"], Tensor | None]:
-        def look(x):
-            keys, values = self.attention.project(x)
-            return self.attention(x, keys, values, mask, need_weights)
-
-        x, weights = self.around_attention(x, look)
-        if hasattr(self, "feedforward"):
-            x, _ = self.around_feedforward(
-                x, lambda x: (self.feedforward(x), None)
-            )
+        """x changed, and the weights of its look at itself."""
+        given = self.around_attention.before(x)
+        keys, values = self.attention.project(given)
+        change, weights = self.attention(
+            given, keys, values, mask, need_weights
+        )
+        x = self.around_attention.after(x, change)
+        if self.feedforward is not None:
+            change = self.feedforward(self.around_feedforward.before(x))
+            x = self.around_feedforward.after(x, change)
         return x, weights
 
 
 class DecoderLayer(nn.Module):
     """Self-attention to the words so far, the look back, feed-forward."""
 
-    def __init__(self, config):
+    def __init__(
+        self,
+        d_model: int,
+        heads: int,
+        d_ff: int,
+        dropout: float,
+        norm: str = "post",
+        residual: bool = True,
+        scaled: bool = True,
+        rotary: bool = False,
+        activation: str = "relu",
+    ):
         super().__init__()
-        self.attention = self_attention(config)
-        self.around_attention = sublayer(config)
-        self.cross = MultiHeadAttention(
-            config.d_model, config.heads, config.scaled
-        )
-        self.around_cross = sublayer(config)
-        if config.d_ff:
-            self.feedforward = feedforward(config)
-            self.around_feedforward = sublayer(config)
+        around = (d_model, dropout, norm, residual)
+        self.attention = MultiHeadAttention(d_model, heads, scaled, rotary)
+        self.around_attention = Sublayer(*around)
+        self.cross = MultiHeadAttention(d_model, heads, scaled)
+        self.around_cross = Sublayer(*around)
+        self.feedforward = None
+        if d_ff:
+            self.feedforward = FeedForward(d_model, d_ff, activation)
+            self.around_feedforward = Sublayer(*around)
 
     def forward(
         self,
@@ -77,62 +109,43 @@ class DecoderLayer(nn.Module):
         `past` holds the keys and values of the words before y.
         """
         start = 0 if past is None else past[0].shape[-2]
-        seen = []
-
-        def look_at_target(y):
-            new = self.attention.project(y, start)
-            if past is not None:
-                new = tuple(
-                    torch.cat(both, dim=-2)
-                    for both in zip(past, new, strict=True)
-                )
-            seen.extend(new)
-            return self.attention(y, *new, target_mask, need_weights, start)
-
-        def look_back(y):
-            return self.cross(y, keys, values, source_mask, need_weights)
-
-        y, own = self.around_attention(y, look_at_target)
-        y, across = self.around_cross(y, look_back)
-        if hasattr(self, "feedforward"):
-            y, _ = self.around_feedforward(
-                y, lambda y: (self.feedforward(y), None)
-            )
-        return y, (seen[0], seen[1]), (own, across)
-
-
-def self_attention(config) -> MultiHeadAttention:
-    """The attention of a layer to its own stack."""
-    rotary = config.positions == "rotary"
-    return MultiHeadAttention(
-        config.d_model, config.heads, config.scaled, rotary
-    )
-
-
-def sublayer(config) -> Sublayer:
-    """What stands around one attention or feed-forward layer."""
-    return Sublayer(
-        config.d_model, config.dropout, config.norm, config.residual
-    )
-
-
-def feedforward(config) -> FeedForward:
-    """The feed-forward layer of one layer."""
-    return FeedForward(config.d_model, config.d_ff, config.activation)
+        given = self.around_attention.before(y)
+        own_keys, own_values = self.attention.project(given, start)
+        if past is not None:
+            own_keys = torch.cat([past[0], own_keys], dim=-2)
+            own_values = torch.cat([past[1], own_values], dim=-2)
+        change, at_target = self.attention(
+            given, own_keys, own_values, target_mask, need_weights, start
+        )
+        y = self.around_attention.after(y, change)
+        change, at_source = self.cross(
+            self.around_cross.before(y), keys, values, source_mask, need_weights
+        )
+        y = self.around_cross.after(y, change)
+        if self.feedforward is not None:
+            change = self.feedforward(self.around_feedforward.before(y))
+            y = self.around_feedforward.after(y, change)
+        return y, (own_keys, own_values), (at_target, at_source)
 
 
 class Embedding(nn.Module):
     """√d_model E[token], with its position added, and dropout."""
 
-    def __init__(self, config, vocab: int):
+    def __init__(
+        self,
+        vocab: int,
+        d_model: int,
+        positions: str = "sinusoidal",
+        dropout: float = 0.0,
+        longest: int = 256,
+    ):
         super().__init__()
-        d_model = config.d_model
         self.words = nn.Embedding(vocab, d_model, PAD)
         nn.init.normal_(self.words.weight, std=d_model**-0.5)
-        self.positions = config.positions
-        if config.positions == "learned":
-            self.learned = LearnedPositions(config.longest, d_model)
-        self.dropout = nn.Dropout(config.dropout)
+        self.positions = positions
+        if positions == "learned":
+            self.learned = LearnedPositions(longest, d_model)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(
         self, tokens: Int[Tensor, "batch length"], start: int = 0

@@ -12,8 +12,6 @@ go the measure of how alike a layer's tokens have become (after Dong et al.
 with.
 """
 
-from collections.abc import Callable
-
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -40,16 +38,21 @@ class Sublayer(nn.Module):
         self.norm = nn.Identity() if norm == "none" else nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(
+    def before(
+        self, x: Float[Tensor, "batch length d_model"]
+    ) -> Float[Tensor, "batch length d_model"]:
+        """What f is given: x, in pre-norm LayerNorm(x)."""
+        return self.norm(x) if self.where == "pre" else x
+
+    def after(
         self,
         x: Float[Tensor, "batch length d_model"],
-        f: Callable[[Tensor], tuple[Tensor, Tensor | None]],
-    ) -> tuple[Float[Tensor, "batch length d_model"], Tensor | None]:
-        """x with f(x) added, and what else f returned (its weights)."""
-        change, weights = f(self.norm(x) if self.where == "pre" else x)
+        change: Float[Tensor, "batch length d_model"],
+    ) -> Float[Tensor, "batch length d_model"]:
+        """x + f(x), with f's result for `change`; normalised in post-norm."""
         change = self.dropout(change)
         x = x + change if self.residual else change
-        return (self.norm(x) if self.where == "post" else x), weights
+        return self.norm(x) if self.where == "post" else x
 
 
 def layer_norm(

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lookback.bottleneck import RecurrentTranslator, State
-from lookback.lab.corpus import END, PAD, START, Vocabulary
+from lookback.vocabulary import END, PAD, START, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,6 @@ class RNNsearchConfig:
     align: int = 256  # n' = 1000
     maxout: int = 256  # l = 500
     dropout: float = 0.2  # none
-    cell: str = "gru"  # the paper's; LSTM is only mentioned there
-
-    def __post_init__(self):
-        if self.cell != "gru":
-            raise ValueError(f"cell is {self.cell!r}: RNNsearch uses 'gru'")
 
 
 class Annotations(NamedTuple):

@@ -57,7 +57,7 @@ def self_attention(n: int, d: int) -> list[Stage]:
 
 
 def ticks(stages: list[Stage], workers: int) -> int:
-    """Σ ⌈products / workers⌉: each worker does one product a tick.
+    """Σ ⌈products / workers⌉: each worker does one product per tick.
 
     Raises ValueError without workers.
     """
@@ -69,7 +69,7 @@ def ticks(stages: list[Stage], workers: int) -> int:
 def table(n: int, d: int, k: int = 3, r: int = 16, heads: int = 1) -> dict:
     """Table 1 with numbers: the Cost of each kind of layer.
 
-    `kept` counts, beside the inputs, what this book's cells and explicit
+    `kept` counts, besides the inputs, what this book's cells and explicit
     attention keep: states and gates; queries, keys, values, contexts and the
     weights of every head. A restricted layer looks at r positions, ⌊r/2⌋ to
     each side; a convolution's k is odd.

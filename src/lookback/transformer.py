@@ -24,9 +24,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lookback.attention import causal
-from lookback.lab.corpus import PAD
-from lookback.lab.translator import Translator
 from lookback.layers import DecoderLayer, Embedding, EncoderLayer
+from lookback.translator import Translator
+from lookback.vocabulary import PAD
 
 POSITIONS = ("sinusoidal", "learned", "rotary", "none")
 TIES = ("none", "output", "all")
@@ -76,25 +76,52 @@ class Cache(NamedTuple):
     values: Float[Tensor, "batch layers heads target d_v"]
 
 
+def embedding(config: TransformerConfig, vocab: int) -> Embedding:
+    """Words and positions of one side."""
+    return Embedding(
+        vocab,
+        config.d_model,
+        config.positions,
+        config.dropout,
+        config.longest,
+    )
+
+
+def stack(
+    kind: type[EncoderLayer] | type[DecoderLayer], config: TransformerConfig
+) -> nn.ModuleList:
+    """N layers of one kind; the two stacks differ in nothing else."""
+    return nn.ModuleList(
+        kind(
+            config.d_model,
+            config.heads,
+            config.d_ff,
+            config.dropout,
+            config.norm,
+            config.residual,
+            config.scaled,
+            config.positions == "rotary",
+            config.activation,
+        )
+        for _ in range(config.layers)
+    )
+
+
 class Transformer(Translator):
     """Encoder, decoder, and nothing that goes step by step in training."""
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.config = config
-        self.target_embedding = Embedding(config, config.target_vocab)
+        self.target_embedding = embedding(config, config.target_vocab)
         if config.tied != "all":
-            self.source_embedding = Embedding(config, config.source_vocab)
+            self.source_embedding = embedding(config, config.source_vocab)
         if config.tied == "none":
             self.output = nn.Linear(
                 config.d_model, config.target_vocab, bias=False
             )
-        self.encoder = nn.ModuleList(
-            EncoderLayer(config) for _ in range(config.layers)
-        )
-        self.decoder = nn.ModuleList(
-            DecoderLayer(config) for _ in range(config.layers)
-        )
+        self.encoder = stack(EncoderLayer, config)
+        self.decoder = stack(DecoderLayer, config)
         last = nn.LayerNorm if config.norm == "pre" else nn.Identity
         self.after_encoder = last(config.d_model)
         self.after_decoder = last(config.d_model)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from lookback.bottleneck import Bottleneck, BottleneckConfig
-from lookback.lab.corpus import END, START
+from lookback.vocabulary import END, START
 
 FIRST, MOST = 4, 30  # id of the alphabet's first letter; letters at most
 

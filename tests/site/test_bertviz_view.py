@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from lookback.lab.corpus import END, Pair, Vocabulary
+from lookback.lab.corpus import Pair
 from lookback.transformer import Transformer, TransformerConfig
+from lookback.vocabulary import END, Vocabulary
 from lookback.widgets.bertviz_view import (
     Looks,
     cross_attention_view,

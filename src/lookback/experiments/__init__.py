@@ -1,1 +1,22 @@
-"""One module per recorded result: `python -m lookback.experiments.<name>`."""
+"""One module per recorded result: `python -m lookback.experiments.<name>`.
+
+`python -m lookback.experiments` runs them all, one after the other. Every
+module calls `runs.campaign`, which says what --only, --seeds and --record do.
+"""
+
+EXPERIMENTS = (
+    "search",
+    "length",
+    "alignment",
+    "copying",
+    "ladder",
+    "ablation",
+    "tuned",
+    "scores",
+    "order",
+    "serial",
+    "depth",
+    "memories",
+    "pruning",
+    "speed",
+)

@@ -10,18 +10,18 @@ do alone. Multi30k, English to French. Writes records/ablation.json.
     python -m lookback.experiments.ablation --record       # what is finished
 """
 
-import argparse
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import torch
 
-from lookback.experiments.runs import RUNS, finished, fit, once, said
-from lookback.lab import corpus, metrics, records, training
-from lookback.lab.corpus import Pair, Vocabulary, collate
+from lookback.experiments.runs import campaign, first, fit_captions, said
+from lookback.lab import corpus, metrics, training
+from lookback.lab.corpus import Pair, collate
 from lookback.transformer import Transformer, TransformerConfig
+from lookback.vocabulary import Vocabulary
 
 FULL = TransformerConfig(0, 0)
 TRAINING = training.TrainingConfig(epochs=5, patience=5)
@@ -73,71 +73,59 @@ def largest_weights(
     return {kind: torch.cat(seen).mean().item() for kind, seen in found.items()}
 
 
-def run(name: str, folder: Path) -> dict:
+def run(name: str, seed: int, folder: Path) -> dict:
     """Train and test one variant; `folder` lets it resume."""
-    started = time.perf_counter()
     model_changes, training_changes = CHANGES[name]
-    settings = replace(TRAINING, **training_changes)
-    model, source, target, progress = fit(
-        Transformer, replace(FULL, **model_changes), settings, folder
-    )
+    settings = replace(TRAINING, **{"seed": seed, **training_changes})
+
+    def make(source_vocab: int, target_vocab: int) -> Transformer:
+        sizes = {"source_vocab": source_vocab, "target_vocab": target_vocab}
+        return Transformer(replace(FULL, **sizes, **model_changes))
+
+    fitted = fit_captions(make, settings, folder)
+    model, source, target, outcome = fitted
     torch.manual_seed(settings.seed)
     fresh = Transformer(model.config).to(training.device())
     test = corpus.load("test_2016_flickr")
-    words, truths = said(model, test, source, target), [p.target for p in test]
+    words, truths = said(fitted, test), [pair.target for pair in test]
     return {
-        "parameters": sum(p.numel() for p in model.parameters()),
+        **outcome,
         "said": words,
         "greedy": metrics.bleu(words, truths, resamples=1000),
-        "loss": progress.curve[progress.best_epoch - 1]["loss"],
+        "loss": outcome["curve"][outcome["best_epoch"] - 1]["loss"],
         "largest_weight": {
             kind: largest_weights(each, corpus.load("val"), source, target)
             for kind, each in (("untrained", fresh), ("trained", model))
         },
-        "curve": progress.curve,
-        "best_epoch": progress.best_epoch,
-        "train_seconds": progress.seconds,
-        "config": asdict(model.config),
         "training": asdict(settings),
-        "wall_seconds": time.perf_counter() - started,
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", choices=CHANGES, help="train one variant")
-    parser.add_argument("--record", action="store_true", help="train nothing")
-    parser.add_argument("--runs", type=Path, default=RUNS / "ablation")
-    options = parser.parse_args()
-    chosen = [options.only] if options.only else list(CHANGES)
-    for name in [] if options.record else chosen:
-        folder = options.runs / name
-        once(folder, lambda n=name, f=folder: run(n, f))
-    if options.only:
-        return print("kept; --record writes down all that is finished")
-    found = {name: finished(options.runs / name) for name in CHANGES}
-    found = {name: each for name, each in found.items() if each}
-    if len(found) < len(CHANGES):
-        lacking = [name for name in CHANGES if name not in found]
-        print(f"not trained yet: {', '.join(lacking)}")
-    if "full" not in found:
-        return print("the record is written when the full model is trained")
-    words = {name: each.pop("said") for name, each in found.items()}
+def summary(found: dict[str, list[dict]]) -> dict:
+    """Each variant beside the full model; the translations stay out."""
     truths = [pair.target for pair in corpus.load("test_2016_flickr")]
-    records.save(
+    words = {
+        name: [run.pop("said") for run in runs] for name, runs in found.items()
+    }
+    return {
+        name: {
+            **metrics.compare(words["full"][0], words[name][0], truths),
+            **first(runs),
+        }
+        for name, runs in found.items()
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    campaign(
         "ablation",
+        __doc__,
+        {name: partial(run, name) for name in CHANGES},
+        summary,
         config=asdict(TRAINING),
-        seeds=[TRAINING.seed],
         data=corpus.digests("en", "fr"),
-        device=training.device(),
-        wall_seconds=sum(each["wall_seconds"] for each in found.values()),
-        results={
-            name: {
-                **metrics.compare(words["full"], words[name], truths),
-                **each,
-            }
-            for name, each in found.items()
-        },
+        needed=["full"],
+        arguments=arguments,
     )
 
 

@@ -8,17 +8,18 @@ the weights. Needs no corpus.
     python -m lookback.experiments.alignment
 """
 
-import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
-import torch
-
-from lookback.experiments.runs import RUNS, once, validator
-from lookback.lab import metrics, phrasebook, records, training
-from lookback.lab.corpus import Pair, Vocabulary
-from lookback.lab.decoding import force, translate
+from lookback.experiments.runs import campaign, first, fit, said, validator
+from lookback.lab import metrics, phrasebook, training, weights
+from lookback.lab.corpus import Pair
+from lookback.lab.decoding import force
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.translator import Translator
+from lookback.vocabulary import Vocabulary
 
 TRAINING = training.TrainingConfig(epochs=12, learning_rate=3e-3)
 PAIRS, TESTS = 12_000, 1_000
@@ -31,69 +32,67 @@ def diagonal(source: list[str], target: list[str]) -> set[tuple[int, int]]:
     return {(round(i * last_in / last_out), i) for i in range(len(target))}
 
 
+def small_search(source_vocab: int, target_vocab: int) -> RNNsearch:
+    """RNNsearch at the phrasebook's size."""
+    sizes = {"source_vocab": source_vocab, "target_vocab": target_vocab}
+    return RNNsearch(replace(SMALL, **sizes))
+
+
 def run(
-    folder: Path, make=RNNsearch, config=None, save: str | None = None
+    seed: int,
+    folder: Path,
+    make: Callable[[int, int], Translator] = small_search,
+    save: str | None = None,
 ) -> dict:
     """Train on the phrasebook, then compare links with the true ones.
 
-    `make(config)` is the model; its vocabularies are filled in here.
+    `make(source_vocab, target_vocab)` is the model.
     """
-    started = time.perf_counter()
     training_set = phrasebook.sample(PAIRS, seed=0)
-    tests = phrasebook.sample(TESTS, seed=1)
     known = {tuple(each.source) for each in training_set}
-    tests = [each for each in tests if tuple(each.source) not in known]
+    tests = [
+        each
+        for each in phrasebook.sample(TESTS, seed=1)
+        if tuple(each.source) not in known
+    ]
     source, target = (Vocabulary(words) for words in phrasebook.words())
-    torch.manual_seed(TRAINING.seed)
-    config = replace(
-        config or SMALL, source_vocab=len(source), target_vocab=len(target)
-    )
-    model = make(config).to(training.device())
     pairs = [Pair(each.source, each.target) for each in training_set]
     held_out = phrasebook.sample(200, seed=2)
-    progress = training.train(
-        model,
-        lambda epoch: pairs,
+    fitted = fit(
+        make,
         source,
         target,
-        TRAINING,
-        folder,
+        lambda epoch: pairs,
         validator([Pair(p.source, p.target) for p in held_out], source, target),
+        replace(TRAINING, seed=seed),
+        folder,
     )
     gold = [each.alignment for each in tests]
     sentences = [Pair(p.source, p.target) for p in tests]
-    looks = force(model, sentences, source, target)
-    found = [metrics.links(weights[:-1]) for weights in looks]
-    said = translate(model, [each.source for each in tests], source, target)
+    looks = force(fitted.model, sentences, source, target)
+    found = [metrics.links(look[:-1]) for look in looks]
     references = [each.target for each in tests]
     if save:
-        records.save_model(save, model.cpu(), source, target)
+        weights.save(save, *fitted[:3])
     return {
         "sentences": len(tests),
         "aer": metrics.alignment_error_rate(found, gold),
         "aer_diagonal": metrics.alignment_error_rate(
             [diagonal(each.source, each.target) for each in tests], gold
         ),
-        "bleu": metrics.bleu([words for words, _ in said], references)["bleu"],
-        "curve": progress.curve,
-        "train_seconds": progress.seconds,
-        "config": asdict(config),
-        "wall_seconds": time.perf_counter() - started,
+        "bleu": metrics.bleu(said(fitted, sentences), references)["bleu"],
+        **fitted.outcome,
     }
 
 
-def main() -> None:
-    results = once(
-        RUNS / "alignment", lambda: run(RUNS / "alignment", save="phrasebook")
-    )
-    records.save(
+def main(arguments: Sequence[str] | None = None) -> None:
+    campaign(
         "alignment",
+        __doc__,
+        {"rnnsearch": partial(run, save="phrasebook")},
+        lambda found: first(found["rnnsearch"]),
         config={**asdict(TRAINING), "pairs": PAIRS, "tests": TESTS},
-        seeds=[TRAINING.seed],
-        data={},
-        device=training.device(),
-        wall_seconds=results["wall_seconds"],
-        results=results,
+        arguments=arguments,
     )
 
 

@@ -9,20 +9,19 @@ small weights file per width. Needs no corpus.
     python -m lookback.experiments.copying
 """
 
-import argparse
 import random
 import string
-import time
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
-import torch
-
 from lookback.bottleneck import Bottleneck, BottleneckConfig
-from lookback.experiments.runs import RUNS, finished, once
-from lookback.lab import records, training
-from lookback.lab.corpus import Pair, Vocabulary
+from lookback.experiments.runs import campaign, first, fit
+from lookback.lab import training, weights
+from lookback.lab.corpus import Pair
 from lookback.lab.decoding import translate
+from lookback.vocabulary import Vocabulary
 
 WIDTHS = (8, 16, 32, 64, 128)
 LONGEST = 24  # letters
@@ -55,71 +54,47 @@ def accuracy(model: Bottleneck, pairs: list[Pair]) -> dict[str, float]:
     return {"exact": exact / len(pairs), "letters": letters / total}
 
 
-def run(width: int, folder: Path) -> dict:
+def run(width: int, seed: int, folder: Path) -> dict:
     """Train one width and test it on every length."""
-    started = time.perf_counter()
-    torch.manual_seed(TRAINING.seed)
-    size = len(LETTERS)
-    config = BottleneckConfig(
-        size, size, embed=16, hidden=width, maxout=width, dropout=0.0
-    )
-    model = Bottleneck(config).to(training.device())
     lengths = list(range(1, LONGEST + 1))
     held_out = strings(500, lengths, seed=-1)
+
+    def make(*vocabularies: int) -> Bottleneck:
+        return Bottleneck(
+            BottleneckConfig(
+                *vocabularies,
+                embed=16,
+                hidden=width,
+                maxout=width,
+                dropout=0.0,
+            )
+        )
 
     def validate(model: Bottleneck) -> dict:
         found = accuracy(model, held_out)
         loss = training.validation_loss(model, held_out, LETTERS, LETTERS)
         return {"score": -loss, "loss": loss, **found}
 
-    progress = training.train(
-        model,
+    fitted = fit(
+        make,
+        LETTERS,
+        LETTERS,
         lambda epoch: strings(PER_EPOCH, lengths, seed=epoch),
-        LETTERS,
-        LETTERS,
-        TRAINING,
-        folder,
         validate,
+        replace(TRAINING, seed=seed),
+        folder,
     )
     by_length = {
-        str(n): accuracy(model, strings(TESTS, [n], seed=-1 - n))
+        str(n): accuracy(fitted.model, strings(TESTS, [n], seed=-1 - n))
         for n in lengths
     }
-    records.save_model(f"copying-{width}", model.cpu(), LETTERS, LETTERS)
+    if seed == 0:
+        weights.save(f"copying-{width}", *fitted[:3])
     return {
         "exact": {n: each["exact"] for n, each in by_length.items()},
         "letters": {n: each["letters"] for n, each in by_length.items()},
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "curve": progress.curve,
-        "wall_seconds": time.perf_counter() - started,
+        **fitted.outcome,
     }
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", type=int, choices=WIDTHS)
-    parser.add_argument("--runs", type=Path, default=RUNS / "copying")
-    options = parser.parse_args()
-    for width in [options.only] if options.only else WIDTHS:
-        folder = options.runs / str(width)
-        once(folder, lambda w=width, f=folder: run(w, f))
-    found = {str(w): finished(options.runs / str(w)) for w in WIDTHS}
-    if None in found.values():
-        return print("the record is written when all widths are trained")
-    records.save(
-        "copying",
-        config={**asdict(TRAINING), "longest": LONGEST, "tests": TESTS},
-        seeds=[TRAINING.seed],
-        data={},
-        device=training.device(),
-        wall_seconds=sum(each["wall_seconds"] for each in found.values()),
-        results={
-            "exact": {width: each["exact"] for width, each in found.items()},
-            "letters": {w: each["letters"] for w, each in found.items()},
-            "half": {w: half(each["exact"]) for w, each in found.items()},
-            "models": found,
-        },
-    )
 
 
 def half(exact: dict[str, float]) -> int:
@@ -130,6 +105,28 @@ def half(exact: dict[str, float]) -> int:
             break
         longest = int(length)
     return longest
+
+
+def summary(found: dict[str, list[dict]]) -> dict:
+    """What each width copies, of the first seed, and all that was measured."""
+    models = {width: first(runs) for width, runs in found.items()}
+    return {
+        "exact": {width: each["exact"] for width, each in models.items()},
+        "letters": {width: each["letters"] for width, each in models.items()},
+        "half": {width: half(each["exact"]) for width, each in models.items()},
+        "models": models,
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    campaign(
+        "copying",
+        __doc__,
+        {str(width): partial(run, width) for width in WIDTHS},
+        summary,
+        config={**asdict(TRAINING), "longest": LONGEST, "tests": TESTS},
+        arguments=arguments,
+    )
 
 
 if __name__ == "__main__":

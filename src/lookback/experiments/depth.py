@@ -6,30 +6,28 @@ large the gradients of each layer are at the first step, post-norm against
 pre-norm (after Xiong et al. 2020). And whether a stack learns to reverse
 strings of ten letters, by the number of its layers and, for four layers, by
 the learning rate with and without warm-up. Writes records/depth.json. Needs
-no corpus; finished runs are kept under runs/.
+no corpus.
 
     python -m lookback.experiments.depth
 """
 
-import time
+from collections.abc import Sequence
 
 import torch
 from torch import nn
 from torch.nn import functional as F
-from tqdm.auto import tqdm
 
-from lookback.experiments.runs import RUNS, once
-from lookback.lab import records
+from lookback.experiments.runs import campaign
 from lookback.layers import Embedding, EncoderLayer
 from lookback.residual import apart
-from lookback.transformer import TransformerConfig
 
 LETTERS, LENGTH = 16, 10
+D, HEADS, D_FF = 32, 4, 64
 LAYERS = 24  # of the stacks whose tokens are compared
 SEEDS = tuple(range(10))
 GRADIENT_SEEDS = SEEDS[:5]
 GRADIENT_DEPTHS = (3, 6, 12, 24)
-TRAINING_SEEDS = SEEDS[:3]
+TRAINING_SEEDS = 3
 DEPTHS = (2, 4, 8)
 STEPS, BATCH, TESTS = 400, 32, 500
 RATE, WARMUP = 3e-3, 100  # Adam's learning rate, and its steps of warm-up
@@ -54,6 +52,8 @@ TRAINED = {  # the part, and whether the learning rate is warmed up
     "pre": ("pre", False),
     "pre, warm-up": ("pre", True),
 }
+BY_DEPTH = [kind for kind in TRAINED if kind != "pre, warm-up"]
+BY_RATE = [kind for kind in TRAINED if kind.startswith("p")]
 
 
 class Stack(nn.Module):
@@ -62,22 +62,14 @@ class Stack(nn.Module):
     def __init__(self, part: str, layers: int):
         super().__init__()
         norm, residual, feedforward = PARTS[part]
-        config = TransformerConfig(
-            LETTERS + 1,
-            LETTERS + 1,
-            d_model=32,
-            heads=4,
-            layers=layers,
-            d_ff=64 if feedforward else 0,
-            dropout=0.0,
-            norm=norm,
-            residual=residual,
+        d_ff = D_FF if feedforward else 0
+        self.embedding = Embedding(LETTERS + 1, D)
+        self.layers = nn.ModuleList(
+            EncoderLayer(D, HEADS, d_ff, 0.0, norm, residual)
+            for _ in range(layers)
         )
-        self.embedding = Embedding(config, LETTERS + 1)
-        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(layers))
-        pre = norm == "pre"
-        self.last = nn.LayerNorm(32) if pre else nn.Identity()
-        self.output = nn.Linear(32, LETTERS + 1)
+        self.last = nn.LayerNorm(D) if norm == "pre" else nn.Identity()
+        self.output = nn.Linear(D, LETTERS + 1)
         for module in self.layers.modules():
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight)
@@ -180,14 +172,15 @@ def train(kind: str, layers: int, rate: float, seed: int) -> dict:
     return {"accuracy": float(right.float().mean()), "curve": curve}
 
 
-def trained(kind: str, layers: int, rate: float) -> dict:
-    """The accuracies and the mean curve over the seeds; kept when done."""
-    runs = []
-    for seed in TRAINING_SEEDS:
-        folder = RUNS / "depth" / f"{kind}-{layers}-{rate}-{seed}"
-        folder.mkdir(parents=True, exist_ok=True)
-        given = (kind, layers, rate, seed)
-        runs.append(once(folder, lambda given=given: train(*given)))
+def parts() -> dict[str, tuple]:
+    """What is trained, by the names of its folders: part, layers, rate."""
+    plan = [(kind, n, RATE) for n in DEPTHS for kind in BY_DEPTH]
+    plan += [(kind, RATED, rate) for rate in RATES for kind in BY_RATE]
+    return {f"{kind}-{n}-{rate}": (kind, n, rate) for kind, n, rate in plan}
+
+
+def over_seeds(runs: list[dict]) -> dict:
+    """The accuracies, and the mean curve."""
     found = [run["accuracy"] for run in runs]
     curves = zip(*(run["curve"] for run in runs), strict=True)
     return {
@@ -199,26 +192,41 @@ def trained(kind: str, layers: int, rate: float) -> dict:
     }
 
 
-def main() -> None:
+def summary(found: dict[str, list[dict]]) -> dict:
+    """All three measurements; those without training are made here."""
+    trained = {name: over_seeds(runs) for name, runs in found.items()}
+    return {
+        "collapse": {part: collapse(part) for part in PARTS},
+        "gradients": {
+            part: {str(n): gradients(part, n) for n in GRADIENT_DEPTHS}
+            for part in ("feedforward", "norm", "both", "post", "pre")
+        },
+        "by_depth": {
+            kind: {str(n): trained[f"{kind}-{n}-{RATE}"] for n in DEPTHS}
+            for kind in BY_DEPTH
+        },
+        "by_rate": {
+            kind: {str(r): trained[f"{kind}-{RATED}-{r}"] for r in RATES}
+            for kind in BY_RATE
+        },
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
-    started = time.perf_counter()
-    by_depth = {kind: {} for kind in TRAINED if kind != "pre, warm-up"}
-    by_rate = {kind: {} for kind in TRAINED if kind.startswith("p")}
-    plan = [(kind, n, RATE) for n in DEPTHS for kind in by_depth]
-    plan += [(kind, RATED, rate) for rate in RATES for kind in by_rate]
-    for kind, layers, rate in tqdm(plan, desc="training", mininterval=5):
-        result = trained(kind, layers, rate)
-        if rate == RATE and kind in by_depth:
-            by_depth[kind][str(layers)] = result
-        if layers == RATED and kind in by_rate:
-            by_rate[kind][str(rate)] = result
-    records.save(
+    campaign(
         "depth",
+        __doc__,
+        {
+            name: lambda seed, folder, given=given: train(*given, seed)
+            for name, given in parts().items()
+        },
+        summary,
         config={
             "layers": LAYERS,
-            "d_model": 32,
-            "heads": 4,
-            "d_ff": 64,
+            "d_model": D,
+            "heads": HEADS,
+            "d_ff": D_FF,
             "letters": LETTERS,
             "length": LENGTH,
             "steps": STEPS,
@@ -226,20 +234,11 @@ def main() -> None:
             "learning_rate": RATE,
             "rated_layers": RATED,
             "warmup": WARMUP,
+            "untrained_seeds": len(SEEDS),
         },
-        seeds=list(SEEDS),
-        data={},
+        seeds=TRAINING_SEEDS,
         device=torch.device("cpu"),
-        wall_seconds=time.perf_counter() - started,
-        results={
-            "collapse": {part: collapse(part) for part in PARTS},
-            "gradients": {
-                part: {str(n): gradients(part, n) for n in GRADIENT_DEPTHS}
-                for part in ("feedforward", "norm", "both", "post", "pre")
-            },
-            "by_depth": by_depth,
-            "by_rate": by_rate,
-        },
+        arguments=arguments,
     )
 
 

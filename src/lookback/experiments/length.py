@@ -8,19 +8,19 @@ records/length.json.
     python -m lookback.experiments.length --only rnnsearch   # in parallel
 """
 
-import argparse
 import random
-import time
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 
-from lookback.experiments.look_back import KINDS
-from lookback.experiments.runs import RUNS, finished, fit, once
-from lookback.lab import corpus, metrics, records, training
+from lookback.experiments.runs import campaign, first, fit_captions, said
+from lookback.lab import corpus, metrics, training
 from lookback.lab.corpus import Pair
-from lookback.lab.decoding import translate
+from lookback.ladder import RUNGS
 
+KINDS = ("bottleneck", "rnnsearch")
 MOST = 4  # captions joined
 TRAINING = training.TrainingConfig(epochs=5, batch=32)
 EDGES = [1, 10, 15, 20, 25, 30, 35, 40, 45, 50, 60, 100]  # source words
@@ -33,19 +33,15 @@ def joined(pairs: list[Pair], seed: int) -> list[Pair]:
     return corpus.join(shuffled, (dice.randint(1, MOST) for _ in repeat(0)))
 
 
-def run(kind: str, folder: Path) -> dict:
+def run(kind: str, seed: int, folder: Path) -> dict:
     """Train one model on joined captions and test it on each length."""
-    started = time.perf_counter()
+    settings = replace(TRAINING, seed=seed)
+    fitted = fit_captions(RUNGS[kind].make, settings, folder, joined)
     test = corpus.load("test_2016_flickr")
-    make, config = KINDS[kind]
-    model, source, target, progress = fit(
-        make, config, TRAINING, folder, joined
-    )
     by_captions, everything = [], []
     for count in range(1, MOST + 1):
         tests = corpus.join(test, repeat(count))
-        found = translate(model, [p.source for p in tests], source, target)
-        words = [each for each, _ in found]
+        words = said(fitted, tests)
         everything += zip(tests, words, strict=True)
         by_captions.append(
             {
@@ -63,33 +59,19 @@ def run(kind: str, folder: Path) -> dict:
             [len(pair.source) for pair, _ in everything],
             EDGES,
         ),
-        "curve": progress.curve,
-        "tokens_per_second": progress.tokens_per_second,
-        "wall_seconds": time.perf_counter() - started,
-        "config": asdict(model.config),
+        **fitted.outcome,
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    kinds = ("bottleneck", "rnnsearch")
-    parser.add_argument("--only", choices=kinds, help="train one model")
-    parser.add_argument("--runs", type=Path, default=RUNS / "length")
-    options = parser.parse_args()
-    for kind in [options.only] if options.only else kinds:
-        folder = options.runs / kind
-        once(folder, lambda k=kind, f=folder: run(k, f))
-    results = {kind: finished(options.runs / kind) for kind in kinds}
-    if None in results.values():
-        return print("the record is written when both models are trained")
-    records.save(
+def main(arguments: Sequence[str] | None = None) -> None:
+    campaign(
         "length",
+        __doc__,
+        {kind: partial(run, kind) for kind in KINDS},
+        lambda found: {kind: first(runs) for kind, runs in found.items()},
         config={**asdict(TRAINING), "most_captions": MOST},
-        seeds=[TRAINING.seed],
         data=corpus.digests("en", "fr"),
-        device=training.device(),
-        wall_seconds=sum(each["wall_seconds"] for each in results.values()),
-        results=results,
+        arguments=arguments,
     )
 
 

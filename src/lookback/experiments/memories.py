@@ -9,15 +9,18 @@ Writes records/memories.json.
     python -m lookback.experiments.memories
 """
 
-import time
 from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from lookback.lab import corpus, records
-from lookback.lab.corpus import PAD
+from lookback.experiments.runs import campaign
+from lookback.lab import corpus, weights
+from lookback.transformer import Transformer
+from lookback.vocabulary import PAD
 
 SPLIT, STRONGEST, BATCH = "test_2016_flickr", 20, 100
 
@@ -89,22 +92,27 @@ def measure(units: Tensor, words: Tensor) -> dict:
     }
 
 
-def main() -> None:
-    started = time.perf_counter()
-    model, source, target = records.load_model("transformer")
+def run(seed: int, folder: Path) -> dict:
+    """What is measured of every layer."""
+    model, source, target = weights.load("transformer", Transformer)
     found = fired(model, corpus.load(SPLIT), source, target)
-    results = {side: [] for side in ("encoder", "decoder")}
+    sides = {"encoder": [], "decoder": []}
     for name, (units, words) in found.items():
-        results[name.split("/")[0]].append(measure(units, words))
-        print(name, results[name.split("/")[0]][-1])
-    records.save(
+        sides[name.split("/")[0]].append(measure(units, words))
+    return {"sides": sides}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    campaign(
         "memories",
+        __doc__,
+        {"transformer": run},
+        lambda found: found["transformer"][0]["sides"],
         config={"split": SPLIT, "strongest": STRONGEST, "batch": BATCH},
-        seeds=[0],
         data=corpus.digests("en", "fr"),
         device=torch.device("cpu"),
-        wall_seconds=time.perf_counter() - started,
-        results=results,
+        keep=False,
+        arguments=arguments,
     )
 
 

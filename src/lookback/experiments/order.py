@@ -9,19 +9,21 @@ and tested up to FARTHEST. Writes records/order.json. Needs no corpus.
     python -m lookback.experiments.order
 """
 
-import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
 from statistics import mean
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
-from tqdm import tqdm
 
 from lookback.attention import causal
+from lookback.experiments.runs import campaign
 from lookback.heads import MultiHeadAttention
-from lookback.lab import records, training
+from lookback.lab import training
 from lookback.layers import Embedding
 from lookback.residual import Sublayer
 
@@ -29,20 +31,19 @@ LONGEST, FARTHEST = 20, 60  # letters
 LETTERS = 64  # 0 is padding, 1 the start; letters from 2
 FIRST = 2
 LENGTHS = (4, 8, 12, 16, 20, 24, 28, 32, 40, 50, 60)
-SEEDS = (0, 1, 2)
+SEEDS = 3
 STEPS, BATCH, TESTS = 1200, 64, 100
 
 
 @dataclass(frozen=True)
 class ReaderConfig:
-    """One way of giving positions; the field names are those of layers.py."""
+    """One way of giving positions."""
 
     positions: str = "sinusoidal"
     masked: bool = False  # causal: a letter sees those before it
     layers: int = 1
     d_model: int = 64
     heads: int = 2
-    dropout: float = 0.0
     longest: int = FARTHEST + 1  # rows of the learned table
     shift: int = 0  # training strings begin anywhere from 0 to here
 
@@ -66,13 +67,15 @@ class Reader(nn.Module):
         super().__init__()
         self.config = config
         d, rotary = config.d_model, config.positions == "rotary"
-        self.embedding = Embedding(config, FIRST + LETTERS)
+        self.embedding = Embedding(
+            FIRST + LETTERS, d, config.positions, longest=config.longest
+        )
         self.looks = nn.ModuleList(
             MultiHeadAttention(d, config.heads, rotary=rotary)
             for _ in range(config.layers)
         )
         self.around = nn.ModuleList(
-            Sublayer(d, config.dropout) for _ in range(config.layers)
+            Sublayer(d, dropout=0.0) for _ in range(config.layers)
         )
         self.output = nn.Linear(d, FIRST + LETTERS)
 
@@ -84,8 +87,8 @@ class Reader(nn.Module):
         if self.config.masked:
             mask = causal(letters.shape[1], letters.device)[None, None]
         for look, around in zip(self.looks, self.around, strict=True):
-            keys = look.project
-            x, _ = around(x, lambda x, a=look, k=keys: a(x, *k(x), mask))
+            change, _ = look(x, *look.project(x), mask)
+            x = around.after(x, change)  # post-norm: x is what look is given
         return self.output(x)
 
 
@@ -132,23 +135,23 @@ def accuracy(model: Reader, length: int, device) -> dict[str, float]:
     }
 
 
-def main() -> None:
-    started, device = time.perf_counter(), training.device()
-    results = {"lengths": list(LENGTHS), "longest": LONGEST, "ways": {}}
-    runs = [(name, seed) for name in WAYS for seed in SEEDS]
-    found: dict[str, list[dict]] = {name: [] for name in WAYS}
-    for name, seed in tqdm(runs):
-        model = train(WAYS[name], seed, device)
-        found[name].append(
-            {str(n): accuracy(model, n, device) for n in LENGTHS}
-        )
-    for name, runs in found.items():
-        results["ways"][name] = {
-            "right": {
-                n: mean(run[n]["right"] for run in runs) for n in runs[0]
-            },
-            "low": {n: min(run[n]["right"] for run in runs) for n in runs[0]},
-            "high": {n: max(run[n]["right"] for run in runs) for n in runs[0]},
+def run(name: str, seed: int, folder: Path) -> dict:
+    """Train one way, and test it on strings of every length."""
+    device = training.device()
+    model = train(WAYS[name], seed, device)
+    return {"lengths": {str(n): accuracy(model, n, device) for n in LENGTHS}}
+
+
+def summary(found: dict[str, list[dict]]) -> dict:
+    """Mean, least and most over the seeds, for every way and length."""
+    ways = {}
+    for name, finished in found.items():
+        runs = [each["lengths"] for each in finished]
+        right = {n: [run[n]["right"] for run in runs] for n in runs[0]}
+        ways[name] = {
+            "right": {n: mean(shares) for n, shares in right.items()},
+            "low": {n: min(shares) for n, shares in right.items()},
+            "high": {n: max(shares) for n, shares in right.items()},
             "far": {
                 n: mean(run[n]["far"] for run in runs)
                 for n in runs[0]
@@ -156,19 +159,23 @@ def main() -> None:
             },
             "runs": runs,
         }
-    records.save(
+    return {"lengths": list(LENGTHS), "longest": LONGEST, "ways": ways}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    campaign(
         "order",
+        __doc__,
+        {name: partial(run, name) for name in WAYS},
+        summary,
         config={
             **{name: asdict(way) for name, way in WAYS.items()},
             "steps": STEPS,
             "batch": BATCH,
             "tests": TESTS,
         },
-        seeds=list(SEEDS),
-        data={},
-        device=device,
-        wall_seconds=time.perf_counter() - started,
-        results=results,
+        seeds=SEEDS,
+        arguments=arguments,
     )
 
 

@@ -10,19 +10,21 @@ of a larger model. Writes records/pruning.json.
     python -m lookback.experiments.pruning
 """
 
-import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 import torch
 from tqdm import tqdm
 
+from lookback.experiments.runs import campaign
 from lookback.heads import MultiHeadAttention, prune
-from lookback.lab import corpus, metrics, records, training
-from lookback.lab.corpus import Batch, Pair, Vocabulary, collate
+from lookback.lab import corpus, metrics, training, weights
+from lookback.lab.corpus import Batch, Pair, collate
 from lookback.lab.decoding import translate
 from lookback.transformer import Transformer
+from lookback.vocabulary import PAD, Vocabulary
 
 SENTENCES, BATCH = 300, 100  # of validation, for every loss
 CANDIDATES = 4  # heads that are measured anew before one goes
@@ -86,7 +88,7 @@ def loss(model: Transformer, batches: Sequence[Batch]) -> float:
     for batch in batches:
         logits = model(batch.source, batch.target_in)
         total += float(training.loss(logits, batch.target_out))
-        words += int((batch.target_out != corpus.PAD).sum())
+        words += int((batch.target_out != PAD).sum())
     return total / words
 
 
@@ -96,7 +98,7 @@ def remove_one_by_one(
     measure: Callable[[], float],
     removed: Callable[[Head, float], None],
 ) -> None:
-    """Prune all heads, the least harmful first; `removed` hears of each.
+    """Prune all heads, the least harmful first; `removed` is told of each.
 
     `harm` holds by how much the loss rises with each head silent. Before
     every removal the few that seemed to matter least are measured anew, and
@@ -113,7 +115,9 @@ def remove_one_by_one(
         removed(head, now)
 
 
-def run(model: Transformer, source: Vocabulary, target: Vocabulary) -> dict:
+def measured(
+    model: Transformer, source: Vocabulary, target: Vocabulary
+) -> dict:
     """The harm of each head alone, and the curve of removing them all."""
     test = corpus.load("test_2016_flickr")
     batches = batched(corpus.load("val")[:SENTENCES], source, target)
@@ -177,23 +181,27 @@ def summary(measured: dict) -> dict:
     }
 
 
-def main() -> None:
-    started = time.perf_counter()
-    model, source, target = records.load_model("transformer")
-    results = summary(run(model, source, target))
-    records.save(
+def run(seed: int, folder: Path) -> dict:
+    """All that is measured of the trained model."""
+    return measured(*weights.load("transformer", Transformer))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    campaign(
         "pruning",
+        __doc__,
+        {"transformer": run},
+        lambda found: summary(found["transformer"][0]),
         config={
             "sentences": SENTENCES,
             "batch": BATCH,
             "candidates": CANDIDATES,
             "step": STEP,
         },
-        seeds=[0],
         data=corpus.digests("en", "fr"),
         device=torch.device("cpu"),
-        wall_seconds=time.perf_counter() - started,
-        results=results,
+        keep=False,
+        arguments=arguments,
     )
 
 

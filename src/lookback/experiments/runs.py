@@ -1,25 +1,132 @@
-"""What the experiments share: where runs are kept, how they are validated.
+"""What the experiments share: how they are run, resumed and written down.
 
-A finished run leaves `result.json` in its folder under `runs/`, so that an
-experiment that was interrupted, or split over several processes, goes on
-where it stopped.
+An experiment is a campaign of parts, say the models that it compares, each
+run with one seed or more. A finished part leaves `result.json` in a folder of
+its own under `runs/`, so that an experiment that was interrupted, or split
+over several processes, goes on where it stopped.
 """
 
+import argparse
 import json
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from statistics import mean, stdev
+from typing import NamedTuple
 
 import torch
 
 from lookback.lab import corpus, metrics, records, training
-from lookback.lab.corpus import Pair, Vocabulary
+from lookback.lab.corpus import Pair
 from lookback.lab.decoding import translate
-from lookback.lab.translator import Translator
+from lookback.translator import Translator
+from lookback.vocabulary import Vocabulary
 
 RUNS = Path("runs")
+
+
+def campaign(
+    name: str,
+    about: str,
+    parts: Mapping[str, Callable[[int, Path], dict]],
+    results: Callable[[dict[str, list[dict]]], dict],
+    *,
+    config: dict,
+    data: dict[str, str] | None = None,
+    seeds: int = 1,
+    needed: Iterable[str] | None = None,
+    keep: bool = True,
+    device: torch.device | None = None,
+    arguments: Sequence[str] | None = None,
+) -> None:
+    """Run every part that is not finished, and write the record.
+
+    A part is called with its seed and with the folder that lets it resume.
+    `results` is given what each finished part returned, a list over the
+    seeds, and makes the record's results of it. Nothing is recorded before
+    the `needed` parts are finished (all of them, if none are named), nor if
+    the present record has a part that is not finished here. With
+    `keep` false, for what should be measured anew every time, the parts are
+    forgotten once they are recorded. `arguments` are those of the command
+    line: --only, --seeds, --record and --runs.
+    """
+    parser = argparse.ArgumentParser(description=about.split("\n")[0])
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=list(parts),
+        default=[],
+        metavar="PART",
+        help=f"run these parts and record nothing: {', '.join(parts)}",
+    )
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        default=seeds,
+        help=f"how many seeds of each part, from 0 on (default {seeds})",
+    )
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="run nothing, and record what is finished",
+    )
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        default=RUNS / name,
+        help="where finished parts are kept (default %(default)s)",
+    )
+    options = parser.parse_args(arguments)
+    folders = {
+        (part, seed): options.runs / f"{part}-{seed}"
+        for seed in range(options.seeds)
+        for part in parts
+    }
+    for (part, seed), folder in folders.items():
+        chosen = not options.only or part in options.only
+        if chosen and not options.record and finished(folder) is None:
+            print(f"{name}: {part}, seed {seed}", file=sys.stderr)
+            once(folder, parts[part], seed)
+    if options.only:
+        return print("kept; --record writes down what is finished")
+    found = {
+        part: [finished(folders[part, n]) for n in range(options.seeds)]
+        for part in parts
+    }
+    found = {part: runs for part, runs in found.items() if None not in runs}
+    if lacking := [part for part in parts if part not in found]:
+        print(f"not finished yet: {', '.join(lacking)}")
+    if set(parts if needed is None else needed) - set(found):
+        return print("the record is written when they are")
+    if lost := sorted(recorded(name) & set(lacking)):
+        return print(
+            f"the record has {', '.join(lost)}, which would be lost: finish"
+            " them first"
+        )
+    records.save(
+        name,
+        config=config,
+        seeds=list(range(options.seeds)),
+        data=data or {},
+        device=device or training.device(),
+        wall_seconds=sum(
+            run["wall_seconds"] for runs in found.values() for run in runs
+        ),
+        results=results(found),
+    )
+    for folder in [] if keep else folders.values():
+        (folder / "result.json").unlink(missing_ok=True)
+
+
+def recorded(name: str) -> set[str]:
+    """The parts of the present record, if there is one."""
+    try:
+        return set(records.load(name)["results"])
+    except records.RecordError:
+        return set()
 
 
 def finished(folder: Path) -> dict | None:
@@ -28,15 +135,92 @@ def finished(folder: Path) -> dict | None:
     return json.loads(path.read_text()) if path.exists() else None
 
 
-def once(folder: Path, run: Callable[[], dict]) -> dict:
-    """The result of a run, which is made and kept if it is not there yet."""
+def once(folder: Path, run: Callable[[int, Path], dict], seed: int = 0) -> dict:
+    """The result of a run, which is made and kept if it is not there yet.
+
+    With it are kept the seconds that it took and the commit it began with.
+    """
     if (result := finished(folder)) is None:
-        git = records.provenance(training.device()).git  # as it starts
-        result = {**run(), "git": git}
+        git, started = records.commit(), time.perf_counter()
+        folder.mkdir(parents=True, exist_ok=True)
+        result = run(seed, folder)
+        result |= {"git": git, "wall_seconds": time.perf_counter() - started}
         temporary = folder / "result.part"
         temporary.write_text(json.dumps(result))
         os.replace(temporary, folder / "result.json")
     return result
+
+
+class Fitted(NamedTuple):
+    """A trained model, its vocabularies, and what its training came to."""
+
+    model: Translator
+    source: Vocabulary
+    target: Vocabulary
+    outcome: dict  # for the record
+
+
+def fit(
+    make: Callable[[int, int], Translator],
+    source: Vocabulary,
+    target: Vocabulary,
+    pairs: Callable[[int], Sequence[Pair]],
+    validate: Callable[[Translator], dict],
+    settings: training.TrainingConfig,
+    folder: Path,
+    keep: int = 0,
+) -> Fitted:
+    """Train `make(len(source), len(target))`; see `training.train`."""
+    torch.manual_seed(settings.seed)
+    model = make(len(source), len(target)).to(training.device())
+    progress = training.train(
+        model, pairs, source, target, settings, folder, validate, keep
+    )
+    return Fitted(
+        model,
+        source,
+        target,
+        {
+            "parameters": sum(p.numel() for p in model.parameters()),
+            "curve": progress.curve,
+            "best_epoch": progress.best_epoch,
+            "train_seconds": progress.seconds,
+            "tokens_per_second": progress.tokens_per_second,
+            "config": asdict(model.config),
+        },
+    )
+
+
+def fit_captions(
+    make: Callable[[int, int], Translator],
+    settings: training.TrainingConfig,
+    folder: Path,
+    arrange: Callable[[list[Pair], int], list[Pair]] = lambda pairs, _: pairs,
+) -> Fitted:
+    """Train on Multi30k, English to French, by words.
+
+    `arrange` may join captions anew for every epoch.
+    """
+    pairs = corpus.load("train")
+    source, target = vocabularies(pairs)
+    held_out = arrange(corpus.load("val"), 0)
+    return fit(
+        make,
+        source,
+        target,
+        lambda epoch: arrange(pairs, epoch),
+        validator(held_out, source, target),
+        settings,
+        folder,
+    )
+
+
+def vocabularies(pairs: Sequence[Pair]) -> tuple[Vocabulary, Vocabulary]:
+    """The words of the training set that occur at least twice."""
+    return (
+        Vocabulary.count(pair.source for pair in pairs),
+        Vocabulary.count(pair.target for pair in pairs),
+    )
 
 
 def validator(
@@ -56,65 +240,28 @@ def validator(
     return validate
 
 
-def vocabularies(pairs: Sequence[Pair]) -> tuple[Vocabulary, Vocabulary]:
-    """The words of the training set that occur at least twice."""
-    return (
-        Vocabulary.count(pair.source for pair in pairs),
-        Vocabulary.count(pair.target for pair in pairs),
-    )
-
-
-def fit(
-    make: Callable[..., Translator],
-    config,
-    settings: training.TrainingConfig,
-    folder: Path,
-    arrange: Callable[[list[Pair], int], list[Pair]] = lambda pairs, _: pairs,
-) -> tuple[Translator, Vocabulary, Vocabulary, training.Progress]:
-    """Train `make(config)` on Multi30k, English to French, by words.
-
-    The vocabularies are counted and filled into the config; `arrange` may
-    join captions anew for every epoch; `folder` lets the run resume.
-    """
-    pairs = corpus.load("train")
-    source, target = vocabularies(pairs)
-    torch.manual_seed(settings.seed)
-    config = replace(config, source_vocab=len(source), target_vocab=len(target))
-    model = make(config).to(training.device())
-    progress = training.train(
-        model,
-        lambda epoch: arrange(pairs, epoch),
-        source,
-        target,
-        settings,
-        folder,
-        validator(arrange(corpus.load("val"), 0), source, target),
-    )
-    return model, source, target, progress
-
-
 def said(
-    model: Translator,
-    tests: Sequence[Pair],
-    source: Vocabulary,
-    target: Vocabulary,
-    width: int = 1,
+    fitted: Fitted, tests: Sequence[Pair], width: int = 1
 ) -> list[list[str]]:
     """The translations, greedy or with a beam."""
-    found = translate(model, [p.source for p in tests], source, target, width)
+    questions = [pair.source for pair in tests]
+    found = translate(
+        fitted.model, questions, fitted.source, fitted.target, width
+    )
     return [words for words, _ in found]
 
 
 def score(
-    model: Translator,
-    tests: Sequence[Pair],
-    source: Vocabulary,
-    target: Vocabulary,
-    width: int = 1,
+    fitted: Fitted, tests: Sequence[Pair], width: int = 1
 ) -> dict[str, float]:
     """BLEU with its interval, greedy or with a beam."""
-    words = said(model, tests, source, target, width)
+    words = said(fitted, tests, width)
     return metrics.bleu(words, [p.target for p in tests], resamples=1000)
+
+
+def first(runs: list[dict]) -> dict:
+    """The run of the first seed, and all runs where there are more."""
+    return runs[0] | ({"runs": runs} if len(runs) > 1 else {})
 
 
 def over_seeds(runs: list[dict]) -> dict:

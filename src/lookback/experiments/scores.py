@@ -3,7 +3,7 @@
 Both get the same queries and keys and the same two matrices, so that only
 the score itself differs: v · tanh(W q + U k) against (W q) · (U k) / √d. One
 sentence with n words on each side; the two are timed in turn, so that their
-ratio does not hang on how busy the machine is. `kept` is what the forward
+ratio does not depend on how busy the machine is. `kept` is what the forward
 pass leaves in memory for the backward pass, in bytes, the inputs and the
 matrices not counted. Writes records/scores.json.
 
@@ -11,13 +11,16 @@ matrices not counted. Writes records/scores.json.
 """
 
 import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from statistics import median
 
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
-from lookback.lab import records, training
+from lookback.experiments.runs import campaign
+from lookback.lab import training
 from lookback.scores import additive, scaled_dot
 
 LENGTHS = (16, 32, 64, 128, 256, 512)
@@ -107,14 +110,29 @@ def measure(n: int, d: int, device: torch.device) -> dict:
     return row | {"rounds": len(spent["dot"])}
 
 
-def main() -> None:
-    device, started = training.device(), time.perf_counter()
-    results: dict = {str(d): {} for d in WIDTHS}
-    cases = [(n, d) for d in WIDTHS for n in LENGTHS]
-    for n, d in tqdm(cases, desc="scores"):
-        results[str(d)][str(n)] = measure(n, d, device)
-    records.save(
+def main(arguments: Sequence[str] | None = None) -> None:
+    device = training.device()
+
+    def run(n: int, d: int, seed: int, folder: Path) -> dict:
+        return {"row": measure(n, d, device)}
+
+    def summary(found: dict[str, list[dict]]) -> dict:
+        return {
+            str(d): {
+                str(n): found[f"{n} words, d {d}"][0]["row"] for n in LENGTHS
+            }
+            for d in WIDTHS
+        }
+
+    campaign(
         "scores",
+        __doc__,
+        {
+            f"{n} words, d {d}": partial(run, n, d)
+            for d in WIDTHS
+            for n in LENGTHS
+        },
+        summary,
         config={
             "lengths": LENGTHS,
             "widths": WIDTHS,
@@ -122,11 +140,9 @@ def main() -> None:
             "dtype": "float32",
             "budget": BUDGET,
         },
-        seeds=[n + d for n, d in cases],
-        data={},
         device=device,
-        wall_seconds=time.perf_counter() - started,
-        results=results,
+        keep=False,
+        arguments=arguments,
     )
 
 

@@ -14,15 +14,18 @@ initialisation. Writes records/serial.json. Needs no corpus.
 
 import math
 import time
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from statistics import median
 
 import torch
 from torch import nn
 from tqdm import tqdm
 
+from lookback.experiments.runs import campaign
 from lookback.heads import MultiHeadAttention
-from lookback.lab import records, training
+from lookback.lab import training
 
 D, HEADS = 256, 4
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
@@ -222,20 +225,28 @@ def measure(lengths, rounds: int, device: torch.device, two: int) -> dict:
     }
 
 
-def main() -> None:
-    started = time.perf_counter()
-    device = training.device()
-    results = measure(LENGTHS, ROUNDS, device, TWO)
-    config = {"d": D, "heads": HEADS, "batch": 1, "rounds": ROUNDS}
-    config |= {"together": TOGETHER, "small": SMALL, "draws": DRAWS}
-    records.save(
+def run(seed: int, folder: Path) -> dict:
+    """Everything, in one go: the times are compared with each other."""
+    return {"measured": measure(LENGTHS, ROUNDS, training.device(), TWO)}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    campaign(
         "serial",
-        config=config,
-        seeds=list(range(DRAWS)),
-        data={},
-        device=device,
-        wall_seconds=time.perf_counter() - started,
-        results=results,
+        __doc__,
+        {"layers": run},
+        lambda found: found["layers"][0]["measured"],
+        config={
+            "d": D,
+            "heads": HEADS,
+            "batch": 1,
+            "rounds": ROUNDS,
+            "together": TOGETHER,
+            "small": SMALL,
+            "draws": DRAWS,
+        },
+        keep=False,
+        arguments=arguments,
     )
 
 

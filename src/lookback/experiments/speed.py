@@ -2,7 +2,7 @@
 
 RNNsearch against the same sizes written directly on nn.GRU and nn.GRUCell,
 the Transformer against the same sizes of torch.nn.Transformer: both of a
-couple train on the same batches in turn, so that their ratio does not hang on
+couple train on the same batches in turn, so that their ratio does not depend on
 how busy the machine is. Decoding is timed for one sentence at a time and for
 a hundred together, and for the Transformer with its cache of keys and values
 and without. Writes records/speed.json.
@@ -11,6 +11,8 @@ and without. Writes records/speed.json.
 """
 
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
@@ -19,12 +21,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lookback.attention import causal
-from lookback.lab import phrasebook, records, training
-from lookback.lab.corpus import END, PAD, Pair, Vocabulary, collate, pad
+from lookback.experiments.runs import campaign
+from lookback.lab import phrasebook, training
+from lookback.lab.corpus import Pair, collate, pad
 from lookback.lab.decoding import greedy
 from lookback.positions import sinusoidal
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transformer import Transformer, TransformerConfig
+from lookback.vocabulary import END, PAD, Vocabulary
 
 VOCAB, BATCH, ROUNDS = 6000, 64, 15
 LONGEST = 20  # words decoded
@@ -218,18 +222,22 @@ def compare(device: torch.device) -> dict:
     }
 
 
-def main() -> None:
-    started = time.perf_counter()
+def run(seed: int, folder: Path) -> dict:
+    """Everything, in one go: the times are compared with each other."""
     results = compare(training.device())
     print(results)
-    records.save(
+    return {"measured": results}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    campaign(
         "speed",
+        __doc__,
+        {"models": run},
+        lambda found: found["models"][0]["measured"],
         config={"batch": BATCH, "rounds": ROUNDS, "vocab": VOCAB},
-        seeds=[0],
-        data={},
-        device=training.device(),
-        wall_seconds=time.perf_counter() - started,
-        results=results,
+        keep=False,
+        arguments=arguments,
     )
 
 

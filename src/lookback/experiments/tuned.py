@@ -10,15 +10,13 @@ records/tuned.json and the weights.
     python -m lookback.experiments.tuned --only de-en     # in parallel
 """
 
-import argparse
-import time
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
-import torch
-
-from lookback.experiments.runs import RUNS, finished, once, score, validator
-from lookback.lab import corpus, records, training
+from lookback.experiments.runs import campaign, first, fit, score, validator
+from lookback.lab import corpus, training, weights
 from lookback.lab.subwords import Subwords
 from lookback.transformer import Transformer, TransformerConfig
 
@@ -30,74 +28,63 @@ TRAINING = training.TrainingConfig(
 )
 
 
-def run(direction: str, folder: Path) -> dict:
+def make(*vocabularies: int) -> Transformer:
+    """Narrow and deep."""
+    return Transformer(
+        TransformerConfig(
+            *vocabularies,
+            d_model=128,
+            heads=4,
+            layers=4,
+            d_ff=512,
+            dropout=0.3,
+            norm="pre",
+            tied="all",
+        )
+    )
+
+
+def run(direction: str, seed: int, folder: Path) -> dict:
     """Train and test one direction; `folder` lets it resume."""
-    started = time.perf_counter()
     languages = direction.split("-")
     pairs = corpus.load("train", *languages)
     test = corpus.load("test_2016_flickr", *languages)
     pieces = Subwords.learn((side for pair in pairs for side in pair), PIECES)
-    torch.manual_seed(TRAINING.seed)
-    config = TransformerConfig(
-        len(pieces),
-        len(pieces),
-        d_model=128,
-        heads=4,
-        layers=4,
-        d_ff=512,
-        dropout=0.3,
-        norm="pre",
-        tied="all",
-    )
-    model = Transformer(config).to(training.device())
-    progress = training.train(
-        model,
+    fitted = fit(
+        make,
+        pieces,
+        pieces,
         lambda epoch: pairs,
-        pieces,
-        pieces,
-        TRAINING,
-        folder,
         validator(corpus.load("val", *languages), pieces, pieces),
-        keep=KEEP,
+        replace(TRAINING, seed=seed),
+        folder,
+        KEEP,
     )
-    answer = {
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "curve": progress.curve,
-        "best_epoch": progress.best_epoch,
-        "train_seconds": progress.seconds,
-        "config": asdict(config),
+    best = {
+        "greedy": score(fitted, test),
+        "beam": score(fitted, test, width=5),
     }
-    answer["best"] = {
-        "greedy": score(model, test, pieces, pieces),
-        "beam": score(model, test, pieces, pieces, width=5),
+    averaged = training.average(fitted.model, folder)
+    if seed == 0:
+        weights.save(f"tuned-{direction}", *fitted[:3])
+    return {
+        **fitted.outcome,
+        "best": best,
+        "averaged": averaged,
+        "greedy": score(fitted, test),
+        "beam": score(fitted, test, width=5),
     }
-    answer["averaged"] = training.average(model, folder)
-    answer["greedy"] = score(model, test, pieces, pieces)
-    answer["beam"] = score(model, test, pieces, pieces, width=5)
-    records.save_model(f"tuned-{direction}", model.cpu(), pieces, pieces)
-    answer["wall_seconds"] = time.perf_counter() - started
-    return answer
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", choices=DIRECTIONS, help="one direction")
-    parser.add_argument("--runs", type=Path, default=RUNS / "tuned")
-    options = parser.parse_args()
-    for direction in [options.only] if options.only else DIRECTIONS:
-        folder = options.runs / direction
-        once(folder, lambda d=direction, f=folder: run(d, f))
-    results = {each: finished(options.runs / each) for each in DIRECTIONS}
-    if None in results.values():
-        return print("the record is written when both are trained")
-    records.save(
+def main(arguments: Sequence[str] | None = None) -> None:
+    campaign(
         "tuned",
+        __doc__,
+        {each: partial(run, each) for each in DIRECTIONS},
+        lambda found: {each: first(runs) for each, runs in found.items()},
         config={**asdict(TRAINING), "pieces": PIECES, "keep": KEEP},
-        seeds=[TRAINING.seed],
         data={**corpus.digests("en", "fr"), **corpus.digests("de", "en")},
-        device=training.device(),
-        wall_seconds=sum(each["wall_seconds"] for each in results.values()),
-        results=results,
+        arguments=arguments,
     )
 
 

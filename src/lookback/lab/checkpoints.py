@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from lookback.lab.translator import Translator
+from lookback.translator import Translator
 
 
 @dataclass(frozen=True)

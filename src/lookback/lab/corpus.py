@@ -1,4 +1,4 @@
-"""Multi30k, word vocabularies and length-bucketed batches.
+"""Multi30k, and batches of sentences of about one length.
 
 Multi30k (Elliott et al. 2016; French by Elliott et al. 2017) is 29,000 image
 captions, each in English, German and French.
@@ -6,7 +6,6 @@ captions, each in English, German and French.
 
 import html
 import random
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,13 +15,13 @@ from jaxtyping import Int
 from torch import Tensor
 
 from lookback.lab.download import SHA256, CorpusError, check, digests, file
+from lookback.vocabulary import END, PAD, START, Vocabulary
 
 __all__ = [
     "Batch",
     "CorpusError",
     "Pair",
     "SHA256",
-    "Vocabulary",
     "batches",
     "collate",
     "digests",
@@ -33,9 +32,6 @@ __all__ = [
     "read",
     "text",
 ]
-
-PAD, UNK, START, END = 0, 1, 2, 3
-SPECIALS = ("<pad>", "<unk>", "<start>", "<end>")
 
 
 class Pair(NamedTuple):
@@ -113,41 +109,6 @@ def join(pairs: Iterable[Pair], sizes: Iterable[int]) -> list[Pair]:
     if next(pairs, None) is None:
         return joined
     raise ValueError("`sizes` ran out before the sentence pairs did")
-
-
-class Vocabulary:
-    """Words and their numbers; a word it lacks becomes <unk>."""
-
-    def __init__(self, words: Sequence[str]):
-        self.words = [*SPECIALS, *words]
-        self.index = {word: i for i, word in enumerate(self.words)}
-        if len(self.index) < len(self.words):
-            raise ValueError("a word stands twice in the vocabulary")
-
-    @classmethod
-    def count(
-        cls, sentences: Iterable[Sequence[str]], least: int = 2
-    ) -> "Vocabulary":
-        """The words that occur at least `least` times, most frequent first."""
-        counts = Counter(word for words in sentences for word in words)
-        kept = [(-n, word) for word, n in counts.items() if n >= least]
-        return cls([word for _, word in sorted(kept)])
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    def encode(self, words: Sequence[str]) -> list[int]:
-        """Word numbers."""
-        return [self.index.get(word, UNK) for word in words]
-
-    def decode(self, numbers: Iterable[int]) -> list[str]:
-        """Words, up to the end of the sentence."""
-        words = []
-        for number in numbers:
-            if number == END:
-                break
-            words.append(self.words[number])
-        return words
 
 
 class Batch(NamedTuple):

@@ -12,17 +12,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from lookback.lab.corpus import (
-    END,
-    PAD,
-    START,
-    UNK,
-    Pair,
-    Vocabulary,
-    collate,
-    pad,
-)
-from lookback.lab.translator import Translator
+from lookback.lab.corpus import Pair, collate, pad
+from lookback.translator import Translator
+from lookback.vocabulary import END, PAD, START, UNK, Vocabulary
 
 
 class Translation(NamedTuple):
@@ -60,7 +52,7 @@ def beam(
     """The best of `width` prefixes kept at every step, for each sentence.
 
     Raises ValueError for a width or a longest translation below 1, and for
-    a model whose logits are no numbers.
+    a model whose logits are NaN.
     """
     if width < 1:
         raise ValueError(f"a beam of width {width} holds nothing: use >= 1")
@@ -90,7 +82,7 @@ def beam(
         logits, state, weights = model.step(token, state, memory)
         if logits.isnan().any():
             raise ValueError(
-                "the model's logits are no numbers: its training has diverged;"
+                "the model's logits are NaN: its training has diverged;"
                 " train it again with a lower learning rate"
             )
         logits = logits.float().index_fill(1, forbidden.to(where), -torch.inf)

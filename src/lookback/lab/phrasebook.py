@@ -56,7 +56,7 @@ class _Writer:
         return items[int(self.random() * len(items))]
 
     def sentence(self, clauses: int) -> Phrase:
-        """So many clauses, all in the past or all in the present."""
+        """Clauses, as many as asked, all in the past or all in the present."""
         self.past, self.timed = self.chance(0.4), False
         self.used, self.mentions, self.topics = set(), [], []
         text, last = self.clause(), ""

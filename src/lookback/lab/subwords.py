@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from lookback.lab.corpus import END, SPECIALS, Vocabulary
+from lookback.vocabulary import END, SPECIALS, Vocabulary
 
 LAST = "</w>"  # ends the last piece of every word
 

@@ -18,8 +18,9 @@ from torch.nn import functional as F
 from tqdm.auto import tqdm
 
 from lookback.lab.checkpoints import Progress, Run, TrainingConfig, write
-from lookback.lab.corpus import PAD, Pair, Vocabulary, batches, collate
-from lookback.lab.translator import Translator
+from lookback.lab.corpus import Pair, batches, collate
+from lookback.translator import Translator
+from lookback.vocabulary import PAD, Vocabulary
 
 
 def device() -> torch.device:
@@ -116,7 +117,7 @@ def train(
     `pairs(epoch)` gives the sentence pairs of an epoch; `validate` returns
     numbers for the curve, "score" among them: higher is better, and after
     `patience` epochs without a better one training stops; it stops at once
-    where a weight is no number any more. `folder` holds the checkpoints:
+    where a weight has become NaN. `folder` holds the checkpoints:
     call again with the same arguments to resume. The weights after each of
     the last `keep` epochs stay there, for `average`.
     """
@@ -144,7 +145,7 @@ def train(
                 run.save()
                 bar.set_postfix(loss=progress.loss / progress.tokens)
         if not all(p.isfinite().all() for p in model.parameters()):
-            break  # weights that are no numbers will not be any again
+            break  # weights that are NaN stay NaN
         finish_epoch(run, validate, keep)
     if not progress.best_epoch:
         raise ValueError(

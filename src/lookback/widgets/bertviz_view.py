@@ -23,8 +23,9 @@ import numpy as np
 import torch
 from IPython.display import HTML
 
-from lookback.lab.corpus import Pair, Vocabulary, collate
+from lookback.lab.corpus import Pair, collate
 from lookback.transformer import Transformer
+from lookback.vocabulary import Vocabulary
 
 # BertViz's address of each library -> the file's name in the vendor folder.
 LIBRARIES = {

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import torch
 
-from lookback.lab.corpus import END, Vocabulary
 from lookback.transformer import Transformer
+from lookback.vocabulary import END, Vocabulary
 from lookback.widgets.heads import Heads
 from lookback.widgets.squeeze import pack
 

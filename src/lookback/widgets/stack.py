@@ -8,7 +8,6 @@ that both languages have, mulberry32.
 """
 
 from collections.abc import Iterator
-from types import SimpleNamespace
 
 import torch
 from torch import Tensor
@@ -37,20 +36,10 @@ def stack(state) -> tuple[Tensor, Tensor, list[EncoderLayer]]:
         return torch.tensor(row, dtype=torch.float64).view(rows, columns)
 
     x, asked = (drawn(state.tokens, D, 3**0.5) for _ in range(2))
-    config = SimpleNamespace(
-        d_model=D,
-        heads=1,
-        d_ff=D_FF if state.feedforward else 0,
-        dropout=0.0,
-        positions="none",
-        norm=state.norm,
-        residual=state.residual,
-        scaled=True,
-        activation="relu",
-    )
-    layers = []
+    d_ff, layers = (D_FF if state.feedforward else 0), []
     for _ in range(state.depth):
-        layer = EncoderLayer(config).double().eval()
+        layer = EncoderLayer(D, 1, d_ff, 0.0, state.norm, state.residual)
+        layer = layer.double().eval()
         maps = [getattr(layer.attention, f"W_{name}") for name in "QKVO"]
         shapes = [(D, D)] * 4 + [(D_FF, D), (D, D_FF)]
         if state.feedforward:

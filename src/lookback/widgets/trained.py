@@ -8,11 +8,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from lookback.lab import records
-from lookback.lab.corpus import END, START, Vocabulary
+from lookback.bottleneck import Bottleneck
+from lookback.lab import weights
 from lookback.lab.decoding import translate
 from lookback.rnnsearch import RNNsearch, energies
 from lookback.transformer import Transformer
+from lookback.vocabulary import END, START, Vocabulary
 from lookback.widgets.alignment_stepper import AlignmentStepper
 from lookback.widgets.squeeze import Squeeze, pack
 
@@ -22,7 +23,9 @@ LEAST = 5e-5  # the smallest weight whose logarithm is taken
 def squeeze(text: str, width: int = 16) -> Squeeze:
     """The models of the experiment `copying`, narrow enough for a page."""
     models = {
-        str(size): pack(records.load_model(f"copying-{size}")[0].state_dict())
+        str(size): pack(
+            weights.load(f"copying-{size}", Bottleneck)[0].state_dict()
+        )
         for size in (8, 16, 32, 64)
     }
     return Squeeze(string.ascii_lowercase, models, str(width), text)
@@ -50,7 +53,7 @@ def side_by_side(
 ) -> AlignmentStepper:
     """A Transformer and an RNNsearch on the same sentences, in turn.
 
-    `loaded` holds what `records.load_model` gave for each. The Transformer's
+    `loaded` holds what `weights.load` gave for each. The Transformer's
     weights are the mean of its last layer's heads.
     """
     found = []
