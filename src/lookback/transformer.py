@@ -183,15 +183,16 @@ class Transformer(Translator):
         mask = causal(length, y.device) if cache is None else None
         source_mask, seen, looks = memory.mask[:, None, None], [], []
         for i, layer in enumerate(self.decoder):
+            past = None
+            if cache is not None:
+                past = cache.keys[:, i], cache.values[:, i]
             y, own, weights = layer(
                 y,
                 memory.keys[:, i],
                 memory.values[:, i],
                 source_mask,
                 mask,
-                None
-                if cache is None
-                else (cache.keys[:, i], cache.values[:, i]),
+                past,
                 need_weights,
             )
             seen.append(own)
