@@ -19,8 +19,11 @@ from lookback.experiments import (
     copying,
     ladder,
     length,
+    memories,
+    pruning,
     runs,
     search,
+    serial,
     speed,
     tuned,
 )
@@ -50,6 +53,7 @@ TOYS = {
 }
 SHORT = {n: TOYS[n] for n in ("bottleneck", "diagonal", "transformer")}
 CHANGES = {n: ablation.CHANGES[n] for n in ("full", "heads", "seed 1")}
+COMMIT = {"commit": "0" * 40, "dirty": False}
 COUNTS = {"train": 40, "val": 10, "test_2016_flickr": 12}
 
 
@@ -66,7 +70,7 @@ def captions(split, source="en", target="fr"):
 
 
 @pytest.fixture
-def folders(tmp_path, monkeypatch):
+def folders(tmp_path, monkeypatch, committed):
     """Runs and records go to tmp_path, and trainings are counted."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "records").mkdir()
@@ -206,6 +210,50 @@ def test_the_parts_can_be_run_apart(
     records.load(name)
     assert len(trained) == 1 + len(rest)
     assert not (folder / "runs").exists()
+
+
+def measured_anew(module, monkeypatch):
+    """An experiment that only measures; what it measures is how often."""
+    times = []
+
+    def measure(*_):
+        times.append(len(times))
+        return {"times": len(times), "sides": {"times": len(times)}}
+
+    if module is memories:
+        monkeypatch.setattr(module, "run", measure)
+    elif module is pruning:
+        monkeypatch.setattr(module, "measured", measure)
+        monkeypatch.setattr(module, "summary", lambda found: found)
+        monkeypatch.setattr(weights, "load", lambda *_: (None, None, None))
+    else:
+        monkeypatch.setattr(module, "measure", measure)
+    return times
+
+
+@pytest.mark.parametrize("module", [memories, pruning, serial])
+def test_what_is_measured_is_measured_anew(module, folders, monkeypatch):
+    name = module.__name__.rpartition(".")[2]
+    times = measured_anew(module, monkeypatch)
+    for turn in (1, 2):
+        module.main([])
+        assert records.load(name)["results"]["times"] == turn
+    assert len(times) == 2
+    [part] = (folders[0] / "runs" / name).iterdir()
+    module.main(["--only", part.name.removesuffix("-0")])
+    module.main(["--record"])  # an interrupted one goes on
+    assert records.load(name)["results"]["times"] == len(times) == 3
+
+
+def test_without_a_repository_nothing_is_recorded(folders, monkeypatch, capsys):
+    monkeypatch.setattr(records, "commit", lambda: None)
+    with pytest.raises(records.RecordError, match="cannot name the commit"):
+        alignment.main([])
+    assert "nothing will be recorded" in capsys.readouterr().out
+    assert len(folders[1]) == 1  # and the run is kept
+    monkeypatch.setattr(records, "commit", lambda: COMMIT)
+    alignment.main([])
+    assert len(folders[1]) == 1 and records.load("alignment")
 
 
 def test_search_with_seeds(folders):
@@ -424,7 +472,7 @@ def test_copying_s_half():
     assert copying.half({"1": 0.1}) == 0
 
 
-def test_a_result_is_kept_and_not_made_again(tmp_path):
+def test_a_result_is_kept_and_not_made_again(tmp_path, committed):
     made = []
     for _ in range(2):
         result = runs.once(tmp_path, lambda *_: made.append(1) or {"x": 1})

@@ -105,7 +105,7 @@ def test_the_task_has_one_answer_and_no_letter_twice(name):
     assert logits.shape == (7, 21, order.FIRST + order.LETTERS)
 
 
-def test_the_experiment_writes_its_record(tmp_path, monkeypatch):
+def test_the_experiment_writes_its_record(tmp_path, monkeypatch, committed):
     ways = {
         "none": replace(order.WAYS["none"], d_model=8),
         "rotary": replace(order.WAYS["rotary"], d_model=8),

@@ -47,6 +47,8 @@ KINDS = {
 COMMITTED = sorted(records.FOLDER.glob("*.json"))
 WEIGHTS = sorted(records.FOLDER.glob("*.safetensors"))
 CPU = torch.device("cpu")
+commit = records.commit  # the true one
+pytestmark = pytest.mark.usefixtures("committed")
 RESULTS = {
     "bleu": 51.449,
     "runs": [{"bleu": 51.0}, {"bleu": 52.0}],
@@ -113,25 +115,26 @@ def test_provenance_tells_the_commit_and_whether_the_code_is_its(
     monkeypatch.setattr(
         records, "__file__", str(package / "lab" / "records.py")
     )
-    commit = git(tmp_path, "rev-parse", "HEAD")
-    clean = {"commit": commit, "dirty": False}
-    assert records.commit() == clean
+    clean = {"commit": git(tmp_path, "rev-parse", "HEAD"), "dirty": False}
+    assert commit() == clean
     (package / "records" / "new.json").write_text("{}")
     (tmp_path / "page.md").write_text("not code")
-    assert records.commit() == clean
+    assert commit() == clean
     for name in ("lab/records.py", "new_model.py"):  # changed, then new
         (package / name).write_text("x = 1\n")
-        assert records.commit()["dirty"]
+        assert commit()["dirty"]
         git(tmp_path, "add", ".")
-        assert records.commit()["dirty"]
+        assert commit()["dirty"]
         git(tmp_path, "commit", "-q", "-m", name)
-        assert not records.commit()["dirty"]
+        assert not commit()["dirty"]
 
 
 def test_provenance_outside_a_clone(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "__file__", str(tmp_path / "records.py"))
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    with pytest.raises(RecordError, match="in a clone"):
+    assert commit() is None
+    monkeypatch.setattr(records, "commit", commit)
+    with pytest.raises(RecordError, match="nothing is recorded: .* in a clone"):
         records.provenance(CPU)
 
 

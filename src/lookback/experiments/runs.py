@@ -80,6 +80,8 @@ def campaign(
         help="where finished parts are kept (default %(default)s)",
     )
     options = parser.parse_args(arguments)
+    if records.commit() is None:
+        print("no git repository holds this code: nothing will be recorded")
     folders = {
         (part, seed): options.runs / f"{part}-{seed}"
         for seed in range(options.seeds)
