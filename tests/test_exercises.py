@@ -81,7 +81,7 @@ def test_an_error_in_the_answer_is_reported_not_raised(made, capsys):
     assert f"It was given {first} " in said
 
 
-def test_the_reader_sees_the_own_line_and_the_shapes(capsys):
+def test_the_reader_sees_their_own_line_and_the_shapes(capsys):
     def mine(weights, H):
         return weights @ H.sum(2) @ weights
 

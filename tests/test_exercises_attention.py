@@ -242,7 +242,7 @@ def test_soft_dictionary(mine, words, capsys):
     assert words in said_about(capsys, "soft_dictionary", mine)
 
 
-def test_soft_dictionary_takes_two_roads():
+def test_soft_dictionary_takes_two_routes():
     def spelled(q, K, V, t):
         e = torch.einsum("d,nd->n", q, K)
         if t == 0:

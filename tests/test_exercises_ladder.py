@@ -151,7 +151,7 @@ def gap_of(sides, score):
     [
         (
             lambda a, b, c, score: -gap_of(totals(a, b, c), score),
-            "Every sign is turned",
+            "Every sign is flipped",
         ),
         (
             lambda a, b, c, score: gap_of(totals(a, b, ~c), score),

@@ -141,7 +141,7 @@ def whole_maximum(scores, mask):
             "not log_softmax",
         ),
         (naive, "overflow in exp"),
-        (whole_maximum, "of those places only"),
+        (whole_maximum, "over the places that may"),
         (
             lambda e, mask: e.masked_fill(~mask, -10000.0).softmax(1),
             "not low enough",

@@ -106,7 +106,7 @@ def by_loop(query, key, W):
 @pytest.mark.parametrize(
     "mine", [scores.general, by_loop, lambda q, k, W: q @ W @ k.mT]
 )
-def test_general_scores_takes_any_road(mine):
+def test_general_scores_takes_any_route(mine):
     assert check.general_scores(mine) is True
 
 
@@ -159,7 +159,7 @@ def test_cosine_scores(mine, words, capsys):
         over(lambda q, k: (q * k).clamp_min(1e-9)),
     ],
 )
-def test_cosine_scores_takes_any_road(mine):
+def test_cosine_scores_takes_any_route(mine):
     assert check.cosine_scores(mine) is True
 
 
@@ -181,7 +181,7 @@ def over_batch(e):
 @pytest.mark.parametrize(
     "mine, words",
     [
-        (slopes(lambda d, p: p - d), "The sign is turned"),
+        (slopes(lambda d, p: p - d), "The sign is flipped"),
         (slopes(lambda d, p: d), "α_j α_m is missing"),
         (slopes(lambda d, p: -p), "The diagonal is missing"),
         (slopes(lambda d, p: (d - p) * torch.eye(4)), "Off the diagonal"),

@@ -186,7 +186,7 @@ def last_forgotten(pieces, pair):
         (overlapping, "the third is left"),
         (either_order, "The order matters"),
         (anywhere, "not side by side"),
-        (in_letters, "no piece of its own"),
+        (in_letters, "not a piece of its own"),
         (last_forgotten, "last two pieces merge too"),
         (lambda pieces, pair: "".join(pieces), "Give back a list of pieces"),
     ],

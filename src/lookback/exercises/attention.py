@@ -92,7 +92,7 @@ def attend_from_scratch_solution(Q, K, V, mask):
 
 
 def _mean(shares, values):
-    """The values' mean, each weighed with its share."""
+    """The values' mean, each weighted by its share."""
     pairs = zip(shares, values, strict=True)
     return sum(share * value for share, value in pairs) / sum(shares)
 
@@ -280,7 +280,7 @@ def soft_dictionary_solution(query, keys, values, temperature):
 
 
 def _dictionary_loop(query, keys, values, temperature):
-    """Entry by entry, the highest score taken off first."""
+    """Entry by entry, the highest score subtracted first."""
     scores = [float(query @ key) for key in keys]
     top = max(scores)
     if temperature == 0:

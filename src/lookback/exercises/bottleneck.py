@@ -133,7 +133,7 @@ def reverse_source_solution(source, pad=0, end=3):
 
 
 def _rebuilt(rows, pad, end, order):
-    """Each row put together anew from its words, padding and end token."""
+    """Each row rebuilt from its words, padding and end token."""
     built = []
     for row in rows:
         words = [token for token in row if token not in (pad, end)]

@@ -296,7 +296,7 @@ def _describe(value):
 
 
 def _line_of(error, function):
-    """The line of the reader's own code on which the error came up."""
+    """The line of the reader's own code on which the error arose."""
     code = getattr(function, "__code__", None)
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if code and f.filename == code.co_filename]

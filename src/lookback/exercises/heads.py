@@ -77,7 +77,7 @@ def two_heads_by_hand(answer):
     )
     truth = [2 * 1 + 4 * 0.5, 2 * 2 - 4 * 1]
     expect(found, truth, mistakes, tolerance=0.012, otherwise=otherwise)
-    return "both numbers of o; the heads bring home 2 and 4."
+    return "both numbers of o; the heads contribute 2 and 4."
 
 
 def split_heads_solution(x, heads):
@@ -195,7 +195,7 @@ def multi_head(mine):
         } | {
             "One head of full width is at work here; there should be "
             f"{heads}, each with d_k = {d_model // heads}.": _look(*exact, 1),
-            "Your matrices stand transposed: here a row of x stands on the "
+            "Your matrices are transposed: here a row of x stands on the "
             "left, x @ W_Q (nn.Linear keeps the transposed matrix).": (
                 _look(x, *(each.T for each in W), heads)
             ),

@@ -160,12 +160,12 @@ def _swaps_gone_wrong(one, two, coins, score, truth):
     a, b = torch.where(heads, two, one), torch.where(heads, one, two)
     each = (score(b) - score(a)).double()
     return {
-        "Every sign is turned. The gap is the second's score minus the "
+        "Every sign is flipped. The gap is the second's score minus the "
         "first's, and rows change places where the coin is True.": -truth,
-        "The first keeps its own rows. What comes to the second must leave "
-        "the first.": score(b.sum(1)) - score(one.sum(0)),
-        "The second keeps its own rows. What comes to the first must leave "
-        "the second.": score(two.sum(0)) - score(a.sum(1)),
+        "The first keeps its own rows. A row that goes over to the "
+        "second must leave the first.": score(b.sum(1)) - score(one.sum(0)),
+        "The second keeps its own rows. A row that goes over to the "
+        "first must leave the second.": score(two.sum(0)) - score(a.sum(1)),
         "One coin decides for all captions of a trial; every caption has its "
         "own.": _swap_loop(one, two, by_trial, score),
         "Keep the sign: it is left out when p is counted.": truth.abs(),

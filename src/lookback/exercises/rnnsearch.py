@@ -233,7 +233,7 @@ _HARD_ROWS = (
     (
         [[-1000.0, -1001.0, 0.0]],
         "With scores near −1000 every exp is 0, and 0/0 is no weight. "
-        "Subtract the maximum first, and of those places only that may be "
+        "Subtract the maximum first, taken over the places that may be "
         "looked at.",
     ),
     (

@@ -228,11 +228,13 @@ def softmax_slopes(mine):
     a, first = e.softmax(-1), e.softmax(0)
     each, other = a.unsqueeze(2), a.unsqueeze(1)
     mistakes = {
-        "The sign is turned: α_j δ_jm comes first, α_j α_m goes off.": -truth,
+        "The sign is flipped: α_j δ_jm comes first, α_j α_m is "
+        "subtracted.": -truth,
         "α_j α_m is missing: weights fall as others rise.": a.diag_embed(),
         "The diagonal is missing: α_j δ_jm.": -each * other,
         "Off the diagonal stands −α_j α_m.": torch.diag_embed(a * (1 - a)),
-        "You add α_j α_m; it goes off.": torch.diag_embed(a) + each * other,
+        "You add α_j α_m; it is subtracted.": torch.diag_embed(a)
+        + each * other,
         "You used the scores where the weights belong: take softmax "
         "first.": torch.diag_embed(e) - e.unsqueeze(2) * e.unsqueeze(1),
         "You put the identity in place of α_j δ_jm: α_j multiplies the whole "

@@ -112,7 +112,7 @@ def ticks_needed(mine):
         truth = _played(stages, workers)
         mistakes = {
             "Round up inside the sum: whoever is idle in one stage may not "
-            "begin with the next.": -(-total // p),
+            "start on the next.": -(-total // p),
             "The last ticks of a stage are not full, and take a tick all the "
             "same: round up.": total / p,
             "You round to the nearest; round up.": sum(
@@ -123,8 +123,8 @@ def ticks_needed(mine):
             ),
             "That is the longest stage alone; they come one after the "
             "other.": max(-(-m // p) for m in stages),
-            "That is the number of stages: right only for workers without "
-            "end.": len(stages),
+            "That is the number of stages: right only with unlimited "
+            "workers.": len(stages),
             "You always add one tick; a stage that divides evenly needs "
             "none more.": sum(m // p + 1 for m in stages),
         }
@@ -292,7 +292,7 @@ def _furthest(looks):
 
 
 def _window(n, left, right):
-    """Each of n positions looks so far to either side."""
+    """Each of n positions looks this far to either side."""
     return [
         list(range(max(0, i - left), min(n, i + right + 1))) for i in range(n)
     ]
@@ -338,7 +338,7 @@ def looks_to_connect(mine):
             ] = 3
         if truth == -1:
             mistakes[
-                "Some never hear of each other here; give -1 when a further "
+                "Some never learn of each other here; give -1 when a further "
                 "layer adds nothing."
             ] = len(looks)
         else:

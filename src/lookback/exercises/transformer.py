@@ -67,7 +67,7 @@ def smoothing_by_hand(answer):
         "(0.9333, 0.0333, 0.0333); the loss is −Σ q ln p."
     )
     expect(found, truth, mistakes, tolerance=0.006, otherwise=otherwise)
-    return "0.46 and 0.61: to be surer than the smoothed truth costs."
+    return "0.46 and 0.61: being surer than the smoothed truth has its price."
 
 
 def smoothed_loss_solution(logits, target, epsilon):
@@ -229,8 +229,8 @@ def merge_pair(mine):
             ["ch", "a", "t"],
             ("h", "a"),
             ["ch", "a", "t"],
-            "Pieces are whole: the h inside ch is no piece of its own. Do not "
-            "glue the word together and search in its letters.",
+            "Pieces are whole: the h inside ch is not a piece of its own. Do "
+            "not glue the word together and search in its letters.",
         ),
         (["le", "s"], ("le", "s"), ["les"], "The last two pieces merge too."),
         (["x"], ("x", "y"), ["x"], "A single piece stays as it is."),
