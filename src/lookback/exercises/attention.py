@@ -14,7 +14,7 @@ from lookback.exercises.checking import (
     as_tensor,
     exercise,
     expect,
-    in_float64,
+    float64,
     random_inputs,
 )
 
@@ -39,7 +39,7 @@ def attention_by_hand(answer):
     found = as_numbers(
         answer, 4, "four numbers (the first output, then the second)"
     )
-    Q, K, V = in_float64(_Q, _K, _V)
+    Q, K, V = map(float64, (_Q, _K, _V))
     e = Q @ K.T
     soft = (e / 2).softmax(1)
     slips = {
@@ -174,7 +174,7 @@ def attend_from_scratch(mine):
         found = as_tensor(
             mine(Q, K, V, mask), (2, target, d_v), "[batch, target, d_v]", known
         )
-        exact = *in_float64(Q, K, V), mask
+        exact = *map(float64, (Q, K, V)), mask
         if not found.isfinite().all():
             raise Hint(
                 "Your result holds NaN: 0 times infinity, or 0/0. Fill the "
@@ -302,7 +302,7 @@ def soft_dictionary(mine):
         known[(len(k),)] = "Those are weights: mix the values with them."
         known[(len(k), 2)] = "Add the weighted values up: sum over entries."
         found = as_tensor(result, (2,), "[d_v]", known)
-        q, K, V = in_float64(query, k, v)
+        q, K, V = map(float64, (query, k, v))
         e = K @ q
         if t == 0:
             otherwise = (

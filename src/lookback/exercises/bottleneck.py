@@ -14,7 +14,7 @@ from lookback.exercises.checking import (
     as_tensor,
     exercise,
     expect,
-    in_float64,
+    float64,
     random_inputs,
 )
 
@@ -77,7 +77,7 @@ def gru_by_hand_solution():
 def gru_by_hand(answer):
     """One GRU step with given numbers; the answer is h'."""
     found = as_numbers(answer, 1, "one number, h' to two decimals")[None]
-    step = in_float64(
+    numbers = (
         [[2]],  # x
         [[0.5]],  # h
         [[0.5], [-1], [-1]],  # W_r, W_z, W
@@ -85,6 +85,7 @@ def gru_by_hand(answer):
         [0, 0, 0],
         [0, 0, 1],  # b
     )
+    step = [*map(float64, numbers)]
     truth, mistakes = torch.gru_cell(*step), _gru_gone_wrong(*step)
     otherwise = (
         "Not yet right, and no slip that I know. Go line by line: the gates "
@@ -116,7 +117,7 @@ def gru_cell(mine):
             seed, (batch, 3), (batch, 4), (12, 3), (12, 4), (12,), (12,)
         )
         found = as_tensor(mine(*given), (batch, 4), "[batch, hidden]", known)
-        step = in_float64(*given)
+        step = [*map(float64, given)]
         expect(found, torch.gru_cell(*step), _gru_gone_wrong(*step))
     return (
         "shape, order of the gates, reset, new content, update and biases "

@@ -31,9 +31,9 @@ def random_inputs(seed, *shapes):
     return [torch.randn(shape, generator=draw) for shape in shapes]
 
 
-def in_float64(*values):
-    """Each tensor or table of numbers as a float64 tensor."""
-    return [torch.as_tensor(each, dtype=torch.float64) for each in values]
+def float64(values):
+    """A tensor, number or table of numbers as a float64 tensor."""
+    return torch.as_tensor(values, dtype=torch.float64)
 
 
 def as_numbers(answer, count, what, known=None):
@@ -57,7 +57,7 @@ def as_numbers(answer, count, what, known=None):
         if known and len(given) in known:
             raise Hint(known[len(given)])
         raise Hint(f"You gave {len(given)} numbers; give {what}.")
-    return torch.tensor(given, dtype=torch.float64)
+    return float64(given)
 
 
 def as_tensor(result, shape, axes, known=None):
@@ -77,7 +77,7 @@ def as_tensor(result, shape, axes, known=None):
         )
         special = (known or {}).get(tuple(result.shape))
         raise Hint(f"{general} {special}" if special else general)
-    return result.detach().cpu().to(torch.float64)
+    return float64(result.detach().cpu())
 
 
 def expect(found, truth, mistakes, given="", tolerance=1e-4, otherwise=None):
@@ -87,11 +87,11 @@ def expect(found, truth, mistakes, given="", tolerance=1e-4, otherwise=None):
     that this mistake gives; `otherwise` is said if none fits, in place of the
     value that is furthest off.
     """
-    (truth,) = in_float64(truth)
+    truth = float64(truth)
     if _close(found, truth, tolerance):
         return
     for hint, wrong in mistakes.items():
-        if _close(found, *in_float64(wrong), tolerance):
+        if _close(found, float64(wrong), tolerance):
             raise Hint(hint)
     if otherwise:
         raise Hint(otherwise)

@@ -16,7 +16,7 @@ from lookback.exercises.checking import (
     as_tensor,
     exercise,
     expect,
-    in_float64,
+    float64,
     random_inputs,
 )
 
@@ -40,7 +40,7 @@ def memory_by_hand(answer):
         "sum of the values, each times its number: two numbers."
     }
     found = as_numbers(answer, 2, "the two numbers of the answer", known)
-    x, keys, values = in_float64(_X, _KEYS, _VALUES)
+    x, keys, values = map(float64, (_X, _KEYS, _VALUES))
     score = keys @ x
     bent = score.clamp(min=0)
     mistakes = {
@@ -89,7 +89,7 @@ def position_wise(mine):
     }
     axes = "[batch, length, d_model]"
     found = as_tensor(mine(*given), (2, 4, 3), axes, known)
-    x, W_1, b_1, W_2, b_2 = in_float64(*given)
+    x, W_1, b_1, W_2, b_2 = map(float64, given)
     inner, bent = x @ W_1 + b_1, (x @ W_1 + b_1).relu()
     mistakes = {
         "The bend is missing: without max(0, ·) the two maps are one "
@@ -150,7 +150,7 @@ def swiglu(mine):
     given = random_inputs(4, (5, 3), (3, 6), (3, 6), (6, 3))
     known = {(5, 6): "That is the hidden layer; W_2 takes it back to d_model."}
     found = as_tensor(mine(*given), (5, 3), "[positions, d_model]", known)
-    x, W_1, W_3, W_2 = in_float64(*given)
+    x, W_1, W_3, W_2 = map(float64, given)
     gate, up = x @ W_1, x @ W_3
     mistakes = {
         "W_1 and W_3 are exchanged: Swish bends x W_1, and x W_3 passes "
@@ -230,7 +230,7 @@ def feedforward_share(mine):
             "That is feed-forward against the rest, a ratio; the share "
             "divides by the whole.": feed / (rest + table),
         }
-        (found,) = in_float64(float(given))
+        found = float64(float(given))
         truth = feed / (feed + rest + table)
         expect(found, truth, mistakes, f"for {numbers}", tolerance=1e-5)
     return "45.8 % at GPT-2's sizes, counting matrices without biases."

@@ -13,7 +13,7 @@ from lookback.exercises.checking import (
     as_tensor,
     exercise,
     expect,
-    in_float64,
+    float64,
     random_inputs,
 )
 
@@ -39,8 +39,8 @@ def two_heads_by_hand_solution():
 def two_heads_by_hand(answer):
     """Two heads' averages, through W^O; the answer is o."""
     found = as_numbers(answer, 2, "the two numbers of o")
-    scores, values, output, heads = in_float64(
-        _SCORES, _VALUES, _OUTPUT, [2, 4]
+    scores, values, output, heads = map(
+        float64, (_SCORES, _VALUES, _OUTPUT, [2, 4])
     )
     one = scores.flatten().softmax(0).view(2, 3)
     mean = scores.softmax(1).mean(0).expand(2, 3)
@@ -188,7 +188,7 @@ def multi_head(mine):
         }
         label = "[batch, length, d_model]"
         found = as_tensor(mine(*given, heads), axes, label, known)
-        x, *W = exact = in_float64(*given)
+        x, *W = exact = [*map(float64, given)]
         eye = torch.eye(d_model, dtype=x.dtype)
         mistakes = {
             hint: _look(*exact, heads, **slip) for hint, slip in _SLIPS.items()
@@ -233,7 +233,7 @@ def head_parts(mine):
         }
         label = "[batch, heads, length, d_model]"
         found = as_tensor(mine(context, W_O), axes, label, known)
-        c, W = in_float64(context, W_O)
+        c, W = map(float64, (context, W_O))
         own = [slice(h * d_v, (h + 1) * d_v) for h in range(heads)]
 
         def terms(blocks, c=c):

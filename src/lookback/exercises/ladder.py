@@ -14,6 +14,7 @@ from lookback.exercises.checking import (
     as_tensor,
     exercise,
     expect,
+    float64,
 )
 from lookback.significance import bleu, caption_rows
 
@@ -151,7 +152,7 @@ def _swap_loop(one, two, coins, score):
         pairs = [(b, a) if heads else (a, b) for heads, a, b in rows]
         first, second = score(torch.tensor(pairs).sum(0)).tolist()
         gaps.append(second - first)
-    return torch.tensor(gaps, dtype=torch.float64)
+    return float64(gaps)
 
 
 def _swaps_gone_wrong(one, two, coins, score, truth):

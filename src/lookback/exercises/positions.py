@@ -16,7 +16,7 @@ from lookback.exercises.checking import (
     as_tensor,
     exercise,
     expect,
-    in_float64,
+    float64,
     random_inputs,
 )
 
@@ -115,7 +115,7 @@ def _codes(places, d, angle=None, wave=_wave):
     """`wave`(column, `angle`(place, column)) for all places and columns."""
     angle = angle or (lambda p, c: p * _speed(c // 2, d))
     rows = [[wave(c, angle(p, c)) for c in range(d)] for p in places]
-    return in_float64(rows)[0]
+    return float64(rows)
 
 
 def _codes_gone_wrong(places, d):
@@ -264,7 +264,7 @@ def turn_by_place(mine):
             "stays a pair.",
         }
         found = as_tensor(mine(x), sizes, "[batch, length, d]", known)
-        (x,) = in_float64(x)
+        x = float64(x)
         truth = _turned(x, lambda p, i, d=d: p * _speed(i, d))
         expect(found, truth, _turned_wrong(x))
     return (
@@ -289,7 +289,7 @@ def _steps(d, angle, signs=(1, 1, -1, 1)):
     for i in range(d // 2):
         cos, sin = math.cos(angle(i)), math.sin(angle(i))
         parts = zip(signs, (cos, sin, sin, cos), strict=True)
-        (block,) = in_float64([a * b for a, b in parts])
+        block = float64([a * b for a, b in parts])
         M[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = block.reshape(2, 2)
     return M
 

@@ -15,7 +15,7 @@ from lookback.exercises.checking import (
     as_tensor,
     exercise,
     expect,
-    in_float64,
+    float64,
     random_inputs,
 )
 
@@ -33,14 +33,14 @@ def post_norm_by_hand_solution():
 def _normal(numbers, spread=statistics.pstdev):
     """(x − μ) / σ, in float64."""
     level, by = statistics.fmean(numbers), spread(numbers)
-    return in_float64([(x - level) / by for x in numbers])[0]
+    return float64([(x - level) / by for x in numbers])
 
 
 @exercise(post_norm_by_hand_solution, by_hand=True)
 def post_norm_by_hand(answer):
     """LayerNorm of a sum, by hand; the answer is its four numbers."""
     found = as_numbers(answer, 4, "the four numbers of LayerNorm(x + f(x))")
-    x, change = in_float64(_X, _CHANGE)
+    x, change = map(float64, (_X, _CHANGE))
     total = x + change
     mistakes = {
         "That is x + f(x), not yet normalised.": total,
@@ -87,13 +87,13 @@ def _token_by_token(x, gain, bias, epsilon):
         level = statistics.fmean(row)
         by = math.sqrt(statistics.pvariance(row) + epsilon)
         rows.append([(one - level) / by for one in row])
-    y, gain, bias = in_float64(rows, gain, bias)
+    y, gain, bias = map(float64, (rows, gain, bias))
     return gain * y.view(x.shape) + bias
 
 
 def _wrongly_normal(x, gain, bias, epsilon):
     """What each likely mistake in layer normalisation gives, by its hint."""
-    x, gain, bias = in_float64(x, gain, bias)
+    x, gain, bias = map(float64, (x, gain, bias))
 
     def over(axes, correction=0):
         mean = x.mean(axes, keepdim=True)

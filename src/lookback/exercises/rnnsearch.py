@@ -15,7 +15,7 @@ from lookback.exercises.checking import (
     as_tensor,
     exercise,
     expect,
-    in_float64,
+    float64,
     random_inputs,
 )
 
@@ -41,7 +41,7 @@ def context_by_hand(answer):
         "annotation, two: Σ α_j h_j."
     }
     found = as_numbers(answer, 2, "the two numbers of c", known)
-    e, H = in_float64(_ENERGIES, _ANNOTATIONS)
+    e, H = map(float64, (_ENERGIES, _ANNOTATIONS))
     slips = {
         "Your weights are exp(e), not yet divided by their sum: three "
         "weights must sum to 1.": e.exp(),
@@ -61,9 +61,7 @@ def context_by_hand(answer):
         "The weights are right, but you divided by three as well. They "
         "sum to 1: the sum is already a mean.": torch.softmax(e, 0) / 3,
     }
-    mistakes = {
-        hint: in_float64(weights)[0] @ H for hint, weights in slips.items()
-    }
+    mistakes = {hint: float64(weights) @ H for hint, weights in slips.items()}
     truth = [2.725, -0.236]
     otherwise = (
         "Not yet right, and no slip that I know. The weights are 0.665, 0.245 "
@@ -140,7 +138,7 @@ def additive_scores(mine):
             "keeps its own score.",
         }
         found = as_tensor(mine(*given), axes, "[batch, source]", known)
-        s, H, W, U, v = exact = in_float64(*given)
+        s, H, W, U, v = exact = [*map(float64, given)]
         truth = _loop(*exact, lambda q, k, v: v @ torch.tanh(q + k))
         mistakes = {
             hint: _loop(*exact, score) for hint, score in _SCORED_WRONG.items()
@@ -192,7 +190,7 @@ def _masked_loop(scores, mask):
                 for e, may in zip(energies, allowed, strict=True)
             ]
         )
-    return torch.tensor(rows, dtype=torch.float64)
+    return float64(rows)
 
 
 def _masked_gone_wrong(e, mask):
@@ -292,7 +290,7 @@ def _context_loop(weights, H):
         for share, vector in zip(shares, vectors, strict=True):
             row = [c + share * x for c, x in zip(row, vector, strict=True)]
         rows.append(row)
-    return torch.tensor(rows, dtype=torch.float64)
+    return float64(rows)
 
 
 def _context_gone_wrong(w, H):
@@ -343,7 +341,7 @@ def context(mine):
             (d,): "The batch axis is gone: one context for each sentence.",
         }
         found = as_tensor(mine(w, H), (batch, d), "[batch, d]", known)
-        w, H = in_float64(w, H)
+        w, H = map(float64, (w, H))
         expect(found, _context_loop(w, H), _context_gone_wrong(w, H))
     return "shape, and equal to a loop over words on three batches."
 
@@ -409,7 +407,7 @@ def alignment_error_rate(mine):
             raise Hint(
                 f"Give back one number; yours is {type(found).__name__}."
             )
-        (found,) = in_float64(float(found))
+        found = float64(float(found))
         slips = _error_gone_wrong(links, sure, possible) if links is A else {}
         expect(found, truth, slips, given)
     return "five cases: mixed, perfect twice, all wrong, and no links."
@@ -432,11 +430,11 @@ def without_tanh(mine):
         (4, 6, 7): "v has still to turn the align axis into one score.",
     }
     found = as_tensor(mine(*given), (4, 6), "[target, source]", known)
-    S, H, W, U, v = in_float64(*given)
+    S, H, W, U, v = map(float64, given)
     q, k = (S @ W.T)[:, None], (H @ U.T)[None]
     sums = (q + k) @ v
     with_tanh = (torch.tanh(q + k) @ v).softmax(1)
-    (alone,) = in_float64([math.exp(v @ (U @ h)) for h in H])
+    alone = float64([math.exp(v @ (U @ h)) for h in H])
     truth = (alone / alone.sum()).expand(4, 6)
     mistakes = {
         "tanh is still there, and your rows differ. Take it out: "

@@ -13,7 +13,7 @@ from lookback.exercises.checking import (
     as_tensor,
     exercise,
     expect,
-    in_float64,
+    float64,
     random_inputs,
 )
 
@@ -153,7 +153,7 @@ def general_scores(mine):
         given = random_inputs(seed, *shapes, (d_query, d_key))
         shape = (batch, target, source)
         found = as_tensor(mine(*given), shape, _AXES, _known(*shape))
-        q, k, M = exact = in_float64(*given)
+        q, k, M = exact = [*map(float64, given)]
         truth = torch.einsum("btq,qk,bsk->bts", q, M, k)
         expect(found, truth, _general_gone_wrong(*exact))
     return "shape, and the right sums on three batches."
@@ -171,7 +171,7 @@ def cosine_scores(mine):
     query, key = random_inputs(3, (2, 3, 4), (2, 5, 4))
     shape = (2, 3, 5)
     found = as_tensor(mine(query, key), shape, _AXES, _known(*shape))
-    q, k = in_float64(query, key)
+    q, k = map(float64, (query, key))
     truth = torch.cosine_similarity(q[:, :, None], k[:, None], dim=-1)
     dot = torch.einsum("btd,bsd->bts", q, k)
     q_long, k_long = q.norm(dim=-1)[..., None], k.norm(dim=-1)[:, None]

@@ -13,7 +13,7 @@ from lookback.exercises.checking import (
     as_tensor,
     exercise,
     expect,
-    in_float64,
+    float64,
     random_inputs,
 )
 
@@ -33,11 +33,11 @@ def smoothing_by_hand_solution():
 def smoothing_by_hand(answer):
     """The smoothed loss of two beliefs; the answer is both numbers."""
     found = as_numbers(answer, 2, "the two losses")
-    (beliefs,) = in_float64(_BELIEFS)
+    beliefs = float64(_BELIEFS)
     logs = beliefs.log()
 
     def lost(*q):
-        return -(logs @ in_float64(q)[0])
+        return -(logs @ float64(q))
 
     third = 0.1 / 3
     mistakes = {
@@ -90,7 +90,7 @@ def _smooth_loop(logits, target, epsilon, share=None):
                 for p, x in zip(q, row, strict=True)
             )
         )
-    return in_float64(losses)[0]
+    return float64(losses)
 
 
 @exercise(smoothed_loss_solution)
@@ -111,7 +111,7 @@ def smoothed_loss(mine):
         )
         truth = _smooth_loop(logits, target, epsilon)
         plain = _smooth_loop(logits, target, 0.0)
-        (exact,) = in_float64(logits)
+        exact = float64(logits)
         each = exact.log_softmax(-1).sum(-1)
         mistakes = {
             "ε is not used: that is the plain cross-entropy.": plain,
