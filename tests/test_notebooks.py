@@ -351,6 +351,10 @@ def test_check_names_what_is_stale(tmp_path, monkeypatch):
         ("| a |\n|---|\n| {glue}`x` |", "20: unknown role {glue}"),
         ("{ref}`nowhere`", "18: no label “nowhere”"),
         ("{eq}`nowhere`", "18: no label “nowhere”"),
+        (
+            "```{exercise-start} T\n:label: x\n```\n\n{ref}`x`",
+            "22: {ref} to “x” without a text",
+        ),
         ("{cite}`nobody`", "18: no work “nobody”"),
         ("{doc}`nowhere`", "18: no page “nowhere”"),
         ("a\n[x](bibliography.md)", "19: no notebook form for “link”"),
@@ -378,6 +382,7 @@ def test_check_names_what_is_stale(tmp_path, monkeypatch):
             "```{note}\n```{code-cell}\n1\n```\n```",
             "19: unknown directive {code-cell}",
         ),
+        ("```{raw-cell}\nx\n```", "18: raw cells have no place here"),
         ("```{code-cell}\n%time f()\n```", "18: invalid syntax"),
         (
             "```{literalinclude} ../src/harbour/tides.py\n:pyobject: gone\n```",
