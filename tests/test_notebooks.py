@@ -324,7 +324,11 @@ def test_check_names_what_is_stale(tmp_path, monkeypatch):
         (":::{note}\nx\n:::", "18: no notebook form for “colon_fence”"),
         ("```bash\nls\n```", "18: no notebook form for “```bash”"),
         ("- a\n\n  ```python\n  1\n  ```", "20: code or a box inside a list"),
-        ("```{note}\n```python\n1\n```\n```", "19: code inside a note"),
+        ("```{note}\n```python\n1\n```\n```", "19: code inside a box"),
+        (
+            "```{admonition} x\n:class: tip\ny\n```",
+            "18: no box of class “tip”",
+        ),
         ("```{note} Title\nx\n```", "18: {note} has an unknown argument"),
         ("```{note}\n:class: tip\nx\n```", "18: {note} has an unknown :class:"),
         ("```{exercise-end}\nx\n```", "18: {exercise-end} has an unknown body"),

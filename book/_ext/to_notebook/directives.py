@@ -37,14 +37,21 @@ def strip(writer, directive):
     )
 
 
-def note(writer, directive):
-    """A quote with a bold title."""
+def box(writer, directive):
+    """A quote with a bold title; one that is folded stays folded."""
     pieces = writer.body(directive)
     for piece in pieces:
         if piece.kind != "text":
-            raise writer.error(piece.line, "code inside a note")
+            raise writer.error(piece.line, "code inside a box")
     body = "\n\n".join(piece.source for piece in pieces)
-    lines = f"**Note**\n\n{body}".split("\n")
+    title = writer.inline(directive.argument or "Note", directive.line)
+    kind = directive.options.get("class", "")
+    if kind == "dropdown":
+        fold = f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
+        return text(directive, fold)
+    if kind:
+        raise writer.error(directive.line, f"no box of class “{kind}”")
+    lines = f"**{title}**\n\n{body}".split("\n")
     return text(directive, "\n".join(f"> {line}".rstrip() for line in lines))
 
 
@@ -103,13 +110,14 @@ def solution_end(writer, directive):
 
 # name: (what writes it, the parts that it may have)
 DIRECTIVES = {
+    "admonition": (box, "argument :class: body"),
     "chapter-strip": (strip, ":minutes: :needs:"),
     "drawing": (drawing, "argument :alt: body"),
     "exercise-end": (exercise_end, ""),
     "exercise-start": (exercise, "argument :label:"),
     "literalinclude": (include, "argument :language: :pyobject:"),
     "math": (mathematics, ":label: body"),
-    "note": (note, "body"),
+    "note": (box, "body"),
     "solution-end": (solution_end, ""),
     "solution-start": (solution, "argument :class: :label:"),
 }
