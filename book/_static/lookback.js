@@ -4,8 +4,7 @@
 
   /* What scrolls sideways must be reachable with the keyboard. */
   const SCROLLERS =
-    ".formula, .pst-scrollable-table-container, .drawing-scroll," +
-    " .cell_output, pre";
+    ".formula, .pst-scrollable-table-container, .drawing-scroll," + " .cell_output, pre";
 
   function markScrollers() {
     for (const element of document.querySelectorAll(SCROLLERS)) {

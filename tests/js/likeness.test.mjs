@@ -2,15 +2,31 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { moved, nudge, scoresOf, sentence, weightsOf } =
-  await import("../../src/lookback/widgets/likeness.js");
+const { moved, nudge, scoresOf, sentence, weightsOf } = await import(
+  "../../src/lookback/widgets/likeness.js"
+);
 
-const state = { query: [2, 1], keys: [[1.4, 0.7], [1, 4]], labels: ["alike", "long"],
-  strength: 1, step: 0 };
+const state = {
+  query: [2, 1],
+  keys: [
+    [1.4, 0.7],
+    [1, 4],
+  ],
+  labels: ["alike", "long"],
+  strength: 1,
+  step: 0,
+};
 const close = (a, b) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
 
 test("three scores from one product", () => {
-  const found = scoresOf([3, 4], [[4, 3], [0, 10], [0, 0]]);
+  const found = scoresOf(
+    [3, 4],
+    [
+      [4, 3],
+      [0, 10],
+      [0, 0],
+    ],
+  );
   assert.deepEqual(found.dot, [24, 40, 0]);
   close(found.cosine[0], 0.96);
   close(found.cosine[1], 0.8);
@@ -37,7 +53,19 @@ test("a point stays on the plane and on its grid", () => {
 test("the sentence names the winner, and who would win otherwise", () => {
   assert.match(sentence(state), /looks most at “long”: score 6\.00, weight 0\.92/);
   assert.match(sentence(state), /The cosine would choose “alike”/);
-  assert.match(sentence({ ...state, step: 2 }), /^By the cosine .*“alike”.*dot product would choose “long”/);
-  assert.match(sentence({ ...state, keys: [[2, 1], [0, 1]] }), /The cosine agrees/);
+  assert.match(
+    sentence({ ...state, step: 2 }),
+    /^By the cosine .*“alike”.*dot product would choose “long”/,
+  );
+  assert.match(
+    sentence({
+      ...state,
+      keys: [
+        [2, 1],
+        [0, 1],
+      ],
+    }),
+    /The cosine agrees/,
+  );
   assert.match(sentence({ ...state, query: [0, 0] }), /every key gets 0\.50/);
 });

@@ -2,19 +2,37 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { heatOf, lookup, readNumbers, sentence } =
-  await import("../../src/lookback/widgets/lookup.js");
+const { heatOf, lookup, readNumbers, sentence } = await import(
+  "../../src/lookback/widgets/lookup.js"
+);
 
-const state = { labels: ["north", "east", "south"], key: [[0, 2], [2, 0], [0, -2]],
-  value: [[6, 2], [12, 1], [20, 0]], query: [1, 1], temperature: 1,
-  mask: [true, true, true], step: 0 };
+const state = {
+  labels: ["north", "east", "south"],
+  key: [
+    [0, 2],
+    [2, 0],
+    [0, -2],
+  ],
+  value: [
+    [6, 2],
+    [12, 1],
+    [20, 0],
+  ],
+  query: [1, 1],
+  temperature: 1,
+  mask: [true, true, true],
+  step: 0,
+};
 const close = (a, b) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
 
 test("a query between two keys brings back half of each", () => {
   const { scores, weights } = lookup(state);
   close(scores[0], Math.SQRT2);
   close(weights[0], weights[1]);
-  close(weights.reduce((a, b) => a + b, 0), 1);
+  close(
+    weights.reduce((a, b) => a + b, 0),
+    1,
+  );
 });
 
 test("at temperature 0 the best takes all, and equals share", () => {

@@ -2,16 +2,40 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { flipped, row, sentence, square } =
-  await import("../../src/lookback/widgets/masks.js");
+const { flipped, row, sentence, square } = await import("../../src/lookback/widgets/masks.js");
 
-const state = { tokens: ["un", "chat", "dort"], padding: 1, scores: [[0, 5, 1], [1, 0, 9], [2, 2, 2]],
-  values: [[1, 0], [0, 1], [4, 4]], mask: square("all", 3, 1), step: 0 };
+const state = {
+  tokens: ["un", "chat", "dort"],
+  padding: 1,
+  scores: [
+    [0, 5, 1],
+    [1, 0, 9],
+    [2, 2, 2],
+  ],
+  values: [
+    [1, 0],
+    [0, 1],
+    [4, 4],
+  ],
+  mask: square("all", 3, 1),
+  step: 0,
+};
 
 test("the named masks are what they are called", () => {
-  assert.deepEqual(square("causal", 3, 1), [[true, false, false], [true, true, false], [true, true, true]]);
-  assert.deepEqual(square("padding", 2, 1), [[true, false], [true, false]]);
-  assert.deepEqual(square("both", 3, 1), [[true, false, false], [true, true, false], [true, true, false]]);
+  assert.deepEqual(square("causal", 3, 1), [
+    [true, false, false],
+    [true, true, false],
+    [true, true, true],
+  ]);
+  assert.deepEqual(square("padding", 2, 1), [
+    [true, false],
+    [true, false],
+  ]);
+  assert.deepEqual(square("both", 3, 1), [
+    [true, false, false],
+    [true, true, false],
+    [true, true, false],
+  ]);
   assert.ok(square("all", 3, 1).flat().every(Boolean));
 });
 
@@ -31,6 +55,12 @@ test("one square is turned, unless its row would be empty", () => {
 });
 
 test("a step is told in words", () => {
-  assert.match(sentence(state, 0), /“un”, may look at 3 of 3 positions, 2 of them still to come: “chat” gets 0\.98/);
-  assert.match(sentence({ ...state, mask: square("causal", 3, 1) }, 0), /1 of 3 positions: “un” gets 1\.00\.$/);
+  assert.match(
+    sentence(state, 0),
+    /“un”, may look at 3 of 3 positions, 2 of them still to come: “chat” gets 0\.98/,
+  );
+  assert.match(
+    sentence({ ...state, mask: square("causal", 3, 1) }, 0),
+    /1 of 3 positions: “un” gets 1\.00\.$/,
+  );
 });

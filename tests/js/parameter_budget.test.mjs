@@ -2,12 +2,41 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { changes, count, formulas, percent, readSize, sentence, short, total, touched, whole, wrong }
-  = await import("../../src/lookback/widgets/parameter_budget.js");
+const {
+  changes,
+  count,
+  formulas,
+  percent,
+  readSize,
+  sentence,
+  short,
+  total,
+  touched,
+  whole,
+  wrong,
+} = await import("../../src/lookback/widgets/parameter_budget.js");
 
-const base = { d_model: 512, d_ff: 2048, heads: 8, vocab: 37000, encoder: 6, decoder: 6,
-  positions: 0, tied: true, gated: false, experts: 0, active: 0, shared: 0, d_expert: 0,
-  dense: 0, biases: true, latent: false, norms: 0, segments: 0, pooler: false };
+const base = {
+  d_model: 512,
+  d_ff: 2048,
+  heads: 8,
+  vocab: 37000,
+  encoder: 6,
+  decoder: 6,
+  positions: 0,
+  tied: true,
+  gated: false,
+  experts: 0,
+  active: 0,
+  shared: 0,
+  d_expert: 0,
+  dense: 0,
+  biases: true,
+  latent: false,
+  norms: 0,
+  segments: 0,
+  pooler: false,
+};
 
 test("the base model has 63,082,496 parameters", () => {
   assert.deepEqual(count(base).slice(0, 4), [18944000, 18874368, 25165824, 0]);
@@ -17,10 +46,21 @@ test("the base model has 63,082,496 parameters", () => {
 
 test("formulas, worked out, are the counts", () => {
   const work = (text) => Function(`return ${text.replaceAll("×", "*").replaceAll("²", "**2")}`)();
-  const sizes = { ...base, tied: false, gated: true, experts: 4, active: 1, shared: 1, dense: 2,
-    d_expert: 100, positions: 7 };
+  const sizes = {
+    ...base,
+    tied: false,
+    gated: true,
+    experts: 4,
+    active: 1,
+    shared: 1,
+    dense: 2,
+    d_expert: 100,
+    positions: 7,
+  };
   for (const one of [base, sizes]) {
-    formulas(one).slice(0, 4).forEach((text, i) => assert.equal(work(text), count(one)[i]));
+    formulas(one)
+      .slice(0, 4)
+      .forEach((text, i) => assert.equal(work(text), count(one)[i]));
   }
 });
 
@@ -46,7 +86,10 @@ test("what does not fit is named", () => {
 
 test("the sentence tells the model and every change", () => {
   const model = { name: "base", reported: "65 M", sizes: base };
-  assert.match(sentence(model, base), /^base: 63\.08 million .* reports 65 M\. Feed-forward 39\.9 %/);
+  assert.match(
+    sentence(model, base),
+    /^base: 63\.08 million .* reports 65 M\. Feed-forward 39\.9 %/,
+  );
   const sizes = { ...base, d_ff: 4096, gated: true };
   assert.deepEqual(changes(sizes, base), ["d_ff", "gated"]);
   assert.match(sentence(model, sizes), /d_ff 4,096 in place of 2,048, gate \(third matrix\) on/);

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { bleu, histogram, measure, parse, prepare, reachOf, sentence, swap, total } =
-  await import("../../src/lookback/widgets/swaps.js");
+const { bleu, histogram, measure, parse, prepare, reachOf, sentence, swap, total } = await import(
+  "../../src/lookback/widgets/swaps.js"
+);
 
 const GOOD = "4 3 2 1 4 4, 4 3 2 1 4 4, 4 3 2 1 4 4";
 const WORSE = "4 3 2 1 4 4, 4 3 2 1 4 4, 3 1 0 0 4 4";
@@ -11,7 +12,10 @@ const pair = (size = 3) => prepare(parse(GOOD), parse(WORSE), size);
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
 test("six numbers make nine, whatever blanks stand between them", () => {
-  const right = [[4, 3, 2, 1, 4, 3, 2, 1, 5], [1, 0, 0, 0, 2, 1, 0, 0, 3]];
+  const right = [
+    [4, 3, 2, 1, 4, 3, 2, 1, 5],
+    [1, 0, 0, 0, 2, 1, 0, 0, 3],
+  ];
   assert.deepEqual(parse("4 3 2 1 4 5, 1 0 0 0 2 3"), right);
   assert.deepEqual(parse(" 4  3 2 1\n4 5,1 0 0 0 2 3 "), right);
 });
@@ -72,9 +76,15 @@ test("the sentence says what was swapped, and what it proves", () => {
   const names = ["one", "two"];
   const say = (trials, over = {}) => sentence(names, { ...measure(pair(), trials, 0), ...over });
   assert.match(say(0), /^one 100\.00, two \d\d\.\d\d: a gap of .* each of the 3 captions/);
-  assert.match(say(1), /Trial 1: \d of 3 captions .* 0 of 1 trial made .* \(1 \+ 1\) = 0\.500, from too few/);
+  assert.match(
+    say(1),
+    /Trial 1: \d of 3 captions .* 0 of 1 trial made .* \(1 \+ 1\) = 0\.500, from too few/,
+  );
   assert.match(say(99), /from too few trials to trust\.$/);
-  assert.match(say(100), /0 of 100 trials .* p = \(0 \+ 1\) \/ \(100 \+ 1\) = 0\.0099, below 0\.05/);
+  assert.match(
+    say(100),
+    /0 of 100 trials .* p = \(0 \+ 1\) \/ \(100 \+ 1\) = 0\.0099, below 0\.05/,
+  );
   assert.match(say(100, { larger: 59, p: 60 / 101 }), /= 0\.594, not below 0\.05/);
   assert.match(say(10000), /\(10,000 \+ 1\) = 0\.0001, .* That is all it makes\.$/);
   assert.match(say(5, { gap: 0 }), /no gap for chance to beat: p = 1\.$/);

@@ -43,8 +43,15 @@ test("a score is read from what people type, and from nothing else", () => {
   }
 });
 
-const state = { labels: ["le", "noir"], scores: [0, 16], values: [[1], [3]],
-  temperature: 2, d_k: 64, scale: true, step: 0 };
+const state = {
+  labels: ["le", "noir"],
+  scores: [0, 16],
+  values: [[1], [3]],
+  temperature: 2,
+  d_k: 64,
+  scale: true,
+  step: 0,
+};
 
 test("every stage is told with its numbers", () => {
   const now = stages(state);
@@ -59,17 +66,32 @@ test("every stage is told with its numbers", () => {
 });
 
 test("an alignment step names the word and its weight", () => {
-  const example = { source: ["the", "black"], target: ["le", "noir"],
-    energies: [[0, 0], [0, 5]], values: [[1, 0], [0, 1]] };
-  assert.match(alignmentSays(example, 1), /^Target word 2, “noir”, looks at “black” with weight 0\.99/);
+  const example = {
+    source: ["the", "black"],
+    target: ["le", "noir"],
+    energies: [
+      [0, 0],
+      [0, 5],
+    ],
+    values: [
+      [1, 0],
+      [0, 1],
+    ],
+  };
+  assert.match(
+    alignmentSays(example, 1),
+    /^Target word 2, “noir”, looks at “black” with weight 0\.99/,
+  );
   assert.match(alignmentSays(example, 0), /then at “black” with 0\.50/);
   assert.deepEqual(look(example, 0).context, [0.5, 0.5]);
 });
 
 test("a quiz is right when all correct options, and no others, are chosen", () => {
   const options = [true, false, true].map((correct) => ({ text: "", why: "", correct }));
-  assert.deepEqual([grade(options, [0, 2]).all, grade(options, [0]).all,
-    grade(options, [0, 1, 2]).all], [true, false, false]);
+  assert.deepEqual(
+    [grade(options, [0, 2]).all, grade(options, [0]).all, grade(options, [0, 1, 2]).all],
+    [true, false, false],
+  );
   assert.match(grade(options, [0]).words, /1 of the 2/);
 });
 
@@ -82,7 +104,9 @@ test("a quiz remembers without any storage, and forgets", () => {
 });
 
 test("a quiz survives a storage that refuses or holds rubbish", () => {
-  const refuse = () => { throw new Error("no"); };
+  const refuse = () => {
+    throw new Error("no");
+  };
   globalThis.localStorage = { getItem: refuse, setItem: refuse, removeItem: refuse };
   remember("shapes", [0]);
   assert.deepEqual(recall("shapes"), [0]);
@@ -100,7 +124,10 @@ test("letters outside the alphabet, none, and too many are refused by name", () 
 
 test("a copy is compared place by place, past either end", () => {
   const pairs = compare(["a", "b"], ["a", "c", "d"]);
-  assert.deepEqual(pairs.map((pair) => pair.right), [true, false, false]);
+  assert.deepEqual(
+    pairs.map((pair) => pair.right),
+    [true, false, false],
+  );
   assert.match(squeezeSays("ab", pairs, "16", 3, 3, true), /1 of 2 letters/);
   assert.match(squeezeSays("ab", pairs, "16", 2, 0, false), /letter 2 of 2/);
   assert.match(squeezeSays("ab", pairs, "16", 3, 2, false), /“c”, where “b” stood/);

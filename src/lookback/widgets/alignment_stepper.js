@@ -1,8 +1,20 @@
 // @ts-check
 // An alignment, walked target word by target word: the energies of a row, the
 // weights, the context they mix. Python: alignment_stepper.py.
-import { button, change, digits, element, frame, keyedStep, lines, mix, mount, softmax,
-  transport, tune } from "./shared.js";
+import {
+  button,
+  change,
+  digits,
+  element,
+  frame,
+  keyedStep,
+  lines,
+  mix,
+  mount,
+  softmax,
+  transport,
+  tune,
+} from "./shared.js";
 
 /** @typedef {import("./shared.js").Model} Model */
 /** @typedef {{source: string[], target: string[], energies: number[][],
@@ -20,10 +32,14 @@ export function look(example, i) {
 export function sentence({ source, target, energies }, step) {
   const weights = softmax(energies[step]);
   const [best, second] = weights.map((_, j) => j).sort((a, b) => weights[b] - weights[a]);
-  const also = second !== undefined && weights[second] >= 0.1
-    ? `, then at “${source[second]}” with ${digits(weights[second])}` : "";
-  return `Target word ${step + 1}, “${target[step]}”, looks at “${source[best]}” `
-    + `with weight ${digits(weights[best])}${also}.`;
+  const also =
+    second !== undefined && weights[second] >= 0.1
+      ? `, then at “${source[second]}” with ${digits(weights[second])}`
+      : "";
+  return (
+    `Target word ${step + 1}, “${target[step]}”, looks at “${source[best]}” ` +
+    `with weight ${digits(weights[best])}${also}.`
+  );
 }
 
 /** Scrolls the region, and never the page, until the cell shows clear of the
@@ -52,12 +68,13 @@ function bar(x, middle) {
  * the annotations h_j; at the right of each of their numbers, the context's. */
 function foot({ source, values, energies }) {
   const most = Math.max(1e-9, ...values.flat().map(Math.abs));
-  const cells = (role) => source.map(() => element("td", { class: role, "data-role": role },
-    element("span", {})));
+  const cells = (role) =>
+    source.map(() => element("td", { class: role, "data-role": role }, element("span", {})));
   const [energy, weight] = [cells("energy"), cells("weight")];
   const parts = values[0].map(() => cells("part"));
-  const context = values[0].map(() => element("td", { class: "part context",
-    "data-role": "context" }, element("span", {})));
+  const context = values[0].map(() =>
+    element("td", { class: "part context", "data-role": "context" }, element("span", {})),
+  );
   const put = (cell, value, text = digits(value)) => {
     cell.dataset.value = value;
     if (cell.firstChild.textContent !== text) cell.firstChild.textContent = text;
@@ -72,40 +89,70 @@ function foot({ source, values, energies }) {
     cell.style.backgroundPosition = `${bars.map((one) => one.place).join()}, ${100 * middle}%`;
     cell.classList.toggle("minus", behind < 0);
   };
-  parts.forEach((row, k) => row.forEach((cell, j) => {
-    put(cell, values[j][k]);
-    cell.title = `h ${k + 1} of “${source[j]}”: ${digits(values[j][k])}`;
-  }));
-  const line = (name, row, ...more) => element("tr", {},
-    element("th", { scope: "row" }, name), ...row, ...more);
-  const node = element("tfoot", {}, line("energy e", energy),
+  parts.forEach((row, k) =>
+    row.forEach((cell, j) => {
+      put(cell, values[j][k]);
+      cell.title = `h ${k + 1} of “${source[j]}”: ${digits(values[j][k])}`;
+    }),
+  );
+  const line = (name, row, ...more) =>
+    element("tr", {}, element("th", { scope: "row" }, name), ...row, ...more);
+  const node = element(
+    "tfoot",
+    {},
+    line("energy e", energy),
     line("weight α", weight, element("th", { scope: "col", class: "context" }, "c = Σ α h")),
-    ...parts.map((row, k) => line(k ? `${k + 1}` : "h, number 1", row, context[k])));
-  return { node, draw(step, now) {
-    now.weights.forEach((alpha, j) => {
-      put(energy[j], energies[step][j]);
-      put(weight[j], alpha);
-      tune(weight[j], "--w", alpha);
-      parts.forEach((row, k) => draw(row[j], values[j][k], values[j][k] * alpha));
-    });
-    context.forEach((cell, k) => {
-      put(cell, now.context[k]);
-      draw(cell, now.context[k], now.context[k], 0.25);
-    });
-  } };
+    ...parts.map((row, k) => line(k ? `${k + 1}` : "h, number 1", row, context[k])),
+  );
+  return {
+    node,
+    draw(step, now) {
+      now.weights.forEach((alpha, j) => {
+        put(energy[j], energies[step][j]);
+        put(weight[j], alpha);
+        tune(weight[j], "--w", alpha);
+        parts.forEach((row, k) => draw(row[j], values[j][k], values[j][k] * alpha));
+      });
+      context.forEach((cell, k) => {
+        put(cell, now.context[k]);
+        draw(cell, now.context[k], now.context[k], 0.25);
+      });
+    },
+  };
 }
 
 /** The map of all weights: a row a target word, a column a source word. */
 function map(example, go) {
   const { source, target } = example;
   const looks = target.map((_, i) => look(example, i));
-  const head = element("thead", {}, element("tr", {}, element("td", {}),
-    ...source.map((word) => element("th", { scope: "col" }, element("span", {}, word)))));
-  const cells = looks.map(({ weights }, i) => weights.map((weight, j) => element("td", {
-    tabindex: -1, style: `--w:${weight.toFixed(4)}`, "data-row": i, "data-column": j,
-    "data-value": weight }, element("span", {}, digits(weight)))));
-  const rows = target.map((word, i) => element("tr", {},
-    element("th", { scope: "row", "data-row": i }, word), ...cells[i]));
+  const head = element(
+    "thead",
+    {},
+    element(
+      "tr",
+      {},
+      element("td", {}),
+      ...source.map((word) => element("th", { scope: "col" }, element("span", {}, word))),
+    ),
+  );
+  const cells = looks.map(({ weights }, i) =>
+    weights.map((weight, j) =>
+      element(
+        "td",
+        {
+          tabindex: -1,
+          style: `--w:${weight.toFixed(4)}`,
+          "data-row": i,
+          "data-column": j,
+          "data-value": weight,
+        },
+        element("span", {}, digits(weight)),
+      ),
+    ),
+  );
+  const rows = target.map((word, i) =>
+    element("tr", {}, element("th", { scope: "row", "data-row": i }, word), ...cells[i]),
+  );
   const below = foot(example);
   const hint = "Point at a square, or walk the map with the arrow keys.";
   const tell = element("p", { class: "tell", "data-role": "cell" }, hint);
@@ -113,10 +160,15 @@ function map(example, go) {
   const spot = (event) => event.target.closest("[data-row]")?.dataset ?? {};
   const describe = (event) => {
     const { row, column: j, value } = spot(event);
-    tell.textContent = value === undefined ? hint : `“${target[row]}” looks at “${source[j]}”: `
-      + `energy ${digits(example.energies[row][j])}, weight ${digits(Number(value), 3)}.`;
+    tell.textContent =
+      value === undefined
+        ? hint
+        : `“${target[row]}” looks at “${source[j]}”: ` +
+          `energy ${digits(example.energies[row][j])}, weight ${digits(Number(value), 3)}.`;
   };
-  const moved = (event) => { if (event.movementX || event.movementY) describe(event); };
+  const moved = (event) => {
+    if (event.movementX || event.movementY) describe(event);
+  };
   const press = (event) => {
     const { row, column: j } = spot(event);
     if (row === undefined) return;
@@ -133,40 +185,61 @@ function map(example, go) {
     go(to);
     cells[now][column].focus();
   };
-  const region = element("div", { class: "map", onmousemove: moved, onfocusin: describe,
-    onclick: press, onkeydown: walk }, element("table", { role: "grid",
-    "aria-label": "weights: a row for each target word, a column for each source word" },
-  head, element("tbody", {}, ...rows), below.node));
+  const region = element(
+    "div",
+    { class: "map", onmousemove: moved, onfocusin: describe, onclick: press, onkeydown: walk },
+    element(
+      "table",
+      {
+        role: "grid",
+        "aria-label": "weights: a row for each target word, a column for each source word",
+      },
+      head,
+      element("tbody", {}, ...rows),
+      below.node,
+    ),
+  );
   let stop = cells[0][0];
-  return { node: element("div", {}, region, tell), draw(step) {
-    rows[now].removeAttribute("aria-selected");
-    now = step;
-    rows[now].setAttribute("aria-selected", "true");
-    stop.tabIndex = -1;
-    stop = cells[now][column];
-    stop.tabIndex = 0;
-    below.draw(step, looks[now]);
-  }, reveal() { // last of all, since it asks where things are
-    const { weights } = looks[now];
-    reveal(region, cells[now][weights.indexOf(Math.max(...weights))]);
-  } };
+  return {
+    node: element("div", {}, region, tell),
+    draw(step) {
+      rows[now].removeAttribute("aria-selected");
+      now = step;
+      rows[now].setAttribute("aria-selected", "true");
+      stop.tabIndex = -1;
+      stop = cells[now][column];
+      stop.tabIndex = 0;
+      below.draw(step, looks[now]);
+    },
+    reveal() {
+      // last of all, since it asks where things are
+      const { weights } = looks[now];
+      reveal(region, cells[now][weights.indexOf(Math.max(...weights))]);
+    },
+  };
 }
 
 /** The two sentences: the source filled by weight, the target as written. */
 function sentences(example) {
   const words = example.source.map((word) => element("span", { class: "word" }, word));
   const written = example.target.map((word) => element("span", { class: "word" }, word));
-  const line = (role, spans) => element("p", { class: "words", "data-role": role },
-    element("span", { class: "tag" }, role), ...spans.flatMap((span) => [" ", span]));
-  return { node: element("div", {}, line("source", words), line("written", written)),
+  const line = (role, spans) =>
+    element(
+      "p",
+      { class: "words", "data-role": role },
+      element("span", { class: "tag" }, role),
+      ...spans.flatMap((span) => [" ", span]),
+    );
+  return {
+    node: element("div", {}, line("source", words), line("written", written)),
     draw(step) {
-      look(example, step).weights.forEach((weight, j) =>
-        tune(words[j], "--w", weight));
+      look(example, step).weights.forEach((weight, j) => tune(words[j], "--w", weight));
       written.forEach((span, i) => {
         span.hidden = i > step;
         span.classList.toggle("now", i === step);
       });
-    } };
+    },
+  };
 }
 
 /** The whole widget, for one example. @param {Model} model */
@@ -179,28 +252,50 @@ function build(model) {
   const walk = transport(at, go);
   const [words, grid] = [sentences(example), map(example, walk.to)];
   const [say] = lines();
-  const choose = element("select", { "data-action": "example", onchange: () =>
-    change(model, { step: 0, example: Number(choose.value) }) },
-  ...examples.map((one, i) => element("option", { value: i,
-    selected: one === example }, one.title ?? one.source.join(" "))));
-  const table = button("table", "Table", () => {
-    const numbers = node.classList.toggle("numbers");
-    table.setAttribute("aria-pressed", String(numbers));
-  }, "Show as table");
+  const choose = element(
+    "select",
+    {
+      "data-action": "example",
+      onchange: () => change(model, { step: 0, example: Number(choose.value) }),
+    },
+    ...examples.map((one, i) =>
+      element("option", { value: i, selected: one === example }, one.title ?? one.source.join(" ")),
+    ),
+  );
+  const table = button(
+    "table",
+    "Table",
+    () => {
+      const numbers = node.classList.toggle("numbers");
+      table.setAttribute("aria-pressed", String(numbers));
+    },
+    "Show as table",
+  );
   table.setAttribute("aria-pressed", "false");
-  const node = frame("alignment-stepper", "Alignment, word by word", at, walk.to,
+  const node = frame(
+    "alignment-stepper",
+    "Alignment, word by word",
+    at,
+    walk.to,
     element("label", { class: "choose", hidden: examples.length < 2 }, "sentence ", choose),
     element("div", { class: "bar" }, ...walk.nodes, table),
-    words.node, say, grid.node);
+    words.node,
+    say,
+    grid.node,
+  );
   node.classList.toggle("long", Math.max(example.source.length, last + 1) > 14);
-  return { node, stop: walk.stop, draw() {
-    const { step } = at();
-    words.draw(step);
-    grid.draw(step);
-    walk.draw();
-    say.textContent = sentence(example, step);
-    grid.reveal();
-  } };
+  return {
+    node,
+    stop: walk.stop,
+    draw() {
+      const { step } = at();
+      words.draw(step);
+      grid.draw(step);
+      walk.draw();
+      say.textContent = sentence(example, step);
+      grid.reveal();
+    },
+  };
 }
 
 /** @param {{model: Model, el: HTMLElement}} context */

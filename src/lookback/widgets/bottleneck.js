@@ -20,19 +20,28 @@ export function half(bits) {
 
 /** Tensors from base64 of little-endian float16.
  * @param {Record<string, {shape: number[], data: string}>} packed @returns {Weights} */
-export const unpack = (packed) => Object.fromEntries(
-  Object.entries(packed).map(([name, { shape, data }]) => {
-    const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
-    const numbers = Float64Array.from({ length: bytes.length / 2 }, (_, i) =>
-      half(bytes[2 * i] | (bytes[2 * i + 1] << 8)));
-    return [name, { shape, numbers }];
-  }));
+export const unpack = (packed) =>
+  Object.fromEntries(
+    Object.entries(packed).map(([name, { shape, data }]) => {
+      const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+      const numbers = Float64Array.from({ length: bytes.length / 2 }, (_, i) =>
+        half(bytes[2 * i] | (bytes[2 * i + 1] << 8)),
+      );
+      return [name, { shape, numbers }];
+    }),
+  );
 
 /** W x + b.
  * @param {Weights} p @param {string} weight @param {string} bias
  * @param {ArrayLike<number>} x */
 export function linear(p, weight, bias, x) {
-  const [{ shape: [rows, columns], numbers }, b] = [p[weight], p[bias].numbers];
+  const [
+    {
+      shape: [rows, columns],
+      numbers,
+    },
+    b,
+  ] = [p[weight], p[bias].numbers];
   return Float64Array.from({ length: rows }, (_, i) => {
     let sum = b[i];
     for (let j = 0; j < columns; j += 1) sum += numbers[i * columns + j] * x[j];
@@ -89,7 +98,7 @@ export function copy(p, ids) {
   let state = linear(p, "bridge.weight", "bridge.bias", c).map(Math.tanh);
   /** @type {number[]} */
   const written = [];
-  for (let token = START; written.length < MOST;) {
+  for (let token = START; written.length < MOST; ) {
     const now = step(p, token, state, c);
     state = now.state;
     token = now.logits.indexOf(Math.max(...now.logits));
@@ -100,5 +109,7 @@ export function copy(p, ids) {
 }
 
 /** Ids of a text's letters, END last. */
-export const idsOf = (alphabet, text) =>
-  [...[...text].map((letter) => FIRST + [...alphabet].indexOf(letter)), END];
+export const idsOf = (alphabet, text) => [
+  ...[...text].map((letter) => FIRST + [...alphabet].indexOf(letter)),
+  END,
+];

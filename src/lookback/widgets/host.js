@@ -11,32 +11,50 @@
 //   [data-role="weight"][data-value]   a number at full precision
 (() => {
   const MIME = "application/vnd.jupyter.widget-";
-  const json = (kind) => [...document.querySelectorAll(`script[type="${MIME}${kind}+json"]`)]
-    .map((script) => ({ script, data: JSON.parse(script.textContent) }));
+  const json = (kind) =>
+    [...document.querySelectorAll(`script[type="${MIME}${kind}+json"]`)].map((script) => ({
+      script,
+      data: JSON.parse(script.textContent),
+    }));
 
   /** The part of a Backbone model that anywidgets use. */
   class Model {
-    constructor(state) { this.state = { ...state }; this.listeners = {}; }
-    get(name) { return this.state[name]; }
+    constructor(state) {
+      this.state = { ...state };
+      this.listeners = {};
+    }
+    get(name) {
+      return this.state[name];
+    }
     set(name, value) {
       if (Object.is(this.state[name], value)) return;
       this.state[name] = value;
       this.fire(`change:${name}`, value);
       this.fire("change", value);
     }
-    fire(event, value) { for (const react of [...this.listeners[event] ?? []]) react(this, value); }
-    on(event, react) { (this.listeners[event] ??= new Set()).add(react); }
-    off(event, react) { react ? this.listeners[event]?.delete(react) : delete this.listeners[event]; }
+    fire(event, value) {
+      for (const react of [...(this.listeners[event] ?? [])]) react(this, value);
+    }
+    on(event, react) {
+      (this.listeners[event] ??= new Set()).add(react);
+    }
+    off(event, react) {
+      react ? this.listeners[event]?.delete(react) : delete this.listeners[event];
+    }
     save_changes() {}
     send() {}
   }
 
   /** The same promise for the same key: modules once, models once. */
-  const once = (make, kept = new Map()) => (key) => {
-    if (!kept.has(key)) kept.set(key, make(key));
-    return kept.get(key);
-  };
-  const load = once((esm) => import(URL.createObjectURL(new Blob([esm], { type: "text/javascript" }))));
+  const once =
+    (make, kept = new Map()) =>
+    (key) => {
+      if (!kept.has(key)) kept.set(key, make(key));
+      return kept.get(key);
+    };
+  const load = once(
+    (esm) => import(URL.createObjectURL(new Blob([esm], { type: "text/javascript" }))),
+  );
   const style = once((css) => {
     document.head.append(Object.assign(document.createElement("style"), { textContent: css }));
   });

@@ -47,26 +47,37 @@ export function remember(name, chosen) {
 }
 
 /** Text in which `backticks` mark code. */
-const prose = (text) => text.split("`").map((part, i) =>
-  (i % 2 ? element("code", {}, part) : part));
+const prose = (text) =>
+  text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
 
 /** One option: its box or dot, its text, its verdict and the reason. */
 function choice(option, several) {
-  const input = element("input", { type: several ? "checkbox" : "radio",
-    name: "choice", "data-action": "choose" }); // the name's scope is the form
+  const input = element("input", {
+    type: several ? "checkbox" : "radio",
+    name: "choice",
+    "data-action": "choose",
+  }); // the name's scope is the form
   const verdict = element("span", { class: "verdict" });
   const why = element("p", { class: "why", "data-role": "why", hidden: true });
-  const node = element("div", { class: "option" }, element("label", {}, input,
-    element("span", {}, ...prose(option.text))), why);
+  const node = element(
+    "div",
+    { class: "option" },
+    element("label", {}, input, element("span", {}, ...prose(option.text))),
+    why,
+  );
   why.append(verdict, " ", ...prose(option.why));
-  return { node, input, draw(checked, chosen) {
-    if (checked) input.checked = chosen;
-    input.disabled = checked;
-    why.hidden = !checked;
-    node.dataset.verdict = checked ? (option.correct ? "correct" : "wrong") : "";
-    verdict.textContent = (option.correct ? "✓ Correct" : "✗ Not so")
-      + (chosen ? ", and you chose it." : ".");
-  } };
+  return {
+    node,
+    input,
+    draw(checked, chosen) {
+      if (checked) input.checked = chosen;
+      input.disabled = checked;
+      why.hidden = !checked;
+      node.dataset.verdict = checked ? (option.correct ? "correct" : "wrong") : "";
+      verdict.textContent =
+        (option.correct ? "✓ Correct" : "✗ Not so") + (chosen ? ", and you chose it." : ".");
+    },
+  };
 }
 
 /** The whole quiz. @param {Model} model */
@@ -86,16 +97,29 @@ function build(model) {
   const check = button("check", "Check");
   check.type = "submit"; // so that Enter checks, too
   const retry = button("retry", "Try again", () => {
-    choices.forEach(({ input }) => { input.checked = false; });
+    choices.forEach(({ input }) => {
+      input.checked = false;
+    });
     remember(name, null);
     choices[0].input.focus();
   });
-  const node = element("div", { class: "lookback-widget", "data-widget": "quiz" },
-    element("form", { onsubmit: submit },
-      element("fieldset", {}, element("legend", {}, ...prose(question)),
+  const node = element(
+    "div",
+    { class: "lookback-widget", "data-widget": "quiz" },
+    element(
+      "form",
+      { onsubmit: submit },
+      element(
+        "fieldset",
+        {},
+        element("legend", {}, ...prose(question)),
         element("p", { class: "hint" }, several ? "More than one is correct." : "Choose one."),
-        ...choices.map((one) => one.node)), problem,
-      element("div", { class: "bar" }, check, retry, say)));
+        ...choices.map((one) => one.node),
+      ),
+      problem,
+      element("div", { class: "bar" }, check, retry, say),
+    ),
+  );
   const draw = () => {
     const chosen = recall(name);
     choices.forEach((one, i) => one.draw(chosen !== null, chosen?.includes(i) ?? false));
@@ -103,7 +127,9 @@ function build(model) {
     say.textContent = chosen ? grade(options, chosen).words : "";
     node.dataset.state = chosen ? (grade(options, chosen).all ? "right" : "wrong") : "open";
   };
-  const hear = (event) => { if (event.detail === name) draw(); };
+  const hear = (event) => {
+    if (event.detail === name) draw();
+  };
   addEventListener(EVENT, hear);
   return { node, draw, stop: () => removeEventListener(EVENT, hear) };
 }

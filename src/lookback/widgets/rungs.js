@@ -1,7 +1,16 @@
 // @ts-check
 // A ladder of translators: walk it, compare any two rungs. Python: rungs.py.
-import { change, element, frame, lines, mount, scroller, tableButton, tableOf,
-  transport } from "./shared.js";
+import {
+  change,
+  element,
+  frame,
+  lines,
+  mount,
+  scroller,
+  tableButton,
+  tableOf,
+  transport,
+} from "./shared.js";
 
 /** @typedef {import("./shared.js").Model} Model */
 /** @typedef {{label: string, change: string, before: number, numbers: Record<string, number | null>,
@@ -10,9 +19,13 @@ import { change, element, frame, lines, mount, scroller, tableButton, tableOf,
 
 /** A number as the measure wants it, with a true minus sign and thousands.
  * @param {number | null | undefined} x @param {{digits: number}} measure */
-export const shown = (x, { digits }) => (x === null || x === undefined ? "not measured"
-  : x.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })
-    .replace(/^-(?=0\.?0*$)/, "").replace("-", "\u2212"));
+export const shown = (x, { digits }) =>
+  x === null || x === undefined
+    ? "not measured"
+    : x
+        .toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })
+        .replace(/^-(?=0\.?0*$)/, "")
+        .replace("-", "\u2212");
 
 /** A number, with its interval where there is one.
  * @param {Rung} rung @param {string} name @param {Measure} measure */
@@ -45,8 +58,8 @@ export function brief(found, measure) {
 
 /** What is better: said of counts, of rates and of all others.
  * @param {Measure} measure */
-const aim = ({ better, digits }) => (digits ? `${better} is better`
-  : better === "higher" ? "more is faster" : "fewer is cheaper");
+const aim = ({ better, digits }) =>
+  digits ? `${better} is better` : better === "higher" ? "more is faster" : "fewer is cheaper";
 
 /** A rung's number beside another's, in words.
  * @param {Rung} now @param {Rung | undefined} then @param {string} name @param {Measure} measure */
@@ -63,22 +76,25 @@ export function compared(now, then, name, measure) {
   }
   const [size, half] = [Math.abs(difference), 0.5 * 10 ** -measure.digits];
   if (size < half) return `That is less than ${half.toFixed(measure.digits + 1)} from ${other}.`;
-  return `That is ${shown(size, measure)} ${difference > 0 ? "above" : "below"} ${other}; `
-    + `${aim(measure)}.`;
+  return (
+    `That is ${shown(size, measure)} ${difference > 0 ? "above" : "below"} ${other}; ` +
+    `${aim(measure)}.`
+  );
 }
 
 /** The step in words.
  * @param {Rung[]} rungs @param {string} name @param {Measure} measure
  * @param {number} step @param {number} against */
 export const sentence = (rungs, name, measure, step, against) =>
-  `Rung ${step + 1} of ${rungs.length}, ${rungs[step].label}: ${rungs[step].change} `
-  + `Its ${measure.title}: ${ranged(rungs[step], name, measure)}. `
-  + compared(rungs[step], rungs[partner(rungs, step, against)], name, measure);
+  `Rung ${step + 1} of ${rungs.length}, ${rungs[step].label}: ${rungs[step].change} ` +
+  `Its ${measure.title}: ${ranged(rungs[step], name, measure)}. ` +
+  compared(rungs[step], rungs[partner(rungs, step, against)], name, measure);
 
 /** Where the bars end: the largest number, or upper end of an interval.
  * @param {Rung[]} rungs @param {string} name */
-export const extent = (rungs, name) => Math.max(...rungs.flatMap((rung) =>
-  [rung.numbers[name] ?? 0, rung.intervals[name]?.[1] ?? 0])) || 1;
+export const extent = (rungs, name) =>
+  Math.max(...rungs.flatMap((rung) => [rung.numbers[name] ?? 0, rung.intervals[name]?.[1] ?? 0])) ||
+  1;
 
 /** One rung: its name, its bar with the interval, its number; and `fill`. */
 function row(rung, onclick) {
@@ -86,13 +102,20 @@ function row(rung, onclick) {
   const whisker = element("span", { class: "whisker" });
   const number = element("span", { class: "number", "data-role": "number" });
   const beside = element("span", { class: "beside" });
-  const node = element("button", { type: "button", class: "rung", "data-action": "rung", onclick },
-    element("span", { class: "label" }, rung.label), " ",
-    element("span", { class: "track", "aria-hidden": "true" }, bar, whisker), number, " ", beside);
+  const node = element(
+    "button",
+    { type: "button", class: "rung", "data-action": "rung", onclick },
+    element("span", { class: "label" }, rung.label),
+    " ",
+    element("span", { class: "track", "aria-hidden": "true" }, bar, whisker),
+    number,
+    " ",
+    beside,
+  );
   const fill = (name, measure, most) => {
     const value = rung.numbers[name] ?? null;
     const [low, high] = rung.intervals[name] ?? [0, 0];
-    const percent = (x) => `${(100 * x / most).toFixed(2)}%`;
+    const percent = (x) => `${((100 * x) / most).toFixed(2)}%`;
     bar.style.width = percent(value ?? 0);
     whisker.hidden = !rung.intervals[name];
     Object.assign(whisker.style, { left: percent(low), width: percent(high - low) });
@@ -106,15 +129,23 @@ function row(rung, onclick) {
 
 /** A choice with a label. */
 const choice = (action, label, options, onchange) => {
-  const select = element("select", { "data-action": action,
-    onchange: () => onchange(select.value) },
-  ...options.map(([value, text]) => element("option", { value }, text)));
+  const select = element(
+    "select",
+    { "data-action": action, onchange: () => onchange(select.value) },
+    ...options.map(([value, text]) => element("option", { value }, text)),
+  );
   return { select, node: element("label", {}, label, select) };
 };
 
 /** All rungs by all measures. @param {Rung[]} rungs @param {[string, Measure][]} measures */
-const all = (rungs, measures) => tableOf(["rung", ...measures.map(([, one]) => one.title)],
-  rungs.map((rung) => [rung.label, ...measures.map(([key, one]) => shown(rung.numbers[key], one))]));
+const all = (rungs, measures) =>
+  tableOf(
+    ["rung", ...measures.map(([, one]) => one.title)],
+    rungs.map((rung) => [
+      rung.label,
+      ...measures.map(([key, one]) => shown(rung.numbers[key], one)),
+    ]),
+  );
 
 /** @param {Model} model */
 function build(model) {
@@ -129,13 +160,29 @@ function build(model) {
   const figure = element("div", { class: "ladder" }, ...rows.map(({ node }) => node));
   const table = scroller("the numbers as a table", { hidden: true });
   table.append(all(rungs, measures));
-  const what = choice("measure", "Measure", measures.map(([key, one]) => [key, one.title]),
-    (measure) => change(model, { measure }));
-  const whom = choice("against", "Against", [[-1, "the rung that it changes"],
-    ...rungs.map((rung, i) => [i, rung.label])], (i) => change(model, { against: Number(i) }));
-  const node = frame("rungs", "A ladder of translators", at, walk.to,
+  const what = choice(
+    "measure",
+    "Measure",
+    measures.map(([key, one]) => [key, one.title]),
+    (measure) => change(model, { measure }),
+  );
+  const whom = choice(
+    "against",
+    "Against",
+    [[-1, "the rung that it changes"], ...rungs.map((rung, i) => [i, rung.label])],
+    (i) => change(model, { against: Number(i) }),
+  );
+  const node = frame(
+    "rungs",
+    "A ladder of translators",
+    at,
+    walk.to,
     element("div", { class: "bar" }, ...walk.nodes, tableButton(figure, table)),
-    element("div", { class: "bar" }, what.node, whom.node), live, figure, table);
+    element("div", { class: "bar" }, what.node, whom.node),
+    live,
+    figure,
+    table,
+  );
 
   function draw() {
     const [name, step, against] = ["measure", "step", "against"].map((one) => model.get(one));
@@ -148,8 +195,8 @@ function build(model) {
     rows.forEach((one, i) => {
       one.fill(name, measure, most);
       one.node.classList.toggle("partner", i === other && i !== step);
-      one.beside.textContent = i === step ? (other === step ? "" : brief(found, measure))
-        : i === other ? "compared" : "";
+      one.beside.textContent =
+        i === step ? (other === step ? "" : brief(found, measure)) : i === other ? "compared" : "";
       if (i === step) one.node.setAttribute("aria-current", "step");
       else one.node.removeAttribute("aria-current");
       delete one.beside.dataset.role;
@@ -165,6 +212,5 @@ function build(model) {
 }
 
 export default {
-  render: (context) => mount(context, ["rungs", "measures"],
-    ["measure", "step", "against"], build),
+  render: (context) => mount(context, ["rungs", "measures"], ["measure", "step", "against"], build),
 };

@@ -1,8 +1,19 @@
 // @ts-check
 // Random queries and keys: what the size of d_k does to a softmax, with and
 // without the division by √d_k. Python: saturation.py, with the same generator.
-import { button, change, digits, element, frame, lines, mount, scroller, softmax,
-  tableButton, tableOf } from "./shared.js";
+import {
+  button,
+  change,
+  digits,
+  element,
+  frame,
+  lines,
+  mount,
+  scroller,
+  softmax,
+  tableButton,
+  tableOf,
+} from "./shared.js";
 import { uniform } from "./mulberry.js";
 
 /** @typedef {import("./shared.js").Model} Model */
@@ -60,10 +71,14 @@ export function measure(products, d_k, scaled) {
   const variance = all.reduce((a, b) => a + (b - mean) ** 2, 0) / all.length;
   const weights = scores.map(softmax);
   const over = (what) => weights.reduce((a, row) => a + what(row), 0) / weights.length;
-  return { scores: all, weights: weights[0], variance,
+  return {
+    scores: all,
+    weights: weights[0],
+    variance,
     largest: over((row) => Math.max(...row)),
     slope: over((row) => row.reduce((a, w) => a + w * (1 - w), 0)),
-    sure: over((row) => Number(Math.max(...row) > 0.99)) };
+    sure: over((row) => Number(Math.max(...row) > 0.99)),
+  };
 }
 
 /** How many scores fall into each bin; what lies outside counts at the end.
@@ -82,53 +97,84 @@ export function histogram(scores) {
 export function sentence({ d_k, scaled }, now) {
   const how = scaled ? `divided by √${d_k} = ${digits(Math.sqrt(d_k))}` : "not divided";
   const best = now.weights.indexOf(Math.max(...now.weights));
-  return `d_k = ${d_k}, scores ${how}. Their variance is ${digits(now.variance)}, so a `
-    + `typical score is ${digits(Math.sqrt(now.variance))} away from 0. The largest of 32 `
-    + `weights is ${digits(now.largest)} on average; ${digits(100 * now.sure, 0)} of 100 `
-    + `queries give one key more than 0.99. The query shown gives key ${best + 1} a `
-    + `weight of ${digits(now.weights[best])}.`;
+  return (
+    `d_k = ${d_k}, scores ${how}. Their variance is ${digits(now.variance)}, so a ` +
+    `typical score is ${digits(Math.sqrt(now.variance))} away from 0. The largest of 32 ` +
+    `weights is ${digits(now.largest)} on average; ${digits(100 * now.sure, 0)} of 100 ` +
+    `queries give one key more than 0.99. The query shown gives key ${best + 1} a ` +
+    `weight of ${digits(now.weights[best])}.`
+  );
 }
 
 /** Columns standing side by side; `fill` takes their numbers and the tallest. */
 function columns(role, count, ...scale) {
-  const node = element("div", { class: "columns", "data-role": role, "aria-hidden": "true" },
-    ...Array.from({ length: count }, () => element("i")));
-  const fill = (numbers, most) => numbers.forEach((x, j) => {
-    node.children[j].style.setProperty("--share", String(x / most));
-    node.children[j].dataset.value = x;
-  });
-  const axis = element("div", { class: "axis", "aria-hidden": "true" },
-    ...scale.map((text) => element("span", {}, text)));
+  const node = element(
+    "div",
+    { class: "columns", "data-role": role, "aria-hidden": "true" },
+    ...Array.from({ length: count }, () => element("i")),
+  );
+  const fill = (numbers, most) =>
+    numbers.forEach((x, j) => {
+      node.children[j].style.setProperty("--share", String(x / most));
+      node.children[j].dataset.value = x;
+    });
+  const axis = element(
+    "div",
+    { class: "axis", "aria-hidden": "true" },
+    ...scale.map((text) => element("span", {}, text)),
+  );
   return { node: element("div", {}, node, axis), fill };
 }
 
 /** The four figures, each with its name. */
 function tiles() {
-  const names = { variance: "variance of the scores", largest: "largest weight, mean",
-    slope: "slope of softmax, mean", sure: "queries with a weight over 0.99" };
-  const shown = Object.entries(names).map(([role, name]) =>
-    ({ role, name, number: element("b", { "data-role": role }) }));
-  return { node: element("div", { class: "tiles" }, ...shown.map(({ name, number }) =>
-    element("div", {}, element("span", {}, name), " ", number))),
-  fill(now) {
-    for (const { role, number } of shown) {
-      number.dataset.value = now[role];
-      number.textContent = role === "sure" ? `${digits(100 * now.sure, 0)} %` : digits(now[role]);
-    }
-  } };
+  const names = {
+    variance: "variance of the scores",
+    largest: "largest weight, mean",
+    slope: "slope of softmax, mean",
+    sure: "queries with a weight over 0.99",
+  };
+  const shown = Object.entries(names).map(([role, name]) => ({
+    role,
+    name,
+    number: element("b", { "data-role": role }),
+  }));
+  return {
+    node: element(
+      "div",
+      { class: "tiles" },
+      ...shown.map(({ name, number }) =>
+        element("div", {}, element("span", {}, name), " ", number),
+      ),
+    ),
+    fill(now) {
+      for (const { role, number } of shown) {
+        number.dataset.value = now[role];
+        number.textContent = role === "sure" ? `${digits(100 * now.sure, 0)} %` : digits(now[role]);
+      }
+    },
+  };
 }
 
 /** @param {Model} model @returns {State} */
-const stateOf = (model) => ({ d_k: model.get("d_k"), scaled: model.get("scaled"),
-  seed: model.get("seed") });
+const stateOf = (model) => ({
+  d_k: model.get("d_k"),
+  scaled: model.get("scaled"),
+  seed: model.get("seed"),
+});
 
 /** Every d_k, undivided and divided. */
-const tableRows = (drawn) => tableOf(
-  ["d_k", "variance", "largest", "slope", "variance ÷", "largest ÷", "slope ÷"],
-  SIZES.map((size) => [String(size), ...[false, true].flatMap((scaled) => {
-    const one = measure(drawn.get(size), size, scaled);
-    return [one.variance, one.largest, one.slope].map((x) => digits(x));
-  })]));
+const tableRows = (drawn) =>
+  tableOf(
+    ["d_k", "variance", "largest", "slope", "variance ÷", "largest ÷", "slope ÷"],
+    SIZES.map((size) => [
+      String(size),
+      ...[false, true].flatMap((scaled) => {
+        const one = measure(drawn.get(size), size, scaled);
+        return [one.variance, one.largest, one.slope].map((x) => digits(x));
+      }),
+    ]),
+  );
 
 /** The whole widget. @param {Model} model */
 function build(model) {
@@ -136,45 +182,84 @@ function build(model) {
   let tabled = -1;
   const at = () => ({ step: SIZES.indexOf(model.get("d_k")), last: SIZES.length - 1 });
   const go = (step) => change(model, { d_k: SIZES[step] });
-  const slider = element("input", { type: "range", min: 0, max: SIZES.length - 1, step: 1,
-    "data-action": "size", "aria-label": "d_k", oninput: () => go(Number(slider.value)) });
+  const slider = element("input", {
+    type: "range",
+    min: 0,
+    max: SIZES.length - 1,
+    step: 1,
+    "data-action": "size",
+    "aria-label": "d_k",
+    oninput: () => go(Number(slider.value)),
+  });
   const size = element("b", { class: "number" });
-  const box = element("input", { type: "checkbox", "data-action": "scale",
-    onchange: () => change(model, { scaled: box.checked }) });
-  const again = button("again", "Draw again",
-    () => change(model, { seed: (model.get("seed") + 1) % 2 ** 31 }));
+  const box = element("input", {
+    type: "checkbox",
+    "data-action": "scale",
+    onchange: () => change(model, { scaled: box.checked }),
+  });
+  const again = button("again", "Draw again", () =>
+    change(model, { seed: (model.get("seed") + 1) % 2 ** 31 }),
+  );
   const [say] = lines();
   const spread = columns("histogram", REACH, "\u221260", "0", "60");
   const shares = columns("weight", KEYS, "key 1", "key 32");
   const numbers = tiles();
-  const panel = (title, chart) => element("div", { class: "panel" },
-    element("p", { class: "head" }, title), chart.node);
-  const figure = element("div", {}, element("div", { class: "panels" },
-    panel("all 8,192 scores", spread), panel("the 32 weights of one query", shares)),
-  numbers.node);
+  const panel = (title, chart) =>
+    element("div", { class: "panel" }, element("p", { class: "head" }, title), chart.node);
+  const figure = element(
+    "div",
+    {},
+    element(
+      "div",
+      { class: "panels" },
+      panel("all 8,192 scores", spread),
+      panel("the 32 weights of one query", shares),
+    ),
+    numbers.node,
+  );
   const table = scroller("every d_k, undivided and divided by its root", { hidden: true });
-  const node = frame("saturation", "Random queries and keys", at, go,
-    element("div", { class: "bar" },
-      element("label", { class: "size" }, element("span", {}, "d", element("sub", {}, "k")),
-        slider, size),
+  const node = frame(
+    "saturation",
+    "Random queries and keys",
+    at,
+    go,
+    element(
+      "div",
+      { class: "bar" },
+      element(
+        "label",
+        { class: "size" },
+        element("span", {}, "d", element("sub", {}, "k")),
+        slider,
+        size,
+      ),
       element("label", {}, box, element("span", {}, "divide by √d", element("sub", {}, "k"))),
-      again, tableButton(figure, table)), say, figure, table);
-  return { node, draw() {
-    const state = stateOf(model);
-    if (seed !== state.seed) [drawn, seed] = [draw(state.seed), state.seed];
-    const now = measure(drawn.get(state.d_k) ?? [], state.d_k, state.scaled);
-    slider.value = String(at().step);
-    slider.setAttribute("aria-valuetext", String(state.d_k));
-    size.textContent = String(state.d_k);
-    box.checked = state.scaled;
-    const counts = histogram(now.scores);
-    spread.fill(counts, Math.max(...counts));
-    shares.fill(now.weights, 1);
-    numbers.fill(now);
-    if (tabled !== seed) table.replaceChildren(tableRows(drawn));
-    tabled = seed;
-    say.textContent = sentence(state, now);
-  } };
+      again,
+      tableButton(figure, table),
+    ),
+    say,
+    figure,
+    table,
+  );
+  return {
+    node,
+    draw() {
+      const state = stateOf(model);
+      if (seed !== state.seed) [drawn, seed] = [draw(state.seed), state.seed];
+      const now = measure(drawn.get(state.d_k) ?? [], state.d_k, state.scaled);
+      slider.value = String(at().step);
+      slider.setAttribute("aria-valuetext", String(state.d_k));
+      size.textContent = String(state.d_k);
+      box.checked = state.scaled;
+      const counts = histogram(now.scores);
+      spread.fill(counts, Math.max(...counts));
+      shares.fill(now.weights, 1);
+      numbers.fill(now);
+      if (tabled !== seed) table.replaceChildren(tableRows(drawn));
+      tabled = seed;
+      say.textContent = sentence(state, now);
+    },
+  };
 }
 
 /** @param {{model: Model, el: HTMLElement}} context */

@@ -9,7 +9,10 @@
 
 /** Digits with a true minus sign, and never "−0.00". */
 export const digits = (x, places = 2) =>
-  x.toFixed(places).replace(/^-(?=0\.?0*$)/, "").replace("-", "\u2212");
+  x
+    .toFixed(places)
+    .replace(/^-(?=0\.?0*$)/, "")
+    .replace("-", "\u2212");
 
 /** α_j = exp(e_j − max e) / Σ_k exp(e_k − max e).
  * @param {number[]} scores */
@@ -30,15 +33,22 @@ export function exponentials(z) {
  * @param {number[]} weights @param {number[][]} values */
 export const mix = (weights, values) =>
   (values[0] ?? []).map((_, k) =>
-    weights.reduce((sum, weight, j) => sum + weight * values[j][k], 0));
+    weights.reduce((sum, weight, j) => sum + weight * values[j][k], 0),
+  );
 
 /** Where a key leads from a step: arrows, Home and End; null for the rest.
  * Fields keep their own keys. */
 export function keyedStep(event, step, last) {
   if (event.ctrlKey || event.metaKey || event.altKey) return null;
   if (event.target?.matches("input, select, .scroll")) return null;
-  const to = { ArrowRight: step + 1, ArrowDown: step + 1, ArrowLeft: step - 1,
-    ArrowUp: step - 1, Home: 0, End: last }[event.key];
+  const to = {
+    ArrowRight: step + 1,
+    ArrowDown: step + 1,
+    ArrowLeft: step - 1,
+    ArrowUp: step - 1,
+    Home: 0,
+    End: last,
+  }[event.key];
   return to === undefined ? null : Math.min(last, Math.max(0, to));
 }
 
@@ -59,8 +69,11 @@ export function element(tag, attributes = {}, ...children) {
 
 /** A button that says what it does in `data-action`; `name` is spoken. */
 export const button = (action, text, onclick = () => {}, name = text) =>
-  element("button", { type: "button", "data-action": action, onclick,
-    "aria-label": name === text ? null : name }, text);
+  element(
+    "button",
+    { type: "button", "data-action": action, onclick, "aria-label": name === text ? null : name },
+    text,
+  );
 
 /** Greys a button out, yet leaves it the focus and its arrow keys. */
 export const grey = (node, off) => node.setAttribute("aria-disabled", String(off));
@@ -77,13 +90,20 @@ export function tableButton(figure, table) {
 }
 
 /** A place for wide things: it scrolls, by keyboard too. */
-export const scroller = (label, attributes = {}) => element("div",
-  { class: "scroll", tabindex: 0, role: "region", "aria-label": label, ...attributes });
+export const scroller = (label, attributes = {}) =>
+  element("div", {
+    class: "scroll",
+    tabindex: 0,
+    role: "region",
+    "aria-label": label,
+    ...attributes,
+  });
 
 /** The line that is spoken at each step, and the one that names a mistake. */
 export const lines = () => [
   element("p", { class: "say", "data-role": "live", role: "status" }),
-  element("p", { class: "problem", "data-role": "problem", role: "alert" })];
+  element("p", { class: "problem", "data-role": "problem", role: "alert" }),
+];
 
 /** A widget's root, in which the arrow keys, Home and End step. */
 export function frame(name, label, at, to, ...children) {
@@ -93,57 +113,93 @@ export function frame(name, label, at, to, ...children) {
     event.preventDefault();
     to(step);
   };
-  return element("div", { class: "lookback-widget", "data-widget": name, role: "group",
-    "aria-label": label, onkeydown }, ...children);
+  return element(
+    "div",
+    {
+      class: "lookback-widget",
+      "data-widget": name,
+      role: "group",
+      "aria-label": label,
+      onkeydown,
+    },
+    ...children,
+  );
 }
 
 /** First, back, play, next, last: the buttons of a walk, and its clock.
  * @param {() => {step: number, last: number}} at @param {(step: number) => void} go */
 export function transport(at, go, pause = 1200) {
   let clock = 0;
-  const stop = () => { clearInterval(clock); clock = 0; play.textContent = "Play"; };
+  const stop = () => {
+    clearInterval(clock);
+    clock = 0;
+    play.textContent = "Play";
+  };
   const tick = () => (at().step < at().last ? go(at().step + 1) : stop());
   const start = () => {
     if (at().step === at().last) go(0);
     clock = Number(setInterval(tick, pause));
     play.textContent = "Pause";
   };
-  const to = (step) => { stop(); go(Math.min(at().last, Math.max(0, step))); };
+  const to = (step) => {
+    stop();
+    go(Math.min(at().last, Math.max(0, step)));
+  };
   const play = button("play", "Play", () => (clock ? stop() : start()));
-  const back = [button("first", "«", () => to(0), "First"),
-    button("previous", "‹", () => to(at().step - 1), "Back")];
-  const on = [button("next", "›", () => to(at().step + 1), "Next"),
-    button("last", "»", () => to(at().last), "Last")];
-  return { nodes: [...back, play, ...on], to, stop, draw() {
-    const { step, last } = at();
-    back.forEach((one) => grey(one, step === 0));
-    on.forEach((one) => grey(one, step === last));
-    if (clock && step === last) stop();
-  } };
+  const back = [
+    button("first", "«", () => to(0), "First"),
+    button("previous", "‹", () => to(at().step - 1), "Back"),
+  ];
+  const on = [
+    button("next", "›", () => to(at().step + 1), "Next"),
+    button("last", "»", () => to(at().last), "Last"),
+  ];
+  return {
+    nodes: [...back, play, ...on],
+    to,
+    stop,
+    draw() {
+      const { step, last } = at();
+      back.forEach((one) => grey(one, step === 0));
+      on.forEach((one) => grey(one, step === last));
+      if (clock && step === last) stop();
+    },
+  };
 }
 
 /** A table from a row of headings and rows whose first cell is a heading. */
 export function tableOf(heads, rows) {
-  const cells = (texts) => texts.map((text, i) =>
-    i ? element("td", {}, text) : element("th", { scope: "row" }, text));
-  return element("table", {}, element("thead", {}, element("tr", {},
-    ...heads.map((head) => element("th", { scope: "col" }, head)))),
-  element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells(row)))));
+  const cells = (texts) =>
+    texts.map((text, i) => (i ? element("td", {}, text) : element("th", { scope: "row" }, text)));
+  return element(
+    "table",
+    {},
+    element(
+      "thead",
+      {},
+      element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head))),
+    ),
+    element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells(row)))),
+  );
 }
 
 /** One vector: a column up or down for each number. The style sheet draws it.
  * @returns {any} the element, and its `fill(numbers, most)` */
 export function vector(size, role = null) {
-  const node = element("span", { class: "vector", "data-role": role, "aria-hidden": "true" },
-    ...Array.from({ length: size }, () => element("i")));
-  const fill = (numbers, most, behind = numbers) => numbers.forEach((x, k) => {
-    const cell = node.children[k];
-    tune(cell, "--v", x / most);
-    tune(cell, "--behind", behind[k] / most);
-    cell.classList.toggle("minus", behind[k] < 0);
-    cell.dataset.value = x;
-    cell.title = digits(x);
-  });
+  const node = element(
+    "span",
+    { class: "vector", "data-role": role, "aria-hidden": "true" },
+    ...Array.from({ length: size }, () => element("i")),
+  );
+  const fill = (numbers, most, behind = numbers) =>
+    numbers.forEach((x, k) => {
+      const cell = node.children[k];
+      tune(cell, "--v", x / most);
+      tune(cell, "--behind", behind[k] / most);
+      cell.classList.toggle("minus", behind[k] < 0);
+      cell.dataset.value = x;
+      cell.title = digits(x);
+    });
   return Object.assign(node, { fill });
 }
 
@@ -176,7 +232,11 @@ export function mount({ model, el }, built, drawn, build) {
     const heir = action ? el.querySelector(`[data-action="${action}"]`) : null;
     heir?.focus();
   };
-  const rebuild = () => { view.stop?.(); view = build(model); show(); };
+  const rebuild = () => {
+    view.stop?.();
+    view = build(model);
+    show();
+  };
   built.forEach((name) => model.on(`change:${name}`, rebuild));
   drawn.forEach((name) => model.on(`change:${name}`, draw));
   show();

@@ -1,8 +1,21 @@
 // @ts-check
 // Words that change places, and the vector that self-attention makes of each.
 // Python: shuffle.py.
-import { button, change, digits, element, frame, lines, mix, mount, scroller, softmax,
-  tableButton, tableOf, vector } from "./shared.js";
+import {
+  button,
+  change,
+  digits,
+  element,
+  frame,
+  lines,
+  mix,
+  mount,
+  scroller,
+  softmax,
+  tableButton,
+  tableOf,
+  vector,
+} from "./shared.js";
 
 /** @typedef {import("./shared.js").Model} Model */
 /** @typedef {{tiles: string[], order: number[], positions: boolean, masked: boolean,
@@ -29,10 +42,11 @@ export function embed(word, d) {
 
 /** PE(pos): sines in the even columns, cosines in the odd ones.
  * @param {number} position @param {number} d */
-export const encoding = (position, d) => Array.from({ length: d }, (_, c) => {
-  const angle = position / 10000 ** ((c - (c % 2)) / d);
-  return c % 2 ? Math.cos(angle) : Math.sin(angle);
-});
+export const encoding = (position, d) =>
+  Array.from({ length: d }, (_, c) => {
+    const angle = position / 10000 ** ((c - (c % 2)) / d);
+    return c % 2 ? Math.cos(angle) : Math.sin(angle);
+  });
 
 /** x ← x + softmax(x W_Q (x W_K)ᵀ / √d) x W_V; masked, nobody looks ahead.
  * @param {number[][]} x @param {number[][][]} matrices @param {boolean} masked */
@@ -40,8 +54,9 @@ export function layer(x, matrices, masked) {
   const [query, key, value] = matrices.map((w) => x.map((row) => mix(row, w)));
   return x.map((row, i) => {
     const seen = masked ? i + 1 : x.length;
-    const scores = key.slice(0, seen).map((k) =>
-      k.reduce((sum, one, c) => sum + one * query[i][c], 0) / Math.sqrt(row.length));
+    const scores = key
+      .slice(0, seen)
+      .map((k) => k.reduce((sum, one, c) => sum + one * query[i][c], 0) / Math.sqrt(row.length));
     const context = mix(softmax(scores), value.slice(0, seen));
     return row.map((one, c) => one + context[c]);
   });
@@ -63,9 +78,11 @@ export function outputs({ tiles, positions, masked, layers, weights }, order) {
  * @param {State} state */
 export function compare(state) {
   const now = outputs(state, state.order);
-  const first = outputs(state, state.tiles.map((_, tile) => tile));
-  const moved = now.map((v, tile) =>
-    Math.hypot(...v.map((one, c) => one - first[tile][c])));
+  const first = outputs(
+    state,
+    state.tiles.map((_, tile) => tile),
+  );
+  const moved = now.map((v, tile) => Math.hypot(...v.map((one, c) => one - first[tile][c])));
   return { now, first, moved };
 }
 
@@ -78,44 +95,59 @@ export function carry(order, from, to) {
 
 /** A word as a reader may type it, or null. @param {string} text */
 export const readWord = (text) =>
-  (/^\S+$/u.test(text.trim()) && [...text.trim()].length <= LONGEST ? text.trim() : null);
+  /^\S+$/u.test(text.trim()) && [...text.trim()].length <= LONGEST ? text.trim() : null;
 
 /** Names as one reads them out: a, b and c. @param {string[]} names */
-const listed = (names) => (names.length < 2 ? names.join("")
-  : `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`);
+const listed = (names) =>
+  names.length < 2
+    ? names.join("")
+    : `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`;
 
 /** What stands twice, and whether the vectors tell the two apart.
  * @param {string[]} tiles @param {number[][]} now */
 function twins(tiles, now) {
   const twice = [...new Set(tiles.filter((word, i) => tiles.indexOf(word) !== i))];
-  return twice.map((word) => {
-    const all = now.filter((_, tile) => tiles[tile] === word);
-    const far = (v) => Math.hypot(...v.map((one, c) => one - all[0][c]));
-    return all.every((v) => far(v) < SAME) ? ` The vectors of “${word}” are equal, wherever it stands.`
-      : ` The vectors of “${word}” differ from place to place.`;
-  }).join("");
+  return twice
+    .map((word) => {
+      const all = now.filter((_, tile) => tiles[tile] === word);
+      const far = (v) => Math.hypot(...v.map((one, c) => one - all[0][c]));
+      return all.every((v) => far(v) < SAME)
+        ? ` The vectors of “${word}” are equal, wherever it stands.`
+        : ` The vectors of “${word}” differ from place to place.`;
+    })
+    .join("");
 }
 
 /** Whose vector changed, in words. @param {State} state */
 export function sentence(state) {
   const { tiles, order, positions, masked, layers } = state;
   const { moved, now } = compare(state);
-  const how = `Positions ${positions ? "on" : "off"}, causal mask ${masked ? "on" : "off"}, `
-    + `${layers === 1 ? "one layer" : `${COUNT[layers] ?? layers} layers`}`;
+  const how =
+    `Positions ${positions ? "on" : "off"}, causal mask ${masked ? "on" : "off"}, ` +
+    `${layers === 1 ? "one layer" : `${COUNT[layers] ?? layers} layers`}`;
   const text = order.map((tile) => tiles[tile]).join(" ");
   if (order.every((tile, place) => tile === place)) {
     return `${how}. “${text}” is the first order. Move a word.${twins(tiles, now)}`;
   }
   const same = order.filter((tile) => moved[tile] < SAME).map((tile) => `“${tiles[tile]}”`);
-  const who = same.length === tiles.length ? "every word has the very vector"
-    : same.length === 0 ? "no word has the vector" : `only ${listed(same)} still ${same.length > 1 ? "have" : "has"} the vector`;
+  const who =
+    same.length === tiles.length
+      ? "every word has the very vector"
+      : same.length === 0
+        ? "no word has the vector"
+        : `only ${listed(same)} still ${same.length > 1 ? "have" : "has"} the vector`;
   return `${how}: in “${text}”, ${who} that it had in “${tiles.join(" ")}”.${twins(tiles, now)}`;
 }
 
 /** The model's traits as one object. @returns {State} */
-const stateOf = (model) => ({ tiles: model.get("tiles"), order: model.get("order"),
-  positions: model.get("positions"), masked: model.get("masked"),
-  layers: model.get("layers"), weights: model.get("weights") });
+const stateOf = (model) => ({
+  tiles: model.get("tiles"),
+  order: model.get("order"),
+  positions: model.get("positions"),
+  masked: model.get("masked"),
+  layers: model.get("layers"),
+  weights: model.get("weights"),
+});
 
 /** Carries the word at one place while a finger or the mouse holds it. */
 function dragging(handle, place, view) {
@@ -147,14 +179,22 @@ function placeRow(view, place, size) {
   const typed = () => {
     const { tiles, order } = view.state();
     const word = readWord(box.value);
-    if (word !== null) return view.set({ tiles: tiles.map((old, i) => (i === order[place] ? word : old)) });
+    if (word !== null)
+      return view.set({ tiles: tiles.map((old, i) => (i === order[place] ? word : old)) });
     const wrong = box.value;
     view.draw();
-    const what = wrong.trim() ? `“${wrong}” is not one word of 1 to ${LONGEST} letters` : "An empty field is no word";
+    const what = wrong.trim()
+      ? `“${wrong}” is not one word of 1 to ${LONGEST} letters`
+      : "An empty field is no word";
     view.complain(`${what}, so “${tiles[order[place]]}” stays.`);
   };
-  const box = element("input", { type: "text", autocomplete: "off", spellcheck: "false",
-    "data-action": "word", onchange: typed });
+  const box = element("input", {
+    type: "text",
+    autocomplete: "off",
+    spellcheck: "false",
+    "data-action": "word",
+    onchange: typed,
+  });
   const handle = button("carry", String(place));
   const up = button("up", "↑", () => view.carry(place, place - 1));
   const down = button("down", "↓", () => view.carry(place, place + 1));
@@ -162,38 +202,52 @@ function placeRow(view, place, size) {
   const verdict = element("span", { class: "verdict", "data-role": "moved" });
   const node = element("li", { class: "place" }, handle, box, up, down, output, verdict);
   dragging(handle, place, view);
-  return { node, draw(state, found, most) {
-    const tile = state.order[place];
-    node.hidden = tile === undefined;
-    if (node.hidden) return;
-    const word = state.tiles[tile];
-    box.value = word;
-    box.setAttribute("aria-label", `word at place ${place}`);
-    handle.setAttribute("aria-label", `${word}, place ${place}: drag, or move with the arrow keys`);
-    up.setAttribute("aria-label", `move ${word} forwards`);
-    down.setAttribute("aria-label", `move ${word} back`);
-    up.setAttribute("aria-disabled", String(place === 0));
-    down.setAttribute("aria-disabled", String(place === state.order.length - 1));
-    output.fill(found.now[tile], most, found.first[tile]);
-    const moved = found.moved[tile];
-    Object.assign(verdict.dataset, { value: moved, kind: moved < SAME ? "same" : "changed" });
-    verdict.textContent = moved < SAME ? "= same" : `≠ by ${digits(moved)}`;
-  } };
+  return {
+    node,
+    draw(state, found, most) {
+      const tile = state.order[place];
+      node.hidden = tile === undefined;
+      if (node.hidden) return;
+      const word = state.tiles[tile];
+      box.value = word;
+      box.setAttribute("aria-label", `word at place ${place}`);
+      handle.setAttribute(
+        "aria-label",
+        `${word}, place ${place}: drag, or move with the arrow keys`,
+      );
+      up.setAttribute("aria-label", `move ${word} forwards`);
+      down.setAttribute("aria-label", `move ${word} back`);
+      up.setAttribute("aria-disabled", String(place === 0));
+      down.setAttribute("aria-disabled", String(place === state.order.length - 1));
+      output.fill(found.now[tile], most, found.first[tile]);
+      const moved = found.moved[tile];
+      Object.assign(verdict.dataset, { value: moved, kind: moved < SAME ? "same" : "changed" });
+      verdict.textContent = moved < SAME ? "= same" : `≠ by ${digits(moved)}`;
+    },
+  };
 }
 
 /** Every number of every vector, now and in the first order. */
 function numbersOf({ tiles, order }, { now, first, moved }) {
   const d = now[0].length;
   const rows = order.flatMap((tile, place) => [
-    [`${tiles[tile]}, place ${place}`, ...now[tile].map((x) => digits(x, 3)), digits(moved[tile], 3)],
-    [`${tiles[tile]}, at first ${tile}`, ...first[tile].map((x) => digits(x, 3)), ""]]);
+    [
+      `${tiles[tile]}, place ${place}`,
+      ...now[tile].map((x) => digits(x, 3)),
+      digits(moved[tile], 3),
+    ],
+    [`${tiles[tile]}, at first ${tile}`, ...first[tile].map((x) => digits(x, 3)), ""],
+  ]);
   return tableOf(["word", ...Array.from({ length: d }, (_, c) => String(c)), "moved by"], rows);
 }
 
 /** A switch with its words. */
 function toggle(view, name, text) {
-  const box = element("input", { type: "checkbox", "data-action": name,
-    onchange: () => view.set({ [name]: box.checked }) });
+  const box = element("input", {
+    type: "checkbox",
+    "data-action": name,
+    onchange: () => view.set({ [name]: box.checked }),
+  });
   return { node: element("label", {}, box, text), box };
 }
 
@@ -201,8 +255,13 @@ function toggle(view, name, text) {
 function build(model) {
   const start = stateOf(model);
   const [say, problem] = lines();
-  const complain = (text) => { problem.textContent = text; };
-  const set = (changes) => { complain(""); change(model, changes); };
+  const complain = (text) => {
+    problem.textContent = text;
+  };
+  const set = (changes) => {
+    complain("");
+    change(model, changes);
+  };
   const carried = (from, to) => {
     const { order } = stateOf(model);
     if (to < 0 || to >= order.length || from === to) return;
@@ -212,16 +271,35 @@ function build(model) {
   };
   const shown = () => rows.map((row) => row.node).filter((node) => !node.hidden);
   const hold = (place) => rows.forEach((row, i) => row.node.classList.toggle("held", i === place));
-  const view = { state: () => stateOf(model), set, complain, draw, carry: carried, rows: shown, hold };
-  const rows = Array.from({ length: MOST }, (_, i) => placeRow(view, i, start.weights[0][0].length));
+  const view = {
+    state: () => stateOf(model),
+    set,
+    complain,
+    draw,
+    carry: carried,
+    rows: shown,
+    hold,
+  };
+  const rows = Array.from({ length: MOST }, (_, i) =>
+    placeRow(view, i, start.weights[0][0].length),
+  );
   const list = element("ol", { class: "places" }, ...rows.map((row) => row.node));
   const table = scroller("every number of every vector", { hidden: true });
-  const switches = { positions: toggle(view, "positions", "positions"),
-    masked: toggle(view, "masked", "causal mask") };
+  const switches = {
+    positions: toggle(view, "positions", "positions"),
+    masked: toggle(view, "masked", "causal mask"),
+  };
   const depth = start.weights.map((_, i) =>
-    button("layers", i ? `${COUNT[i + 1] ?? i + 1} layers` : "one layer", () => set({ layers: i + 1 })));
-  const turned = button("reverse", "Reverse", () => set({ order: [...stateOf(model).order].reverse() }));
-  const reset = button("reset", "First order", () => set({ order: stateOf(model).order.map((_, i) => i) }));
+    button("layers", i ? `${COUNT[i + 1] ?? i + 1} layers` : "one layer", () =>
+      set({ layers: i + 1 }),
+    ),
+  );
+  const turned = button("reverse", "Reverse", () =>
+    set({ order: [...stateOf(model).order].reverse() }),
+  );
+  const reset = button("reset", "First order", () =>
+    set({ order: stateOf(model).order.map((_, i) => i) }),
+  );
   const place = () => rows.findIndex((row) => row.node.contains(document.activeElement));
   const at = () => ({ step: Math.max(0, place()), last: stateOf(model).order.length - 1 });
   const to = (step) => (place() < 0 ? null : carried(place(), step));
@@ -235,15 +313,23 @@ function build(model) {
     table.replaceChildren(numbersOf(state, found));
     say.textContent = sentence(state);
   }
-  const node = frame("shuffle", "Words in any order", at, to,
+  const node = frame(
+    "shuffle",
+    "Words in any order",
+    at,
+    to,
     element("div", { class: "bar" }, switches.positions.node, switches.masked.node, ...depth),
-    say, list, table, problem,
-    element("div", { class: "bar" }, turned, reset, tableButton(list, table)));
+    say,
+    list,
+    table,
+    problem,
+    element("div", { class: "bar" }, turned, reset, tableButton(list, table)),
+  );
   return { node, draw };
 }
 
 /** @param {{model: Model, el: HTMLElement}} context */
-const render = (context) => mount(context, ["weights"],
-  ["tiles", "order", "positions", "masked", "layers"], build);
+const render = (context) =>
+  mount(context, ["weights"], ["tiles", "order", "positions", "masked", "layers"], build);
 
 export default { render };

@@ -23,8 +23,10 @@ export function random(seed) {
 }
 
 /** A matrix of numbers between −most and most. @returns {Matrix} */
-const draw = (next, rows, columns, most) => Array.from({ length: rows }, () =>
-  Array.from({ length: columns }, () => (2 * next() - 1) * most));
+const draw = (next, rows, columns, most) =>
+  Array.from({ length: rows }, () =>
+    Array.from({ length: columns }, () => (2 * next() - 1) * most),
+  );
 
 /** The tokens, the weights of every layer and the direction that is asked of
  * the top; Xavier's bounds, no biases. Layer i is the same in every depth.
@@ -34,8 +36,14 @@ export function drawn({ seed, tokens, depth }) {
   const xavier = (rows, columns) => draw(next, rows, columns, Math.sqrt(6 / (rows + columns)));
   const x = draw(next, tokens, D, Math.sqrt(3));
   const asked = draw(next, tokens, D, Math.sqrt(3));
-  const layers = Array.from({ length: depth }, () => ({ Q: xavier(D, D), K: xavier(D, D),
-    V: xavier(D, D), O: xavier(D, D), one: xavier(D_FF, D), two: xavier(D, D_FF) }));
+  const layers = Array.from({ length: depth }, () => ({
+    Q: xavier(D, D),
+    K: xavier(D, D),
+    V: xavier(D, D),
+    O: xavier(D, D),
+    one: xavier(D_FF, D),
+    two: xavier(D, D_FF),
+  }));
   return { x, asked, layers };
 }
 
@@ -47,7 +55,11 @@ const times = (a, b) => timesT(a, transpose(b));
 const transpose = (a) => a[0].map((_, k) => a.map((row) => row[k]));
 /** @param {Matrix} a @param {Matrix} b @returns {Matrix} */
 const plus = (a, b) => a.map((row, i) => row.map((x, k) => x + b[i][k]));
-const dot = (a, b) => { let sum = 0; for (let k = 0; k < a.length; k++) sum += a[k] * b[k]; return sum; };
+const dot = (a, b) => {
+  let sum = 0;
+  for (let k = 0; k < a.length; k++) sum += a[k] * b[k];
+  return sum;
+};
 const mean = (row) => row.reduce((a, b) => a + b, 0) / row.length;
 /** ‖a‖, the square root of the sum of all squares. @param {Matrix} a */
 export const size = (a) => Math.sqrt(a.reduce((sum, row) => sum + dot(row, row), 0));
@@ -70,8 +82,11 @@ function attention(x, { Q, K, V, O }) {
       const through = dot(row, gA[i]);
       return row.map((a, j) => a * (gA[i][j] - through) * scale);
     });
-    const parts = [[times(gScores, k), Q], [times(transpose(gScores), q), K],
-      [times(transpose(A), gContext), V]];
+    const parts = [
+      [times(gScores, k), Q],
+      [times(transpose(gScores), q), K],
+      [times(transpose(A), gContext), V],
+    ];
     return parts.map(([g, W]) => times(g, W)).reduce(plus);
   };
   return [timesT(times(A, v), O), back];
@@ -82,8 +97,11 @@ function attention(x, { Q, K, V, O }) {
 function feedForward(x, { one, two }) {
   const hidden = timesT(x, one);
   const bent = hidden.map((row) => row.map((h) => Math.max(0, h)));
-  const back = (g) => times(times(g, two).map((row, i) =>
-    row.map((h, k) => (hidden[i][k] > 0 ? h : 0))), one);
+  const back = (g) =>
+    times(
+      times(g, two).map((row, i) => row.map((h, k) => (hidden[i][k] > 0 ? h : 0))),
+      one,
+    );
   return [timesT(bent, two), back];
 }
 
@@ -94,11 +112,15 @@ export function layerNorm(x) {
     const mu = mean(row);
     return Math.sqrt(mean(row.map((one) => (one - mu) ** 2)) + EPSILON);
   });
-  const y = x.map((row, i) => { const mu = mean(row); return row.map((one) => (one - mu) / spread[i]); });
-  const back = (g) => g.map((row, i) => {
-    const [level, along] = [mean(row), dot(row, y[i]) / row.length];
-    return row.map((one, k) => (one - level - y[i][k] * along) / spread[i]);
+  const y = x.map((row, i) => {
+    const mu = mean(row);
+    return row.map((one) => (one - mu) / spread[i]);
   });
+  const back = (g) =>
+    g.map((row, i) => {
+      const [level, along] = [mean(row), dot(row, y[i]) / row.length];
+      return row.map((one, k) => (one - level - y[i][k] * along) / spread[i]);
+    });
   return [y, back];
 }
 
@@ -109,11 +131,14 @@ function sublayer({ residual, norm }, x, f) {
   const [change, backChange] = f(before);
   const sum = residual ? plus(x, change) : change;
   const [y, backAfter] = norm === "post" ? layerNorm(sum) : [sum, (g) => g];
-  return [y, (g) => {
-    const inner = backAfter(g);
-    const through = backBefore(backChange(inner));
-    return residual ? plus(inner, through) : through;
-  }];
+  return [
+    y,
+    (g) => {
+      const inner = backAfter(g);
+      const through = backBefore(backChange(inner));
+      return residual ? plus(inner, through) : through;
+    },
+  ];
 }
 
 /** ‖X − 1 x̄ᵀ‖ / ‖X‖: how far the tokens are from their mean. @param {Matrix} x */
