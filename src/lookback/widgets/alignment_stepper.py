@@ -10,8 +10,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from traitlets import Dict, Int, List, observe, validate
 
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import check_example, need, plain
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import check_example, need, plain
 
 TRAITS = ("examples", "example", "step")
 

@@ -9,8 +9,9 @@ the matrix products ("products") are computed in dataflow.js, in training
 from matplotlib.figure import Figure
 from traitlets import Int, Unicode, validate
 
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import need
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import need
 
 LIMITS = {
     "batch": 1000,

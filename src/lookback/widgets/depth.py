@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from traitlets import Bool, Int, Unicode, validate
 
 from lookback.residual import NORMS, apart
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import need
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import need
 from lookback.widgets.stack import run
 
 DEEPEST = 32

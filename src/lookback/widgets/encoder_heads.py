@@ -7,7 +7,7 @@ import torch
 from lookback.lab.corpus import END, Vocabulary
 from lookback.transformer import Transformer
 from lookback.widgets.heads import Heads
-from lookback.widgets.squeeze import pack
+from lookback.widgets.lib.half import pack
 
 
 @torch.no_grad()

@@ -1,36 +1,46 @@
 // @ts-check
 // A query among keys in a plane, all to be dragged: dot product, scaled dot
 // product and cosine, and what softmax makes of each. Python: likeness.py.
+import { softmax, within } from "./lib/maths.js";
+import { digits } from "./lib/text.js";
 import {
+  bar,
   button,
-  change,
-  digits,
   element,
   frame,
-  lines,
-  mount,
+  press,
+  put,
   scroller,
-  softmax,
+  show,
+  slider,
+  svg,
   tableButton,
   tableOf,
-} from "./shared.js";
+  voice,
+  widget,
+} from "./lib/view.js";
+import limits from "./likeness.json" with { type: "json" };
 
-/** @typedef {import("./shared.js").Model} Model */
 /** @typedef {number[]} Point */
 /** @typedef {{query: Point, keys: Point[], labels: string[], strength: number,
  *   step: number}} State */
+/** @typedef {Omit<State, "keys"> & {points: Point[]}} Traits */
+/** @typedef {import("./lib/view.js").Model<Traits>} Model */
+/** @typedef {"dot" | "scaled" | "cosine"} Score */
+/** @typedef {Record<Score, number[]>} Numbers one for each key */
 
+/** @type {Score[]} */
 export const SCORES = ["dot", "scaled", "cosine"];
 const NAMES = ["dot product", "divided by √2", "cosine"];
 const SHORT = ["dot", "dot ÷ √2", "cosine"];
-export const REACH = 5;
+export const REACH = limits.reach;
 
 /** @param {Point} v */
 export const length = ([x, y]) => Math.hypot(x, y);
 
 /** q · k = |q| |k| cos θ, the same over √2, and cos θ alone, of every key;
  * beside a vector of length 0 there is no angle, and the cosine counts as 0.
- * @param {Point} query @param {Point[]} keys */
+ * @param {Point} query @param {Point[]} keys @returns {Numbers} */
 export function scoresOf(query, keys) {
   const dot = keys.map((key) => key[0] * query[0] + key[1] * query[1]);
   const cosine = dot.map((one, j) => {
@@ -41,7 +51,7 @@ export function scoresOf(query, keys) {
 }
 
 /** Softmax of each score over the keys; β multiplies the cosines first.
- * @param {State} state */
+ * @param {Pick<State, "query" | "keys" | "strength">} state @returns {Numbers} */
 export function weightsOf({ query, keys, strength }) {
   const { dot, scaled, cosine } = scoresOf(query, keys);
   return {
@@ -54,20 +64,22 @@ export function weightsOf({ query, keys, strength }) {
 /** A point moved, kept on the plane and on its grid of tenths.
  * @param {Point} point @param {number} dx @param {number} dy */
 export const moved = ([x, y], dx, dy) =>
-  [x + dx, y + dy].map((one) => Math.round(10 * Math.min(REACH, Math.max(-REACH, one))) / 10 + 0);
+  [x + dx, y + dy].map((one) => Math.round(10 * within(-REACH, one, REACH)) / 10 + 0);
 
-/** Where a key press moves a point: a tenth, a half with shift; null for others. */
+/** Where a key press moves a point: a tenth, a half with shift; null for others.
+ * @param {Pick<KeyboardEvent, "key" | "shiftKey" | "ctrlKey" | "metaKey" | "altKey">} event
+ * @param {Point} point */
 export function nudge(event, point) {
   if (event.ctrlKey || event.metaKey || event.altKey) return null;
   const by = event.shiftKey ? 0.5 : 0.1;
-  const [dx, dy] =
-    { ArrowRight: [by, 0], ArrowLeft: [-by, 0], ArrowUp: [0, by], ArrowDown: [0, -by] }[
-      event.key
-    ] ?? [];
-  return dx === undefined ? null : moved(point, dx, dy);
+  /** @type {Record<string, [number, number]>} */
+  const to = { ArrowRight: [by, 0], ArrowLeft: [-by, 0], ArrowUp: [0, by], ArrowDown: [0, -by] };
+  return event.key in to ? moved(point, ...to[event.key]) : null;
 }
 
+/** @param {Point} point */
 const places = (point) => point.map((x) => digits(x, 1)).join(", ");
+/** @param {number[]} numbers */
 const top = (numbers) => numbers.indexOf(Math.max(...numbers));
 
 /** What the chosen score says, and whether another one disagrees.
@@ -94,32 +106,23 @@ export function sentence(state) {
   );
 }
 
-/** An SVG element, as the page's own parser makes it. */
-function shape(tag, attributes = {}, ...children) {
-  const holder = element("div");
-  holder.innerHTML = `<svg><${tag}></${tag}></svg>`;
-  const node = holder.firstChild.firstChild;
-  Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
-  node.append(...children);
-  return node;
-}
-
-/** The grid, its axes, and one arrow a vector; `draw` lays them out. */
+/** The grid, its axes, and one arrow a vector; `draw` lays them out.
+ * @param {string[]} labels */
 function picture(labels) {
-  const rays = labels.map(() => shape("line", { class: "ray key", x1: 0, y1: 0 }));
-  const feet = labels.map(() => shape("line", { class: "foot" }));
-  const track = shape("line", { class: "reach" });
-  const ask = shape("line", { class: "ray query", x1: 0, y1: 0 });
+  const rays = labels.map(() => svg("line", { class: "ray key", x1: 0, y1: 0 }));
+  const feet = labels.map(() => svg("line", { class: "foot" }));
+  const track = svg("line", { class: "reach" });
+  const ask = svg("line", { class: "ray query", x1: 0, y1: 0 });
   const grid = [];
   for (let at = -REACH; at <= REACH; at += 1) {
     const kind = at === 0 ? "axis" : "grid";
     grid.push(
-      shape("line", { class: kind, x1: at, x2: at, y1: -REACH, y2: REACH }),
-      shape("line", { class: kind, y1: at, y2: at, x1: -REACH, x2: REACH }),
+      svg("line", { class: kind, x1: at, x2: at, y1: -REACH, y2: REACH }),
+      svg("line", { class: kind, y1: at, y2: at, x1: -REACH, x2: REACH }),
     );
   }
   const size = 2 * REACH;
-  const node = shape(
+  const node = svg(
     "svg",
     { viewBox: `${-REACH} ${-REACH} ${size} ${size}`, "aria-hidden": "true" },
     ...grid,
@@ -128,12 +131,11 @@ function picture(labels) {
     ...rays,
     ask,
   );
-  const lay = (line, [x1, y1], [x2, y2]) =>
-    Object.entries({ x1, y1: -y1, x2, y2: -y2 }).forEach(([name, value]) =>
-      line.setAttribute(name, value),
-    );
+  /** @param {Element} line @param {Point} from @param {Point} to */
+  const lay = (line, [x1, y1], [x2, y2]) => put(line, { x1, y1: -y1, x2, y2: -y2 });
   return {
     node,
+    /** @param {State} state @param {number[]} weights */
     draw({ query, keys }, weights) {
       const far = length(query);
       const along = far > 0 ? query.map((x) => x / far) : [0, 0];
@@ -157,8 +159,11 @@ function picture(labels) {
   };
 }
 
-/** A handle to drag, or to move with the arrow keys. */
+/** A handle to drag, or to move with the arrow keys.
+ * @param {string} name @param {string} mark @param {() => Point} get
+ * @param {(to: Point) => void} set @param {() => Element} pad on which it lies */
 function handle(name, mark, get, set, pad) {
+  /** @param {PointerEvent} event */
   const at = (event) => {
     const box = pad().getBoundingClientRect();
     const [x, y] = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
@@ -193,7 +198,8 @@ function handle(name, mark, get, set, pad) {
   };
 }
 
-/** One key: its three scores and weights, side by side. */
+/** One key: its three scores and weights, side by side.
+ * @param {string} label @param {string} mark */
 function keyRow(label, mark) {
   const cells = SCORES.map((name, i) => {
     const [score, weight] = [
@@ -219,12 +225,11 @@ function keyRow(label, mark) {
   );
   return {
     node,
+    /** @param {Numbers} scores @param {Numbers} weights @param {number} j @param {number} step */
     draw(scores, weights, j, step) {
       cells.forEach(({ node: cell, score, weight, bar, name }, i) => {
-        score.dataset.value = scores[name][j];
-        score.textContent = digits(scores[name][j]);
-        weight.dataset.value = weights[name][j];
-        weight.textContent = digits(weights[name][j]);
+        show(score, scores[name][j]);
+        show(weight, weights[name][j]);
         bar.style.width = `${100 * weights[name][j]}%`;
         cell.classList.toggle("chosen", i === step);
       });
@@ -232,19 +237,11 @@ function keyRow(label, mark) {
   };
 }
 
-/** @param {Model} model @returns {State} */
-const stateOf = (model) => ({
-  query: model.get("query"),
-  keys: model.get("points"),
-  labels: model.get("labels"),
-  strength: model.get("strength"),
-  step: model.get("step"),
-});
-
 /** Everything at once. @param {State} state */
 function numbersOf(state) {
   const [scores, weights] = [scoresOf(state.query, state.keys), weightsOf(state)];
   const heads = ["vector", "at", "length", "dot", "weight", "÷ √2", "weight", "cosine", "weight"];
+  /** @param {string} label @param {Point} point */
   const row = (label, point) => [label, `(${places(point)})`, digits(length(point))];
   return tableOf(heads, [
     [...row("query", state.query), "", "", "", "", "", ""],
@@ -255,10 +252,16 @@ function numbersOf(state) {
   ]);
 }
 
-/** The whole widget, for one set of keys. @param {Model} model */
-function build(model) {
-  const first = stateOf(model);
-  const set = (changes) => change(model, changes);
+/** The whole widget, for one set of keys.
+ * @param {Model} model @param {() => Traits} read */
+function build(model, read) {
+  /** @returns {State} */
+  const now = () => {
+    const { points, ...rest } = read();
+    return { ...rest, keys: points };
+  };
+  const first = now();
+  const { say, set } = voice(model);
   const marks = first.labels.map((_, j) => String.fromCharCode(65 + j));
   const plane = picture(first.labels);
   const pad = element("div", { class: "pad" }, plane.node);
@@ -285,16 +288,10 @@ function build(model) {
   const rows = first.labels.map((label, j) => keyRow(label, marks[j]));
   const at = () => ({ step: model.get("step"), last: SCORES.length - 1 });
   const rail = NAMES.map((name, i) => button("score", name, () => set({ step: i })));
-  const heat = element("input", {
-    type: "range",
-    min: 1,
-    max: 20,
-    step: 1,
-    "data-action": "strength",
-    oninput: () => set({ strength: Number(heat.value) }),
-  });
+  const heat = slider("strength", { min: 1, max: 20, step: 1 }, (value) =>
+    set({ strength: value }),
+  );
   const heatNow = element("span", { class: "number" });
-  const [say] = lines();
   const [table, figure] = [
     scroller("all numbers", { hidden: true }),
     element(
@@ -318,9 +315,7 @@ function build(model) {
     say,
     figure,
     table,
-    element(
-      "div",
-      { class: "bar" },
+    bar(
       element("label", {}, "β, times the cosine ", heat, " ", heatNow),
       tableButton(figure, table),
       button("reset", "Reset", () => set({ query, points: keys, strength })),
@@ -329,12 +324,12 @@ function build(model) {
   return {
     node,
     draw() {
-      const state = stateOf(model);
+      const state = now();
       const [scores, weights] = [scoresOf(state.query, state.keys), weightsOf(state)];
       plane.draw(state, weights[SCORES[state.step]]);
       handles.forEach((one) => one.draw());
       rows.forEach((row, j) => row.draw(scores, weights, j, state.step));
-      rail.forEach((one, i) => one.setAttribute("aria-pressed", String(i === state.step)));
+      rail.forEach((one, i) => press(one, i === state.step));
       heat.value = String(state.strength);
       heatNow.textContent = String(state.strength);
       table.replaceChildren(numbersOf(state));
@@ -343,8 +338,4 @@ function build(model) {
   };
 }
 
-/** @param {{model: Model, el: HTMLElement}} context */
-const render = (context) =>
-  mount(context, ["labels"], ["query", "points", "strength", "step"], build);
-
-export default { render };
+export default widget(["labels"], ["query", "points", "strength", "step"], build);

@@ -10,7 +10,7 @@ from traitlets import Dict, List, Unicode, observe, validate
 
 from lookback import budget
 from lookback.widgets import base
-from lookback.widgets.checks import need
+from lookback.widgets.lib.checks import need
 
 
 class ParameterBudget(base.Widget):

@@ -8,8 +8,9 @@ import math
 from matplotlib.figure import Figure
 from traitlets import Dict, Int, List, Unicode, validate
 
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import need
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import need
 
 TRAITS = ("rungs", "measures", "measure", "step", "against")
 PARTS = {"label", "change", "before", "numbers", "intervals"}

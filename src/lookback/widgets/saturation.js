@@ -1,26 +1,32 @@
 // @ts-check
 // Random queries and keys: what the size of d_k does to a softmax, with and
 // without the division by √d_k. Python: saturation.py, with the same generator.
+import { softmax, total } from "./lib/maths.js";
+import { uniform } from "./lib/mulberry.js";
+import { digits } from "./lib/text.js";
 import {
+  bar,
   button,
   change,
-  digits,
+  checkbox,
   element,
   frame,
-  lines,
-  mount,
   scroller,
-  softmax,
+  show,
+  slider,
   tableButton,
   tableOf,
-} from "./shared.js";
-import { uniform } from "./mulberry.js";
+  voice,
+  widget,
+} from "./lib/view.js";
+import limits from "./saturation.json" with { type: "json" };
 
-/** @typedef {import("./shared.js").Model} Model */
 /** @typedef {{d_k: number, scaled: boolean, seed: number}} State */
+/** @typedef {"variance" | "largest" | "slope" | "sure"} Figure */
 
-export const SIZES = Array.from({ length: 10 }, (_, i) => 2 ** i);
-const [SETS, QUERIES, KEYS, WIDEST] = [8, 32, 32, 512];
+export const SIZES = limits.d_k;
+const { sets: SETS, queries: QUERIES, keys: KEYS } = limits;
+const WIDEST = Math.max(...SIZES);
 const [REACH, BIN] = [61, 2]; // the histogram: from −61 to 61
 
 /** Normal numbers of mean 0 and variance 1, two from two uniform ones.
@@ -67,9 +73,10 @@ export function measure(products, d_k, scaled) {
   const by = scaled ? Math.sqrt(d_k) : 1;
   const scores = products.map((row) => row.map((one) => one / by));
   const all = scores.flat();
-  const mean = all.reduce((a, b) => a + b, 0) / all.length;
+  const mean = total(all) / all.length;
   const variance = all.reduce((a, b) => a + (b - mean) ** 2, 0) / all.length;
   const weights = scores.map(softmax);
+  /** @param {(row: number[]) => number} what */
   const over = (what) => weights.reduce((a, row) => a + what(row), 0) / weights.length;
   return {
     scores: all,
@@ -84,6 +91,7 @@ export function measure(products, d_k, scaled) {
 /** How many scores fall into each bin; what lies outside counts at the end.
  * @param {number[]} scores */
 export function histogram(scores) {
+  /** @type {number[]} */
   const counts = Array(REACH).fill(0);
   for (const score of scores) {
     const at = Math.floor((score + REACH) / BIN);
@@ -106,17 +114,20 @@ export function sentence({ d_k, scaled }, now) {
   );
 }
 
-/** Columns standing side by side; `fill` takes their numbers and the tallest. */
+/** Columns standing side by side; `fill` takes their numbers and the tallest.
+ * @param {string} role @param {number} count @param {...string} scale */
 function columns(role, count, ...scale) {
+  const each = Array.from({ length: count }, () => element("i"));
   const node = element(
     "div",
     { class: "columns", "data-role": role, "aria-hidden": "true" },
-    ...Array.from({ length: count }, () => element("i")),
+    ...each,
   );
+  /** @param {number[]} numbers @param {number} most */
   const fill = (numbers, most) =>
     numbers.forEach((x, j) => {
-      node.children[j].style.setProperty("--share", String(x / most));
-      node.children[j].dataset.value = x;
+      each[j].style.setProperty("--share", String(x / most));
+      each[j].dataset.value = String(x);
     });
   const axis = element(
     "div",
@@ -128,13 +139,14 @@ function columns(role, count, ...scale) {
 
 /** The four figures, each with its name. */
 function tiles() {
-  const names = {
-    variance: "variance of the scores",
-    largest: "largest weight, mean",
-    slope: "slope of softmax, mean",
-    sure: "queries with a weight over 0.99",
-  };
-  const shown = Object.entries(names).map(([role, name]) => ({
+  /** @type {[Figure, string][]} */
+  const names = [
+    ["variance", "variance of the scores"],
+    ["largest", "largest weight, mean"],
+    ["slope", "slope of softmax, mean"],
+    ["sure", "queries with a weight over 0.99"],
+  ];
+  const shown = names.map(([role, name]) => ({
     role,
     name,
     number: element("b", { "data-role": role }),
@@ -147,63 +159,48 @@ function tiles() {
         element("div", {}, element("span", {}, name), " ", number),
       ),
     ),
+    /** @param {Record<Figure, number>} now */
     fill(now) {
       for (const { role, number } of shown) {
-        number.dataset.value = now[role];
-        number.textContent = role === "sure" ? `${digits(100 * now.sure, 0)} %` : digits(now[role]);
+        const text = role === "sure" ? `${digits(100 * now.sure, 0)} %` : digits(now[role]);
+        show(number, now[role], text);
       }
     },
   };
 }
 
-/** @param {Model} model @returns {State} */
-const stateOf = (model) => ({
-  d_k: model.get("d_k"),
-  scaled: model.get("scaled"),
-  seed: model.get("seed"),
-});
-
-/** Every d_k, undivided and divided. */
+/** Every d_k, undivided and divided. @param {ReturnType<typeof draw>} drawn */
 const tableRows = (drawn) =>
   tableOf(
     ["d_k", "variance", "largest", "slope", "variance ÷", "largest ÷", "slope ÷"],
     SIZES.map((size) => [
       String(size),
       ...[false, true].flatMap((scaled) => {
-        const one = measure(drawn.get(size), size, scaled);
+        const one = measure(drawn.get(size) ?? [], size, scaled);
         return [one.variance, one.largest, one.slope].map((x) => digits(x));
       }),
     ]),
   );
 
-/** The whole widget. @param {Model} model */
-function build(model) {
+/** The whole widget.
+ * @param {import("./lib/view.js").Model<State>} model @param {() => State} read */
+function build(model, read) {
   let [drawn, seed] = [draw(model.get("seed")), model.get("seed")];
   let tabled = -1;
   const at = () => ({ step: SIZES.indexOf(model.get("d_k")), last: SIZES.length - 1 });
+  /** @param {number} step */
   const go = (step) => change(model, { d_k: SIZES[step] });
-  const slider = element("input", {
-    type: "range",
-    min: 0,
-    max: SIZES.length - 1,
-    step: 1,
-    "data-action": "size",
-    "aria-label": "d_k",
-    oninput: () => go(Number(slider.value)),
-  });
+  const range = slider("size", { min: 0, max: SIZES.length - 1, step: 1, "aria-label": "d_k" }, go);
   const size = element("b", { class: "number" });
-  const box = element("input", {
-    type: "checkbox",
-    "data-action": "scale",
-    onchange: () => change(model, { scaled: box.checked }),
-  });
+  const box = checkbox("scale", (scaled) => change(model, { scaled }));
   const again = button("again", "Draw again", () =>
     change(model, { seed: (model.get("seed") + 1) % 2 ** 31 }),
   );
-  const [say] = lines();
+  const { say } = voice(model);
   const spread = columns("histogram", REACH, "\u221260", "0", "60");
   const shares = columns("weight", KEYS, "key 1", "key 32");
   const numbers = tiles();
+  /** @param {string} title @param {{node: Node}} chart */
   const panel = (title, chart) =>
     element("div", { class: "panel" }, element("p", { class: "head" }, title), chart.node);
   const figure = element(
@@ -223,14 +220,12 @@ function build(model) {
     "Random queries and keys",
     at,
     go,
-    element(
-      "div",
-      { class: "bar" },
+    bar(
       element(
         "label",
         { class: "size" },
         element("span", {}, "d", element("sub", {}, "k")),
-        slider,
+        range,
         size,
       ),
       element("label", {}, box, element("span", {}, "divide by √d", element("sub", {}, "k"))),
@@ -244,11 +239,11 @@ function build(model) {
   return {
     node,
     draw() {
-      const state = stateOf(model);
+      const state = read();
       if (seed !== state.seed) [drawn, seed] = [draw(state.seed), state.seed];
       const now = measure(drawn.get(state.d_k) ?? [], state.d_k, state.scaled);
-      slider.value = String(at().step);
-      slider.setAttribute("aria-valuetext", String(state.d_k));
+      range.value = String(at().step);
+      range.setAttribute("aria-valuetext", String(state.d_k));
       size.textContent = String(state.d_k);
       box.checked = state.scaled;
       const counts = histogram(now.scores);
@@ -262,7 +257,4 @@ function build(model) {
   };
 }
 
-/** @param {{model: Model, el: HTMLElement}} context */
-const render = (context) => mount(context, [], ["d_k", "scaled", "seed"], build);
-
-export default { render };
+export default widget([], ["d_k", "scaled", "seed"], build);

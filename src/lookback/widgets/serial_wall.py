@@ -11,7 +11,7 @@ from traitlets import Int, observe, validate
 
 from lookback import serial
 from lookback.widgets import base
-from lookback.widgets.checks import need
+from lookback.widgets.lib.checks import need
 
 LIMITS = {"length": 64, "width": 64, "workers": 1_000_000}
 CELLS = {1: "tanh network", 3: "GRU", 4: "LSTM"}

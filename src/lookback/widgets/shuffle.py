@@ -11,8 +11,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from traitlets import Bool, Int, List, Unicode, validate
 
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import even, finite, need, plain
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import even, finite, need, plain
 
 TRAITS = ("tiles", "order", "weights", "layers")
 MOST, LONGEST = 8, 14  # tiles; letters of a word: shuffle.js has the same

@@ -1,24 +1,34 @@
 // @ts-check
 // Letters read into one fixed vector and written out again, by the trained
 // RNN Encoder–Decoder. Python: squeeze.py; the model: bottleneck.js.
-import { copy, FIRST, idsOf, MOST, unpack } from "./bottleneck.js";
+import { copy, FIRST, idsOf, MOST } from "./bottleneck.js";
+import { unpack } from "./lib/half.js";
+import { within } from "./lib/maths.js";
 import {
+  bar,
   button,
   change,
   element,
   frame,
-  lines,
-  mount,
+  press,
   scroller,
   tableButton,
   tableOf,
   transport,
   vector,
-} from "./shared.js";
+  voice,
+  widget,
+} from "./lib/view.js";
 
-/** @typedef {import("./shared.js").Model} Model */
+/** @typedef {import("./lib/half.js").Packed} Packed */
+/** @typedef {{alphabet: string, models: Record<string, Record<string, Packed>>, text: string,
+ *   width: string, step: number}} State */
+/** @typedef {import("./lib/view.js").Model<State>} Model */
+/** @typedef {{want: string, got: string, right: boolean}} Pair */
+/** @typedef {{vectors: Float64Array[], pairs: Pair[]}} Result */
+
 /** Letter by letter, what was wanted beside what came; "" where none did.
- * @param {string[]} want @param {string[]} got */
+ * @param {string[]} want @param {string[]} got @returns {Pair[]} */
 export const compare = (want, got) =>
   Array.from({ length: Math.max(want.length, got.length) }, (_, i) => ({
     want: want[i] ?? "",
@@ -27,8 +37,10 @@ export const compare = (want, got) =>
   }));
 
 /** The letters a reader typed, or what is wrong with them.
- * @param {string} typed @param {string} alphabet */
+ * @param {string} typed @param {string} alphabet
+ * @returns {{text?: string, problem?: string}} */
 export function readText(typed, alphabet) {
+  /** @param {string} letter */
   const known = (letter) => alphabet.includes(letter);
   const letters = [...typed].map((letter) =>
     known(letter) || !known(letter.toLowerCase()) ? letter : letter.toLowerCase(),
@@ -47,7 +59,8 @@ export function readText(typed, alphabet) {
 }
 
 /** The step in words. `read` and `written` count what has been done by now.
- * @param {string} text @param {{got: string, want: string, right: boolean}[]} pairs */
+ * @param {string} text @param {Pair[]} pairs @param {string} width
+ * @param {number} read @param {number} written @param {boolean} done */
 export function sentence(text, pairs, width, read, written, done) {
   const hits = pairs.filter((pair) => pair.right).length;
   const letters = [...text];
@@ -69,10 +82,11 @@ export function sentence(text, pairs, width, read, written, done) {
   const { got, want, right } = pairs[written - 1];
   return right
     ? `Wrote “${got}”, as it was.`
-    : `Wrote “${got || "nothing"}”, where ` + `${want ? `“${want}”` : "nothing more"} stood.`;
+    : `Wrote “${got || "nothing"}”, where ${want ? `“${want}”` : "nothing more"} stood.`;
 }
 
-/** Letters as tiles; `kind` of each says more than colour alone. */
+/** Letters as tiles; `kind` of each says more than colour alone.
+ * @param {string} role @param {{letter: string, kind: string, note: string}[]} letters */
 function tiles(role, letters) {
   return letters.map(({ letter, kind, note }) =>
     element(
@@ -84,32 +98,37 @@ function tiles(role, letters) {
   );
 }
 
-/** The trained model behind each width, run once for each text. */
+/** The trained model behind each width, run once for each text.
+ * @param {Model} model @returns {(width: string, text: string) => Result} */
 function runner(model) {
   const [alphabet, models] = [[...model.get("alphabet")], model.get("models")];
-  const [weights, results] = [new Map(), new Map()];
+  /** @type {Map<string, ReturnType<typeof unpack>>} */
+  const weights = new Map();
+  /** @type {Map<string, Result>} */
+  const results = new Map();
   return (width, text) => {
     const key = `${width} ${text}`;
-    if (!weights.has(width)) weights.set(width, unpack(models[width]));
-    if (!results.has(key)) {
-      const { vectors, written } = copy(weights.get(width), idsOf(alphabet, text));
-      const pairs = compare(
-        [...text],
-        written.map((id) => alphabet[id - FIRST] ?? "?"),
-      );
-      results.set(key, { vectors, count: written.length, pairs });
-    }
-    return results.get(key);
+    const known = results.get(key);
+    if (known) return known;
+    const tensors = weights.get(width) ?? unpack(models[width]);
+    weights.set(width, tensors);
+    const { vectors, written } = copy(tensors, idsOf(alphabet, text));
+    const letters = written.map((id) => alphabet[id - FIRST] ?? "?");
+    const result = { vectors, pairs: compare([...text], letters) };
+    results.set(key, result);
+    return result;
   };
 }
 
-/** The field for the text, two texts to try, and a button for each width. */
+/** The field for the text, two texts to try, and a button for each width.
+ * @param {Model} model @param {ReturnType<typeof runner>} run */
 function entry(model, run) {
   const alphabet = model.get("alphabet");
-  const [, problem] = lines();
+  const { problem, complain } = voice(model);
+  /** @param {string} typed */
   const take = (typed) => {
     const { text, problem: what } = readText(typed, alphabet);
-    problem.textContent = what ? `${what} “${model.get("text")}” stays.` : "";
+    complain(what ? `${what} “${model.get("text")}” stays.` : "");
     if (text) change(model, { text, step: -1 });
     else if (typed) box.value = model.get("text");
   };
@@ -120,16 +139,17 @@ function entry(model, run) {
     spellcheck: "false",
     "data-action": "text",
     size: 22,
-    oninput: (event) => event.isComposing || take(box.value),
-    onchange: () => {
+    oninput(event) {
+      if (!(/** @type {InputEvent} */ (event).isComposing)) take(box.value);
+    },
+    onchange() {
       box.value = model.get("text");
     },
   });
   const letters = [...alphabet].filter((letter) => letter.trim());
-  const some = (count) =>
-    Array.from({ length: count }, () => letters[Math.floor(Math.random() * letters.length)]).join(
-      "",
-    );
+  const any = () => letters[Math.floor(Math.random() * letters.length)];
+  /** @param {number} count */
+  const some = (count) => Array.from({ length: count }, any).join("");
   const widths = Object.keys(model.get("models")).map((width) => {
     const score = element("small", {});
     const one = button("width", "", () => change(model, { width, step: -1 }));
@@ -140,9 +160,7 @@ function entry(model, run) {
     node: element(
       "div",
       {},
-      element(
-        "div",
-        { class: "bar" },
+      bar(
         element("label", { class: "letters" }, "letters ", box),
         button("short", "5 at random", () => take(some(5))),
         button("long", "20 at random", () => take(some(20))),
@@ -155,10 +173,11 @@ function entry(model, run) {
         ...widths.map(({ one }) => one),
       ),
     ),
+    /** @param {string} text */
     draw(text) {
       if (document.activeElement !== box || box.value) box.value = text;
       for (const { one, width, score } of widths) {
-        one.setAttribute("aria-pressed", String(width === model.get("width")));
+        press(one, width === model.get("width"));
         const hits = run(width, text).pairs.filter((pair) => pair.right).length;
         score.textContent = ` ${hits} of ${[...text].length} right`;
       }
@@ -172,10 +191,12 @@ function lanes() {
   const box = element("div", { class: "lane" });
   const name = element("p", { class: "head" });
   let cells = vector(0);
+  /** @param {string} text */
   const head = (text) => element("p", { class: "head" }, text);
   const node = element("div", {}, head("read"), read, name, box, head("written"), wrote);
   return {
     node,
+    /** @param {Result} result @param {string} text @param {number} step */
     draw({ vectors, pairs }, text, step) {
       const letters = [...text, ""];
       const at = Math.min(step, letters.length);
@@ -190,23 +211,21 @@ function lanes() {
         ),
       );
       const now = [...vectors[at]];
-      if (cells.children.length !== now.length) cells = vector(now.length, "vector");
+      if (cells.size !== now.length) cells = vector(now.length, "vector");
       cells.fill(now, 1);
       name.textContent =
         `the one vector, ${now.length} numbers from −1 to 1` +
         (at < letters.length ? ": c, if the text ended here" : ": c");
       node.classList.toggle("dense", now.length > 40);
-      box.replaceChildren(cells);
+      box.replaceChildren(cells.node);
       wrote.replaceChildren(
         ...tiles(
           "written",
-          pairs
-            .slice(0, Math.max(0, step - letters.length))
-            .map(({ got, want, right }) => ({
-              letter: got,
-              kind: right ? "right" : "wrong",
-              note: right ? "✓" : `✗ ${want || "—"}`,
-            })),
+          pairs.slice(0, Math.max(0, step - letters.length)).map(({ got, want, right }) => ({
+            letter: got,
+            kind: right ? "right" : "wrong",
+            note: right ? "✓" : `✗ ${want || "—"}`,
+          })),
         ),
       );
     },
@@ -220,11 +239,11 @@ function build(model) {
   const at = () => {
     const last = [...model.get("text")].length + 1 + now().pairs.length;
     const asked = model.get("step");
-    return { step: Math.max(0, Math.min(last, asked < 0 ? last + 1 + asked : asked)), last };
+    return { step: within(0, asked < 0 ? last + 1 + asked : asked, last), last };
   };
   const walk = transport(at, (step) => change(model, { step }), 500);
   const [form, figure] = [entry(model, run), lanes()];
-  const [say] = lines();
+  const { say } = voice(model);
   const table = scroller("letter by letter", { hidden: true });
   const node = frame(
     "squeeze",
@@ -232,7 +251,7 @@ function build(model) {
     at,
     walk.to,
     form.node,
-    element("div", { class: "bar" }, ...walk.nodes, tableButton(figure.node, table)),
+    bar(...walk.nodes, tableButton(figure.node, table)),
     say,
     figure.node,
     table,
@@ -274,8 +293,4 @@ function build(model) {
   };
 }
 
-/** @param {{model: Model, el: HTMLElement}} context */
-const render = (context) =>
-  mount(context, ["alphabet", "models"], ["text", "width", "step"], build);
-
-export default { render };
+export default widget(["alphabet", "models"], ["text", "width", "step"], build);

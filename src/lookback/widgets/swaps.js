@@ -1,26 +1,36 @@
 // @ts-check
 // Is one translator better than another? Every caption's two translations
 // change places by the toss of a coin. Python: swaps.py, with the same coins.
+import { within } from "./lib/maths.js";
+import { uniform } from "./lib/mulberry.js";
+import { digits, grouped } from "./lib/text.js";
 import {
+  bar,
   button,
   change,
-  digits,
   element,
   grey,
-  lines,
-  mount,
+  root,
   scroller,
+  select,
+  show,
   tableButton,
   tableOf,
-} from "./shared.js";
-import { uniform } from "./mulberry.js";
+  voice,
+  widget,
+} from "./lib/view.js";
+import limits from "./swaps.json" with { type: "json" };
 
-/** @typedef {import("./shared.js").Model} Model */
+/** @typedef {{labels: string[], counts: string[], first: number, second: number, size: number,
+ *   trials: number, seed: number}} State */
+/** @typedef {{swapped: number, first: number, second: number}} Swapped */
+/** @typedef {{count: number, first: number, second: number, gap: number, gaps: number[],
+ *   last: Swapped | null, larger: number, p: number}} Measured */
 /** @typedef {{count: number, one: number[], two: number[], moved: Float64Array}} Pair */
 
-const [BINS, ROW, MOST, ENOUGH, TABLED] = [61, 9, 10000, 100, 50];
+const [BINS, ROW, ENOUGH, TABLED] = [61, 9, 100, 50];
+const MOST = limits.trials;
 export const SIZES = [100, 300, 1000];
-const whole = (x) => x.toLocaleString("en");
 
 /** Rows of nine numbers: m_1…m_4, t_1…t_4 and r, from six a caption.
  * @param {string} text @returns {number[][]} */
@@ -31,7 +41,7 @@ export const parse = (text) =>
   });
 
 /** The sum of all rows. @param {number[][]} rows @returns {number[]} */
-export const total = (rows) =>
+export const summed = (rows) =>
   rows.reduce((sum, row) => sum.map((x, k) => x + row[k]), Array(ROW).fill(0));
 
 /** BLEU, 0–100, from summed rows; 0 where an m_n is 0. @param {ArrayLike<number>} s */
@@ -50,7 +60,7 @@ export function bleu(s) {
 export function prepare(one, two, size) {
   const [a, b] = [one.slice(0, size), two.slice(0, size)];
   const moved = Float64Array.from(a.flatMap((row, i) => row.map((x, k) => b[i][k] - x)));
-  return { count: a.length, one: total(a), two: total(b), moved };
+  return { count: a.length, one: summed(a), two: summed(b), moved };
 }
 
 /** One trial: how many captions were swapped, and both scores thereafter.
@@ -71,15 +81,18 @@ export function swap({ count, one, two, moved }, seed, trial) {
   };
 }
 
-/** Whether a trial's gap is larger than the true one, signs aside. */
+/** Whether a trial's gap is larger than the true one, signs aside.
+ * @param {number} x @param {number} gap */
 const beats = (x, gap) => Math.abs(x) > Math.abs(gap) + 1e-9;
 
 /** All that is shown of `trials` swaps; `known` gaps are not made again.
- * @param {Pair} pair @param {number} trials @param {number} seed @param {number[]} [known] */
+ * @param {Pair} pair @param {number} trials @param {number} seed @param {number[]} [known]
+ * @returns {Measured} */
 export function measure(pair, trials, seed, known = []) {
   const [first, second] = [bleu(pair.one), bleu(pair.two)];
   const gap = second - first;
   const gaps = known.slice(0, trials);
+  /** @type {Swapped | null} */
   let last = null;
   for (let i = Math.min(gaps.length, Math.max(0, trials - 1)); i < trials; i += 1) {
     last = swap(pair, seed, i);
@@ -90,13 +103,13 @@ export function measure(pair, trials, seed, known = []) {
   return { count: pair.count, first, second, gap, gaps, last, larger, p };
 }
 
-/** What the trials so far say. @param {ReturnType<typeof measure>} now */
+/** What the trials so far say. @param {Measured} now */
 function verdict({ gap, gaps, larger, p }) {
   if (Math.abs(gap) < 1e-9) return "There is no gap for chance to beat: p = 1.";
   const [n, value] = [gaps.length, digits(p, p < 0.01 ? 4 : 3)];
   const start =
-    `${whole(larger)} of ${whole(n)} ${n === 1 ? "trial" : "trials"} made a ` +
-    `larger gap than the true one: p = (${whole(larger)} + 1) / (${whole(n)} + 1) = ${value}, `;
+    `${grouped(larger)} of ${grouped(n)} ${n === 1 ? "trial" : "trials"} made a ` +
+    `larger gap than the true one: p = (${grouped(larger)} + 1) / (${grouped(n)} + 1) = ${value}, `;
   if (n < ENOUGH) return `${start}from too few trials to trust.`;
   return (
     start +
@@ -106,19 +119,19 @@ function verdict({ gap, gaps, larger, p }) {
   );
 }
 
-/** The trials in words. @param {string[]} names @param {ReturnType<typeof measure>} now */
+/** The trials in words. @param {string[]} names @param {Measured} now */
 export function sentence([one, two], now) {
   const { first, second, gap, last, gaps } = now;
   const start =
     `${one} ${digits(first)}, ${two} ${digits(second)}: ` + `a gap of ${digits(Math.abs(gap))}.`;
   if (!last) {
     return (
-      `${start} Toss a coin for each of the ${whole(now.count)} captions: ` +
+      `${start} Toss a coin for each of the ${grouped(now.count)} captions: ` +
       "how large a gap does chance make?"
     );
   }
   return (
-    `${start} Trial ${whole(gaps.length)}: ${whole(last.swapped)} of ${whole(now.count)} ` +
+    `${start} Trial ${grouped(gaps.length)}: ${grouped(last.swapped)} of ${grouped(now.count)} ` +
     `captions swapped, ${digits(last.first)} against ${digits(last.second)}, a gap of ` +
     `${digits(Math.abs(last.second - last.first))}. ${verdict(now)}` +
     (gaps.length === MOST ? " That is all it makes." : "")
@@ -138,36 +151,31 @@ export function histogram(gaps, gap, reach) {
   const found = Array.from({ length: BINS }, () => ({ all: 0, larger: 0 }));
   for (const x of gaps) {
     const at = Math.floor(((x + reach) / (2 * reach)) * BINS);
-    const bin = found[Math.min(BINS - 1, Math.max(0, at))];
+    const bin = found[within(0, at, BINS - 1)];
     bin.all += 1;
     bin.larger += Number(beats(x, gap));
   }
   return found;
 }
 
-/** A choice with a label in front; `show` adds a number that it lacks. */
-function choice(action, label, options, onchange) {
-  const option = ([value, text]) => element("option", { value }, text);
-  const select = element(
-    "select",
-    { "data-action": action, onchange: () => onchange(Number(select.value)) },
-    ...options.map(option),
-  );
+/** A choice with a label in front; `show` adds a number that it lacks.
+ * @param {string} action @param {string} label @param {[number, string][]} options
+ * @param {(value: number) => void} chosen */
+function choice(action, label, options, chosen) {
+  const node = select(action, options, (value) => chosen(Number(value)));
+  /** @param {number} value */
   const show = (value) => {
-    const there = [...select.options].some((one) => Number(one.value) === value);
-    if (!there) select.append(option([value, whole(value)]));
-    select.value = String(value);
+    const there = [...node.options].some((one) => Number(one.value) === value);
+    if (!there) node.append(element("option", { value }, grouped(value)));
+    node.value = String(value);
   };
-  return { show, node: element("label", {}, label, select) };
+  return { show, node: element("label", {}, label, node) };
 }
 
 /** The columns, and the two lines at the true gap. */
 function chart() {
-  const columns = element(
-    "div",
-    { class: "columns", "data-role": "histogram" },
-    ...Array.from({ length: BINS }, () => element("i")),
-  );
+  const each = Array.from({ length: BINS }, () => element("i"));
+  const columns = element("div", { class: "columns", "data-role": "histogram" }, ...each);
   const marks = [-1, 1].map((side) => ({ side, node: element("b", { class: "true" }) }));
   const ends = [-1, 0, 1].map((side) => ({ side, node: element("span") }));
   const head = element("p", { class: "head" });
@@ -184,18 +192,19 @@ function chart() {
   );
   return {
     node,
+    /** @param {string[]} names @param {Measured} now */
     fill([one, two], { gaps, gap }) {
       const reach = reachOf(gaps, gap);
       const found = histogram(gaps, gap, reach);
       const most = Math.max(1, ...found.map(({ all }) => all));
       head.textContent =
         `Each trial\u2019s gap, ${two} minus ${one}. Dashed: the true gap, on both ` +
-        `sides. Orange: larger. The full height is ${whole(most)} ${most === 1 ? "trial" : "trials"}.`;
+        `sides. Orange: larger. The full height is ${grouped(most)} ${most === 1 ? "trial" : "trials"}.`;
       found.forEach(({ all, larger }, i) => {
-        const { style, dataset } = columns.children[i];
+        const { style, dataset } = each[i];
         style.setProperty("--share", String(all / most));
         style.setProperty("--beyond", String(larger / (all || 1)));
-        Object.assign(dataset, { value: all, larger });
+        Object.assign(dataset, { value: String(all), larger: String(larger) });
       });
       for (const { side, node: mark } of marks) {
         mark.style.left = `${(50 + (50 * side * Math.abs(gap)) / reach).toFixed(2)}%`;
@@ -208,7 +217,8 @@ function chart() {
 
 /** The five figures, each with its name. */
 function tiles() {
-  const shown = ["first", "second", "gap", "larger", "p"].map((role) => ({
+  const figures = /** @type {const} */ (["first", "second", "gap", "larger", "p"]);
+  const shown = figures.map((role) => ({
     role,
     name: element("span"),
     number: element("b", { "data-role": role }),
@@ -219,48 +229,55 @@ function tiles() {
       { class: "tiles" },
       ...shown.map(({ name, number }) => element("div", {}, name, " ", number)),
     ),
+    /** @param {string[]} names @param {Measured} now */
     fill([one, two], now) {
       const n = now.gaps.length;
       const told = {
         first: [one, digits(now.first)],
         second: [two, digits(now.second)],
         gap: ["true gap", digits(now.gap)],
-        larger: [`larger, of ${whole(n)}`, whole(now.larger)],
+        larger: [`larger, of ${grouped(n)}`, grouped(now.larger)],
         p: ["p", n ? digits(now.p, now.p < 0.01 ? 4 : 3) : "\u2013"],
       };
       for (const { role, name, number } of shown) {
-        [name.textContent, number.textContent] = told[role];
-        number.dataset.value = now[role];
+        name.textContent = told[role][0];
+        show(number, now[role], told[role][1]);
       }
     },
   };
 }
 
-/** The whole widget. @param {Model} model */
-function build(model) {
+/** The whole widget.
+ * @param {import("./lib/view.js").Model<State>} model @param {() => State} read */
+function build(model, read) {
   const labels = model.get("labels");
   const counts = model.get("counts");
   /** @type {number[][][]} parsed when they are first asked for */
   const parsed = [];
+  /** @param {number} i */
   const rows = (i) => (parsed[i] ??= parse(counts[i]));
   const most = counts[0].split(",").length;
-  const at = () => ["first", "second", "size", "trials", "seed"].map((name) => model.get(name));
   let [key, pair, gaps] = ["", prepare([], [], 0), /** @type {number[]} */ ([])];
+  /** @type {[number, string][]} */
   const options = labels.map((label, i) => [i, label]);
+  /** @param {Partial<State>} changes */
   const set = (changes) => change(model, { trials: 0, ...changes });
+  const sizes = [...SIZES.filter((n) => n < most), most];
   const choices = [
     choice("first", "First", options, (first) => set({ first })),
     choice("second", "Second", options, (second) => set({ second })),
     choice(
       "size",
       "Captions",
-      [...SIZES.filter((n) => n < most), most].map((n) => [n, whole(n)]),
+      sizes.map((n) => [n, grouped(n)]),
       (size) => set({ size }),
     ),
   ];
   const off = () => model.get("trials") === MOST || model.get("first") === model.get("second");
-  const more = (count) => () =>
-    off() || change(model, { trials: Math.min(MOST, model.get("trials") + count) });
+  /** @param {number} count */
+  const more = (count) => () => {
+    if (!off()) change(model, { trials: Math.min(MOST, model.get("trials") + count) });
+  };
   const buttons = [
     button("once", "Swap once", more(1)),
     button("hundred", "100 times", more(100), "Swap 100 times"),
@@ -272,19 +289,14 @@ function build(model) {
     () => set({ seed: (model.get("seed") + 1) % 2 ** 31 }),
     "Start again, with other coins",
   );
-  const [say] = lines();
+  const { say } = voice(model);
   const [figure, numbers] = [chart(), tiles()];
   const table = scroller("the last trials as a table", { hidden: true });
-  const node = element(
-    "div",
-    {
-      class: "lookback-widget",
-      "data-widget": "swaps",
-      role: "group",
-      "aria-label": "Swap two translators by chance",
-    },
-    element("div", { class: "bar" }, ...choices.map((one) => one.node)),
-    element("div", { class: "bar" }, ...buttons, again, tableButton(figure.node, table)),
+  const node = root(
+    "swaps",
+    "Swap two translators by chance",
+    bar(...choices.map((one) => one.node)),
+    bar(...buttons, again, tableButton(figure.node, table)),
     say,
     figure.node,
     table,
@@ -293,7 +305,7 @@ function build(model) {
   return {
     node,
     draw() {
-      const [first, second, size, trials, seed] = at();
+      const { first, second, size, trials, seed } = read();
       const names = [labels[first], labels[second]];
       if (key !== [first, second, size, seed].join()) {
         key = [first, second, size, seed].join();
@@ -315,7 +327,7 @@ function build(model) {
           gaps
             .slice(-TABLED)
             .map((gap, i) => [
-              whole(Math.max(0, trials - TABLED) + i + 1),
+              grouped(Math.max(0, trials - TABLED) + i + 1),
               digits(gap),
               beats(gap, now.gap) ? "yes" : "no",
             ])
@@ -326,7 +338,4 @@ function build(model) {
   };
 }
 
-export default {
-  render: (context) =>
-    mount(context, ["labels", "counts"], ["first", "second", "size", "trials", "seed"], build),
-};
+export default widget(["labels", "counts"], ["first", "second", "size", "trials", "seed"], build);

@@ -12,9 +12,9 @@ from traitlets import Int, List, validate
 
 from lookback.significance import bleu, caption_rows, swapped_gaps
 from lookback.widgets import base
-from lookback.widgets.checks import need
-from lookback.widgets.pictures import BLUE, INK
-from lookback.widgets.saturation import uniform
+from lookback.widgets.lib.checks import need
+from lookback.widgets.lib.mulberry import uniform
+from lookback.widgets.lib.pictures import BLUE, INK
 
 TRAITS = ("labels", "counts", "first", "second", "size", "trials", "seed")
 CAPTIONS = re.compile(r"((^|,)\s*(\d+\s+){5}\d+\s*)+")

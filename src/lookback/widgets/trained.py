@@ -14,7 +14,8 @@ from lookback.lab.decoding import translate
 from lookback.rnnsearch import RNNsearch, energies
 from lookback.transformer import Transformer
 from lookback.widgets.alignment_stepper import AlignmentStepper
-from lookback.widgets.squeeze import Squeeze, pack
+from lookback.widgets.lib.half import pack
+from lookback.widgets.squeeze import Squeeze
 
 LEAST = 5e-5  # the smallest weight whose logarithm is taken
 

@@ -1,5 +1,5 @@
 // @ts-check
-// Random numbers that are the same in every browser and in Python.
+// Random numbers that are the same in every browser and in Python (mulberry.py).
 
 /** The i-th number in [0, 1) of the generator mulberry32.
  * @param {number} seed @param {number} i */
