@@ -1,10 +1,17 @@
 // The data-flow widget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import {
+  elements,
+  refuse,
+  sentence,
+  stations,
+  totals,
+} from "../../src/lookback/widgets/dataflow.js";
+import { grouped, readWhole } from "../../src/lookback/widgets/lib/text.js";
+import { there } from "./near.mjs";
 
-const { elements, grouped, refuse, sentence, stations, totals } = await import(
-  "../../src/lookback/widgets/stations.js"
-);
+/** @typedef {import("../../src/lookback/widgets/dataflow.js").Sizes} Sizes */
 
 const base = {
   batch: 2,
@@ -17,12 +24,20 @@ const base = {
   vocab: 37000,
   mode: "training",
 };
-const at = (sizes, key) => stations(sizes).find((one) => one.key === key);
+/** @param {Sizes} sizes @param {string} key */
+const at = (sizes, key) => there(stations(sizes).find((one) => one.key === key));
+/** @param {Sizes} sizes @param {string} key */
 const shape = (sizes, key) => at(sizes, key).shape.map(([, n]) => n);
 
 test("digits stand in groups of three", () => {
   assert.equal(grouped(63082496), "63,082,496");
   assert.equal(grouped(999), "999");
+});
+
+test("a whole number is read from what people type, and from nothing else", () => {
+  assert.equal(readWhole(" 2,048 "), 2048);
+  assert.equal(readWhole("37 000"), 37000);
+  for (const wrong of ["", "-1", "1.5", "1e3", "many"]) assert.ok(Number.isNaN(readWhole(wrong)));
 });
 
 test("sizes that no Transformer has are refused by name", () => {

@@ -1,11 +1,10 @@
 // The depth widget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { plain, sentence, tick } from "../../src/lookback/widgets/depth.js";
 
-const { apart, drawn, layerNorm, random, run, size } = await import(
-  "../../src/lookback/widgets/stack.js"
-);
-const { plain, sentence, tick } = await import("../../src/lookback/widgets/depth.js");
+import { apart, drawn, layerNorm, random, run, size } from "../../src/lookback/widgets/stack.js";
+import { near } from "./near.mjs";
 
 const state = {
   tokens: 4,
@@ -16,7 +15,6 @@ const state = {
   feedforward: true,
   step: 0,
 };
-const near = (a, b, by = 1e-9) => assert.ok(Math.abs(a - b) < by, `${a} is not ${b}`);
 
 test("a seed gives the same numbers every time, another seed others", () => {
   const [a, b, c] = [random(5), random(5), random(6)];

@@ -1,14 +1,20 @@
 // The heads widget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import {
+  aim,
+  allWeights,
+  mapOf,
+  named,
+  overlap,
+  sentence,
+} from "../../src/lookback/widgets/heads.js";
+import { near } from "./near.mjs";
 
-const { aim, allWeights, mapOf, named, overlap, sentence } = await import(
-  "../../src/lookback/widgets/heads.js"
-);
-
-const close = (a, b) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
-/** float16 of small whole numbers, which it holds exactly. */
+/** float16 of small whole numbers, which it holds exactly.
+ * @type {Record<number, number>} */
 const bits = { 0: 0, 1: 0x3c00, 2: 0x4000, 4: 0x4400 };
+/** @param {number[]} shape @param {number[]} numbers */
 const pack = (shape, numbers) => ({
   shape,
   data: Buffer.from(
@@ -27,9 +33,9 @@ test("weights are softmax of q · k, divided by √d_k or not", () => {
   const e4 = Math.exp(4) / (Math.exp(4) + 1);
   const all = allWeights(example);
   assert.deepEqual([all.length, all[0].length, all[0][0].length], [1, 2, 2]);
-  close(all[0][0][0][0], e2);
-  close(all[0][0][1][1], e2);
-  close(allWeights(example, false)[0][0][0][0], e4);
+  near(all[0][0][0][0], e2);
+  near(all[0][0][1][1], e2);
+  near(allWeights(example, false)[0][0][0][0], e4);
   assert.deepEqual(all[0][1], [
     [0.5, 0.5],
     [0.5, 0.5],
@@ -39,15 +45,15 @@ test("weights are softmax of q · k, divided by √d_k or not", () => {
 test("the mean of a layer averages its maps, and still sums to 1", () => {
   const all = allWeights(example);
   const mean = mapOf(all, "mean", 0);
-  close(mean[0][0], (all[0][0][0][0] + 0.5) / 2);
-  close(mean[1][0] + mean[1][1], 1);
+  near(mean[0][0], (all[0][0][0][0] + 0.5) / 2);
+  near(mean[1][0] + mean[1][1], 1);
   assert.equal(mapOf(all, "0-1", 0), all[0][1]);
 });
 
 test("two looks share what both give", () => {
-  close(overlap([1, 0], [0, 1]), 0);
-  close(overlap([0.3, 0.7], [0.3, 0.7]), 1);
-  close(overlap([0.9, 0.1], [0.4, 0.6]), 0.5);
+  near(overlap([1, 0], [0, 1]), 0);
+  near(overlap([0.3, 0.7], [0.3, 0.7]), 1);
+  near(overlap([0.9, 0.1], [0.4, 0.6]), 0.5);
 });
 
 test("a place is named as a reader counts", () => {

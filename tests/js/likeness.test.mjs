@@ -1,10 +1,14 @@
 // The likeness widget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
-const { moved, nudge, scoresOf, sentence, weightsOf } = await import(
-  "../../src/lookback/widgets/likeness.js"
-);
+import {
+  moved,
+  nudge,
+  scoresOf,
+  sentence,
+  weightsOf,
+} from "../../src/lookback/widgets/likeness.js";
+import { near } from "./near.mjs";
 
 const state = {
   query: [2, 1],
@@ -16,7 +20,6 @@ const state = {
   strength: 1,
   step: 0,
 };
-const close = (a, b) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
 
 test("three scores from one product", () => {
   const found = scoresOf(
@@ -28,10 +31,10 @@ test("three scores from one product", () => {
     ],
   );
   assert.deepEqual(found.dot, [24, 40, 0]);
-  close(found.cosine[0], 0.96);
-  close(found.cosine[1], 0.8);
+  near(found.cosine[0], 0.96);
+  near(found.cosine[1], 0.8);
   assert.equal(found.cosine[2], 0);
-  close(found.scaled[1], 40 / Math.SQRT2);
+  near(found.scaled[1], 40 / Math.SQRT2);
 });
 
 test("the strength sharpens the cosine alone", () => {
@@ -43,7 +46,9 @@ test("the strength sharpens the cosine alone", () => {
 test("a point stays on the plane and on its grid", () => {
   assert.deepEqual(moved([4.96, -0.04], 3, 0), [5, 0]);
   assert.ok(Object.is(moved([-0.04, 0], 0, 0)[0], 0));
-  const press = (key, more = {}) => nudge({ key, ...more }, [0.2, 0]);
+  const free = { shiftKey: false, ctrlKey: false, metaKey: false, altKey: false };
+  /** @param {string} key */
+  const press = (key, more = {}) => nudge({ ...free, key, ...more }, [0.2, 0]);
   assert.deepEqual(press("ArrowRight"), [0.3, 0]);
   assert.deepEqual(press("ArrowDown", { shiftKey: true }), [0.2, -0.5]);
   assert.equal(press("a"), null);

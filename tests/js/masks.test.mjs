@@ -1,8 +1,8 @@
 // The masks' pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
-const { flipped, row, sentence, square } = await import("../../src/lookback/widgets/masks.js");
+import { flipped, row, sentence, square } from "../../src/lookback/widgets/masks.js";
+import { there } from "./near.mjs";
 
 const state = {
   tokens: ["un", "chat", "dort"],
@@ -50,7 +50,7 @@ test("a shut square weighs exactly nothing, the rest keep their proportions", ()
 test("one square is turned, unless its row would be empty", () => {
   const causal = square("causal", 3, 1);
   assert.equal(flipped(causal, 0, 0), null);
-  assert.equal(flipped(causal, 0, 2)[0][2], true);
+  assert.equal(there(flipped(causal, 0, 2))[0][2], true);
   assert.equal(causal[0][2], false);
 });
 

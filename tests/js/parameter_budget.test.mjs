@@ -1,8 +1,9 @@
 // The parameter budget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
-const {
+import { total } from "../../src/lookback/widgets/lib/maths.js";
+import { grouped } from "../../src/lookback/widgets/lib/text.js";
+import {
   changes,
   count,
   formulas,
@@ -10,11 +11,10 @@ const {
   readSize,
   sentence,
   short,
-  total,
   touched,
-  whole,
   wrong,
-} = await import("../../src/lookback/widgets/parameter_budget.js");
+} from "../../src/lookback/widgets/parameter_budget.js";
+import { there } from "./near.mjs";
 
 const base = {
   d_model: 512,
@@ -45,6 +45,7 @@ test("the base model has 63,082,496 parameters", () => {
 });
 
 test("formulas, worked out, are the counts", () => {
+  /** @param {string} text */
   const work = (text) => Function(`return ${text.replaceAll("×", "*").replaceAll("²", "**2")}`)();
   const sizes = {
     ...base,
@@ -65,7 +66,7 @@ test("formulas, worked out, are the counts", () => {
 });
 
 test("numbers are written for people and read from them", () => {
-  assert.equal(whole(671026419200), "671,026,419,200");
+  assert.equal(grouped(671026419200), "671,026,419,200");
   assert.equal(short(671026419200), "671.03 billion");
   assert.equal(short(63082496), "63.08 million");
   assert.equal(percent(1, 3), "33.3 %");
@@ -77,11 +78,11 @@ test("numbers are written for people and read from them", () => {
 
 test("what does not fit is named", () => {
   assert.equal(wrong(base), null);
-  assert.match(wrong({ ...base, d_ff: NaN }), /d_ff must be a whole number, at least 1/);
-  assert.match(wrong({ ...base, heads: 7 }), /7 heads cannot share d_model 512/);
-  assert.match(wrong({ ...base, active: 2 }), /2 of 0 experts/);
-  assert.match(wrong({ ...base, encoder: 0, decoder: 0 }), /at least one layer/);
-  assert.match(wrong({ ...base, d_ff: 2 ** 50 }), /2\^53/);
+  assert.match(there(wrong({ ...base, d_ff: NaN })), /d_ff must be a whole number, at least 1/);
+  assert.match(there(wrong({ ...base, heads: 7 })), /7 heads cannot share d_model 512/);
+  assert.match(there(wrong({ ...base, active: 2 })), /2 of 0 experts/);
+  assert.match(there(wrong({ ...base, encoder: 0, decoder: 0 })), /at least one layer/);
+  assert.match(there(wrong({ ...base, d_ff: 2 ** 50 })), /2\^53/);
 });
 
 test("the sentence tells the model and every change", () => {

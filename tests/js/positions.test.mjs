@@ -1,24 +1,24 @@
 // The functions of the widgets `shuffle` and `clocks`, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
-const {
+import {
+  sentence as clocksSay,
+  curve,
+  rotate,
+  shifted,
+  vectors,
+} from "../../src/lookback/widgets/clocks.js";
+import { dot } from "../../src/lookback/widgets/lib/maths.js";
+import {
   carry,
   compare,
   embed,
   readWord,
-  sentence: shuffleSays,
-} = await import("../../src/lookback/widgets/shuffle.js");
-const {
-  curve,
-  dot,
-  rotate,
-  sentence: clocksSay,
-  shifted,
-  vectors,
-} = await import("../../src/lookback/widgets/clocks.js");
+  sentence as shuffleSays,
+} from "../../src/lookback/widgets/shuffle.js";
+import { near } from "./near.mjs";
 
-const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
+/** @param {number} seed */
 const matrix = (seed) =>
   Array.from({ length: 4 }, (_, i) =>
     Array.from({ length: 4 }, (_, j) => Math.sin(seed + 4 * i + 9 * j * j)),

@@ -1,15 +1,31 @@
 // The rungs widget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import {
+  brief,
+  compared,
+  extent,
+  gain,
+  partner,
+  ranged,
+  sentence,
+  shown,
+} from "../../src/lookback/widgets/rungs.js";
+import { there } from "./near.mjs";
 
-const { brief, compared, extent, gain, partner, ranged, sentence, shown } = await import(
-  "../../src/lookback/widgets/rungs.js"
-);
+/** @typedef {import("../../src/lookback/widgets/rungs.js").Rung} Rung */
+/** @typedef {import("../../src/lookback/widgets/rungs.js").Measure} Measure */
 
+/** @type {Measure} */
 const score = { title: "BLEU", digits: 1, better: "higher" };
+/** @type {Measure} */
 const error = { title: "error", digits: 3, better: "lower" };
+/** @type {Measure} */
 const size = { title: "parameters", digits: 0, better: "lower" };
+/** @type {Measure} */
 const speed = { title: "tokens/s", digits: 0, better: "higher" };
+/** @param {string} label @param {number} before @param {Rung["numbers"]} numbers
+ * @param {Rung["intervals"]} [intervals] @returns {Rung} */
 const rung = (label, before, numbers, intervals = {}) => ({
   label,
   change: `It is ${label}.`,
@@ -48,7 +64,7 @@ test("differences and ratios, none where a number lacks", () => {
   assert.deepEqual(gain(high, low, "bleu"), { difference: 12.5, ratio: 42.5 / 30 });
   assert.equal(gain(high, low, "aer"), null);
   assert.equal(gain(low, undefined, "bleu"), null);
-  assert.equal(gain(low, rung("none", -1, { bleu: 0 }), "bleu").ratio, null);
+  assert.equal(there(gain(low, rung("none", -1, { bleu: 0 }), "bleu")).ratio, null);
 });
 
 test("the short form beside the bar", () => {
@@ -60,6 +76,8 @@ test("the short form beside the bar", () => {
 });
 
 test("every measure is compared in words of its own", () => {
+  /** @param {Rung} now @param {Rung | undefined} then @param {string} name
+   * @param {Measure} measure */
   const say = (now, then, name, measure) => compared(now, then, name, measure);
   assert.equal(
     say(high, low, "bleu", score),

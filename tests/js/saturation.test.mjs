@@ -1,11 +1,17 @@
 // The saturation widget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { uniform } from "../../src/lookback/widgets/lib/mulberry.js";
 
-const { SIZES, draw, histogram, measure, normals, sentence } = await import(
-  "../../src/lookback/widgets/saturation.js"
-);
-const { uniform } = await import("../../src/lookback/widgets/mulberry.js");
+import {
+  draw,
+  histogram,
+  measure,
+  normals,
+  SIZES,
+  sentence,
+} from "../../src/lookback/widgets/saturation.js";
+import { there } from "./near.mjs";
 
 test("the same seed draws the same, another one does not", () => {
   assert.equal(uniform(3, 10), uniform(3, 10));
@@ -41,7 +47,7 @@ test("one sure query, one undecided", () => {
 });
 
 test("division by √d_k divides the variance by d_k", () => {
-  const rows = draw(1).get(64);
+  const rows = there(draw(1).get(64));
   assert.ok(
     Math.abs(measure(rows, 64, false).variance / measure(rows, 64, true).variance - 64) < 1e-9,
   );

@@ -1,12 +1,22 @@
 // The serial wall's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { grouped } from "../../src/lookback/widgets/lib/text.js";
+import {
+  after,
+  finish,
+  readCount,
+  schedule,
+  sentence,
+  words,
+  work,
+} from "../../src/lookback/widgets/serial_wall.js";
 
-const { after, finish, grouped, readCount, schedule, sentence, words, work } = await import(
-  "../../src/lookback/widgets/serial_wall.js"
-);
+/** @typedef {import("../../src/lookback/widgets/serial_wall.js").Kind} Kind */
+/** @typedef {import("../../src/lookback/widgets/serial_wall.js").State} State */
 
 const base = { length: 12, width: 16, workers: 2048, gates: 3, step: 0 };
+/** @param {Kind} kind @param {Partial<State>} more */
 const end = (kind, more) => finish(schedule(kind, { ...base, ...more }));
 
 test("with one worker a tick is a multiplication", () => {
@@ -20,8 +30,11 @@ test("with workers without end a tick is a stage", () => {
 });
 
 test("with one worker the two are equal where n is d", () => {
-  const both = (length) =>
-    ["recurrent", "attention"].map((kind) => end(kind, { length, workers: 1 }));
+  /** @param {number} length */
+  const both = (length) => [
+    end("recurrent", { length, workers: 1 }),
+    end("attention", { length, workers: 1 }),
+  ];
   assert.ok(both(15)[1] < both(15)[0]);
   assert.equal(both(16)[0], both(16)[1]);
   assert.ok(both(17)[1] > both(17)[0]);

@@ -1,15 +1,22 @@
 // The swaps widget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
-const { bleu, histogram, measure, parse, prepare, reachOf, sentence, swap, total } = await import(
-  "../../src/lookback/widgets/swaps.js"
-);
+import { total } from "../../src/lookback/widgets/lib/maths.js";
+import {
+  bleu,
+  histogram,
+  measure,
+  parse,
+  prepare,
+  reachOf,
+  sentence,
+  summed,
+  swap,
+} from "../../src/lookback/widgets/swaps.js";
 
 const GOOD = "4 3 2 1 4 4, 4 3 2 1 4 4, 4 3 2 1 4 4";
 const WORSE = "4 3 2 1 4 4, 4 3 2 1 4 4, 3 1 0 0 4 4";
 const pair = (size = 3) => prepare(parse(GOOD), parse(WORSE), size);
-const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
 test("six numbers make nine, whatever blanks stand between them", () => {
   const right = [
@@ -21,10 +28,10 @@ test("six numbers make nine, whatever blanks stand between them", () => {
 });
 
 test("BLEU is 100 for the reference, less for short ones, 0 without a run", () => {
-  assert.equal(bleu(total(parse(GOOD))), 100);
+  assert.equal(bleu(summed(parse(GOOD))), 100);
   assert.ok(Math.abs(bleu([4, 3, 2, 1, 4, 3, 2, 1, 8]) - 100 * Math.exp(-1)) < 1e-9);
   assert.equal(bleu([4, 3, 2, 0, 4, 3, 2, 1, 4]), 0);
-  assert.equal(bleu(total([])), 0);
+  assert.equal(bleu(summed([])), 0);
 });
 
 test("only as many captions as there are", () => {
@@ -60,8 +67,8 @@ test("p is never 0, and 1 where there is no gap", () => {
 
 test("no trial is lost from the histogram, and the larger ones are marked", () => {
   const found = histogram([-9, -1, -0.5, 0, 0.5, 1, 9], 0.5, 1);
-  assert.equal(sum(found.map((bin) => bin.all)), 7);
-  assert.equal(sum(found.map((bin) => bin.larger)), 4);
+  assert.equal(total(found.map((bin) => bin.all)), 7);
+  assert.equal(total(found.map((bin) => bin.larger)), 4);
   assert.deepEqual([found[0].all, found[30].all, found[60].all], [2, 1, 2]);
 });
 
@@ -74,6 +81,7 @@ test("the histogram's ends are round, and beyond all gaps", () => {
 
 test("the sentence says what was swapped, and what it proves", () => {
   const names = ["one", "two"];
+  /** @param {number} trials */
   const say = (trials, over = {}) => sentence(names, { ...measure(pair(), trials, 0), ...over });
   assert.match(say(0), /^one 100\.00, two \d\d\.\d\d: a gap of .* each of the 3 captions/);
   assert.match(

@@ -28,6 +28,12 @@ LEFT = re.compile(
     r"^(?:import\b|export\s*(?:\*|\{[^}]*\})\s*from\b).*", re.MULTILINE
 )
 
+# Comments on lines of their own stay behind: they are half of a script.
+COMMENT = re.compile(
+    r"^[ \t]*(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/[ \t]*)\n",
+    re.MULTILINE | re.DOTALL,
+)
+
 # A dictionary whose order matters is sent so: notebook files sort the keys.
 AS_PAIRS = {
     "to_json": lambda value, _: [*map(list, value.items())],
@@ -61,7 +67,7 @@ def module(name: str, folder: Path = HERE) -> str:
             else:
                 include(other)
         texts.pop(path)  # it stands after what it imports
-        texts[path] = IMPORT.sub("", text)
+        texts[path] = COMMENT.sub("", IMPORT.sub("", text))
         left = LEFT.search(texts[path])
         if left:
             raise ValueError(f"{path.name}: no module for: {left[0]}")
@@ -71,7 +77,7 @@ def module(name: str, folder: Path = HERE) -> str:
 
 
 def limits(name: str) -> dict:
-    """The limits of a widget that its script and its traits both keep."""
+    """Numbers that a widget's script and its traits share: <name>.json."""
     return json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))
 
 

@@ -45,7 +45,9 @@ export const rotate = (x, position) =>
     return [x[2 * i] * cos - x[2 * i + 1] * sin, x[2 * i] * sin + x[2 * i + 1] * cos];
   });
 
-/** The two vectors whose pairs are the hands. @param {State} state */
+/** The two vectors whose pairs are the hands.
+ * @param {Pick<State, "mode" | "a" | "b" | "query" | "key">} state
+ * @returns {[number[], number[]]} */
 export function vectors({ mode, a, b, query, key }) {
   if (mode === "rotary") return [rotate(query, a), rotate(key, b)];
   return [encoding(a, query.length), encoding(b, query.length)];
@@ -243,7 +245,7 @@ function build(model, read) {
     modes.forEach((one, i) => press(one, Object.keys(MODES)[i] === state.mode));
     grey(on, a === state.a && b === state.b);
     grey(back, Math.min(state.a, state.b) === 0);
-    show(total, dot(pairs[0], pairs[1]), digits(dot(pairs[0], pairs[1]), 3));
+    show(total, dot(...pairs), digits(dot(...pairs), 3));
     plot.draw(state);
     table.replaceChildren(numbersOf(state));
     say.textContent = sentence(state);

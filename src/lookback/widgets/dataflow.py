@@ -13,16 +13,7 @@ from lookback.widgets import base
 from lookback.widgets.lib import pictures
 from lookback.widgets.lib.checks import need
 
-LIMITS = {
-    "batch": 1000,
-    "source": 10_000,
-    "target": 10_000,
-    "d_model": 16_384,
-    "heads": 512,
-    "d_ff": 65_536,
-    "layers": 200,
-    "vocab": 1_000_000,
-}
+LIMITS = base.limits("dataflow")
 STATIONS = 54
 MODES = ("training", "generation")
 TRAITS = (*LIMITS, "mode", "step")

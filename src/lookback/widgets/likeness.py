@@ -16,7 +16,7 @@ from lookback.widgets.lib import pictures
 from lookback.widgets.lib.checks import finite, need, plain
 
 TRAITS = ("query", "points", "labels", "strength", "step")
-REACH = 5  # of the plane, in each direction
+REACH = base.limits("likeness")["reach"]  # of the plane, each way
 
 
 class Likeness(base.Widget):

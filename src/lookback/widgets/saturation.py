@@ -16,8 +16,9 @@ from lookback.widgets import base
 from lookback.widgets.lib.checks import need
 from lookback.widgets.lib.mulberry import uniform
 
-SIZES = tuple(2**i for i in range(10))  # of d_k
-SETS, QUERIES, KEYS = 8, 32, 32
+LIMITS = base.limits("saturation")
+SIZES = LIMITS["d_k"]
+SETS, QUERIES, KEYS = (LIMITS[k] for k in ("sets", "queries", "keys"))
 
 
 @lru_cache(maxsize=4)

@@ -13,7 +13,7 @@ from lookback import serial
 from lookback.widgets import base
 from lookback.widgets.lib.checks import need
 
-LIMITS = {"length": 64, "width": 64, "workers": 1_000_000}
+LIMITS = base.limits("serial_wall")
 CELLS = {1: "tanh network", 3: "GRU", 4: "LSTM"}
 
 

@@ -16,7 +16,8 @@ from lookback.widgets.lib import pictures
 from lookback.widgets.lib.checks import even, finite, need, plain
 
 TRAITS = ("tiles", "order", "weights", "layers")
-MOST, LONGEST = 8, 14  # tiles; letters of a word: shuffle.js has the same
+LIMITS = base.limits("shuffle")
+MOST, LONGEST = LIMITS["tiles"], LIMITS["letters"]  # letters of a word
 
 
 def random_layers(d: int = 8, layers: int = 2, seed: int = 0) -> list:

@@ -15,7 +15,7 @@ from lookback.widgets.lib import pictures
 from lookback.widgets.lib.checks import check_tensors, need
 
 TRAITS = ("alphabet", "models", "width", "text")
-MOST = 30  # letters; bottleneck.js has the same
+MOST = base.limits("squeeze")["letters"]
 
 
 class Squeeze(base.Widget):

@@ -14,9 +14,11 @@ import torch
 from torch import Tensor
 
 from lookback.layers import EncoderLayer
+from lookback.widgets import base
 from lookback.widgets.lib.mulberry import uniform
 
-D, D_FF = 16, 32  # as in stack.js
+LIMITS = base.limits("depth")
+D, D_FF = LIMITS["d_model"], LIMITS["d_ff"]
 
 
 def stack(state) -> tuple[Tensor, Tensor, list[EncoderLayer]]:

@@ -17,6 +17,7 @@ from lookback.widgets.lib.mulberry import uniform
 from lookback.widgets.lib.pictures import BLUE, INK
 
 TRAITS = ("labels", "counts", "first", "second", "size", "trials", "seed")
+MOST = base.limits("swaps")["trials"]
 CAPTIONS = re.compile(r"((^|,)\s*(\d+\s+){5}\d+\s*)+")
 
 
@@ -55,7 +56,7 @@ class Swaps(base.Widget):
             at = getattr(new, name)
             need(0 <= at < count, f"{name} is {at}: give 0 to {count - 1}")
         need(new.size > 0, f"size is {new.size}: give 1 caption at least")
-        need(0 <= new.trials <= 10_000, "trials: give 0 to 10,000")
+        need(0 <= new.trials <= MOST, f"trials: give 0 to {MOST:,}")
         need(0 <= new.seed < 2**31, f"seed is {new.seed}: give one from 0 up")
         return proposal["value"]
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from lookback.lab import records
 from lookback.lab.corpus import END, START, Vocabulary
 from lookback.lab.decoding import translate
-from lookback.rnnsearch import RNNsearch, energies
+from lookback.rnnsearch import RNNsearch
 from lookback.transformer import Transformer
 from lookback.widgets.alignment_stepper import AlignmentStepper
 from lookback.widgets.lib.half import pack
@@ -103,6 +103,27 @@ def examples(model, source, target, sentences, see, numbers) -> list[dict]:
 
 
 @torch.no_grad()
+def energies(
+    model: RNNsearch,
+    source_words: list[str],
+    target_words: list[str],
+    source: Vocabulary,
+    target: Vocabulary,
+) -> tuple[Float[Tensor, "target source"], Float[Tensor, "source two_hidden"]]:
+    """All e_ij and h_j while the model says `target_words`, <end> included."""
+    model.eval()
+    where = model.attention.v.device
+    numbers = [*source.encode(source_words), END]
+    memory = model.encode(torch.tensor([numbers], device=where))
+    state, rows = model.start(memory), []
+    for word in [START, *target.encode(target_words)]:
+        rows.append(model.attention.scores(state.hidden, memory.keys)[0])
+        token = torch.tensor([word], device=where)
+        _, state, _ = model.step(token, state, memory)
+    return torch.stack(rows).cpu(), memory.values[0].cpu()
+
+
+@torch.no_grad()
 def log_weights(
     model: Transformer,
     source_words: list[str],
@@ -116,7 +137,7 @@ def log_weights(
     With a `head`, its weights, and beside them its values v_j, which they
     average. Without, the mean over the heads, which is no softmax of one
     energy, and beside it the encoder's output, of which all values are made.
-    Weights below LEAST count as that: the logarithm of 0 is no number.
+    Weights below LEAST count as LEAST, since 0 has no logarithm.
     """
     model.eval()
     numbers = torch.tensor([[*source.encode(source_words), END]])
