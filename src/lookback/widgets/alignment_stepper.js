@@ -46,8 +46,8 @@ export function sentence({ source, target, energies }, step) {
   );
 }
 
-/** Scrolls the region, and never the page, until the cell shows clear of the
- * headings and the foot, which stay in view.
+/** Scrolls the region, and never the page, until the cell is not hidden by the
+ * headings or the foot, which stay in view.
  * @param {HTMLElement} region @param {HTMLTableCellElement} cell
  * @param {{head: HTMLElement, foot: HTMLElement, first: HTMLElement, side: HTMLElement}} fixed
  *   what stays in view above, below, to the left and to the right */
@@ -61,7 +61,7 @@ function reveal(region, cell, { head, foot, first, side }) {
 }
 
 /** A bar of length |x| to one side of a cell's middle line, as a background:
- * no elements of its own, so that a step may change six hundred of them.
+ * without elements of its own, so that one step can change six hundred of them.
  * @param {number} x from −1 to 1 @param {number} middle share of the width */
 function background(x, middle) {
   const length = Math.abs(x) * middle;
@@ -147,7 +147,7 @@ function foot({ source, values, energies }) {
   };
 }
 
-/** The map of all weights: a row a target word, a column a source word.
+/** The map of all weights: a row for each target word, a column for each source word.
  * @param {Example} example @param {(step: number) => void} go */
 function map(example, go) {
   const { source, target } = example;
@@ -219,7 +219,7 @@ function map(example, go) {
       below.draw(step, looks[step]);
     },
     reveal() {
-      // last of all, since it asks where things are
+      // last, since it measures where things are
       const { row } = walker.place();
       const { weights } = looks[row];
       const best = cells[row][weights.indexOf(Math.max(...weights))];

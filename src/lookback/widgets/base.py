@@ -1,7 +1,7 @@
 """What every widget is: an anywidget with a picture to stand in for it.
 
 `module` and `style` make a widget's `_esm` and `_css` from its own files and
-those of `lib`, so that each reaches the browser whole, with no request. The
+those of `lib`, so that each reaches the browser whole and requests nothing. The
 picture (SVG) and the words stand where scripts do not run.
 """
 
@@ -23,18 +23,18 @@ IMPORT = re.compile(
     r'(?: with \{ type: "json" \})?;\n',
     re.MULTILINE,
 )
-# What would still ask for a module: the forms above leave none of these.
+# What would still load a module: no line may begin so after the above.
 LEFT = re.compile(
     r"^(?:import\b|export\s*(?:\*|\{[^}]*\})\s*from\b).*", re.MULTILINE
 )
 
-# Comments on lines of their own stay behind: they are half of a script.
+# Comments on lines of their own are left out: they are half of a script.
 COMMENT = re.compile(
     r"^[ \t]*(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/[ \t]*)\n",
     re.MULTILINE | re.DOTALL,
 )
 
-# A dictionary whose order matters is sent so: notebook files sort the keys.
+# How a dictionary is sent if its order matters: notebook files sort keys.
 AS_PAIRS = {
     "to_json": lambda value, _: [*map(list, value.items())],
     "from_json": lambda pairs, _: dict(pairs),
@@ -105,11 +105,11 @@ class Widget(anywidget.AnyWidget):
         return SimpleNamespace(**state)
 
     def words(self) -> str:
-        """The present state in one or two sentences."""
+        """The current state in one or two sentences."""
         raise NotImplementedError
 
     def draw(self, figure: Figure) -> None:
-        """The present state on a matplotlib figure."""
+        """Draw the current state on a matplotlib figure."""
         raise NotImplementedError
 
     def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict] | None:

@@ -32,7 +32,7 @@ const HIGH = 120;
 /** ω_i = 10000^{−2i/d}, for each of the d/2 pairs. @param {number} d */
 export const speeds = (d) => Array.from({ length: d / 2 }, (_, i) => 10000 ** ((-2 * i) / d));
 
-/** PE(pos), two numbers a clock: sine and cosine.
+/** PE(pos), two numbers for each clock: sine and cosine.
  * @param {number} position @param {number} d */
 export const encoding = (position, d) =>
   speeds(d).flatMap((speed) => [Math.sin(position * speed), Math.cos(position * speed)]);

@@ -20,7 +20,7 @@ TRAITS = (*LIMITS, "mode", "step")
 
 
 class Dataflow(base.Widget):
-    """Sizes that the reader may set, and the station that is looked at.
+    """Sizes that the reader may set, and the station that is shown.
 
     Raises:
         TraitError: for sizes out of range or that do not fit each other.

@@ -36,7 +36,7 @@ const NORMS = [
 ];
 const LEAST = 1e-300; // the smallest number whose logarithm is drawn
 
-/** A number of any size: 0.12, or 3 · 10^−7 in words that a voice can read.
+/** A number of any size: 0.12, or 3·10⁻⁷ in characters that can be read aloud.
  * @param {number} x */
 export function plain(x) {
   if (x === 0 || !Number.isFinite(x)) return String(x);

@@ -102,7 +102,7 @@ export function sentence(words, step, looks) {
   return from + told + share;
 }
 
-/** A map as squares, their strength the weight; the frame marks the step.
+/** A map as squares, as dark as their weights; the frame marks the step.
  * @param {number[][]} rows */
 function picture(rows) {
   const n = rows.length;
@@ -178,7 +178,7 @@ function maps(all, pick) {
   };
 }
 
-/** The chosen look as bars, one a word; a second beside it where there is one.
+/** The chosen look as bars, one for each word, and beside them the second look.
  * @param {string[]} words */
 function bars(words) {
   /** @param {string} role */

@@ -106,7 +106,7 @@ export function sentence(state) {
   );
 }
 
-/** The grid, its axes, and one arrow a vector; `draw` lays them out.
+/** The grid, its axes, and one arrow for each vector; `draw` places them.
  * @param {string[]} labels */
 function picture(labels) {
   const rays = labels.map(() => svg("line", { class: "ray key", x1: 0, y1: 0 }));

@@ -1,6 +1,6 @@
 // @ts-check
 // A soft dictionary: a query moved among keys in the plane, what it scores,
-// how it shares itself out, and what it brings back. Python: lookup.py.
+// how its attention is shared, and what it brings back. Python: lookup.py.
 import { dot, mix, softmax, total, widest, within } from "./lib/maths.js";
 import { digits, spread } from "./lib/text.js";
 import {

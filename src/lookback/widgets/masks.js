@@ -41,14 +41,14 @@ export const square = (name, n, padding) =>
     Array.from({ length: n }, (_, j) => PRESETS[name](i, j, n - padding)),
   );
 
-/** The weights of row i under the mask, and what they mix.
+/** The weights of row i under the mask, and the mixture they make.
  * @param {Pick<State, "scores" | "values" | "mask">} state @param {number} i */
 export function row({ scores, values, mask }, i) {
   const weights = softmax(scores[i].map((score, j) => (mask[i][j] ? score : -Infinity)));
   return { weights, context: mix(weights, values) };
 }
 
-/** The mask with one square turned over, or null if its row had no other.
+/** The mask with one square flipped, or null if its row would be left with none.
  * @param {boolean[][]} mask @param {number} i @param {number} j */
 export function flipped(mask, i, j) {
   const turned = mask.map((line, r) => line.map((may, c) => (r === i && c === j ? !may : may)));

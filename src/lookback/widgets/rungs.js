@@ -42,8 +42,8 @@ export function ranged({ numbers, intervals }, name, measure) {
  * @param {Rung[]} rungs @param {number} step @param {number} against */
 export const partner = (rungs, step, against) => (against < 0 ? rungs[step].before : against);
 
-/** How a rung's number differs from another's: by so much, so many times;
- * null where a number lacks. @param {Rung} now @param {Rung | undefined} then @param {string} name */
+/** How a rung's number differs from another's: the difference and the ratio;
+ * null where a number is missing. @param {Rung} now @param {Rung | undefined} then @param {string} name */
 export function gain(now, then, name) {
   const [a, b] = [now.numbers[name] ?? null, then?.numbers[name] ?? null];
   return a === null || b === null ? null : { difference: a - b, ratio: b ? a / b : null };
@@ -93,7 +93,7 @@ export const sentence = (rungs, name, measure, step, against) =>
   `Its ${measure.title}: ${ranged(rungs[step], name, measure)}. ` +
   compared(rungs[step], rungs[partner(rungs, step, against)], name, measure);
 
-/** Where the bars end: the largest number, or upper end of an interval.
+/** Where the bars end: the largest number or upper end of an interval.
  * @param {Rung[]} rungs @param {string} name */
 export const extent = (rungs, name) =>
   Math.max(...rungs.flatMap((rung) => [rung.numbers[name] ?? 0, rung.intervals[name]?.[1] ?? 0])) ||

@@ -88,7 +88,7 @@ export function measure(products, d_k, scaled) {
   };
 }
 
-/** How many scores fall into each bin; what lies outside counts at the end.
+/** How many scores fall into each bin; scores outside count in the last bin of their side.
  * @param {number[]} scores */
 export function histogram(scores) {
   /** @type {number[]} */

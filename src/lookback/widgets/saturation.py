@@ -52,7 +52,7 @@ class Saturation(base.Widget):
         return proposal["value"]
 
     def scores(self) -> np.ndarray:
-        """What the softmax is given, [sets queries keys]."""
+        """What goes into the softmax, [sets queries keys]."""
         scores = draw_scores(self.seed, self.d_k)
         return scores / np.sqrt(self.d_k) if self.scaled else scores
 

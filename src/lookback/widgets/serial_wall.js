@@ -55,7 +55,7 @@ export function work(kind, { length: n, width: d, gates }) {
 }
 
 /** Every stage with the tick before it and its last one: it starts when the
- * stage before is done, and takes ⌈products / workers⌉ ticks.
+ * previous stage is done, and takes ⌈products / workers⌉ ticks.
  * @param {Kind} kind @param {Omit<State, "step">} state @returns {Stage[]} */
 export function schedule(kind, state) {
   let now = 0;

@@ -34,7 +34,7 @@ const SAME = 1e-9; // what rounding leaves
 const COUNT = ["no", "one", "two", "three", "four"];
 
 /** A word's embedding: d numbers between −√3 and √3, drawn from its letters.
- * FNV-1a makes the seed, Mulberry32 the numbers; their variance is 1.
+ * FNV-1a makes the seed, mulberry32 the numbers; their variance is 1.
  * @param {string} word @param {number} d @returns {number[]} */
 export function embed(word, d) {
   let seed = 0x811c9dc5;
@@ -63,7 +63,7 @@ export function layer(x, matrices, masked) {
   });
 }
 
-/** Each tile's output vector when the tiles stand in this order.
+/** Each tile's output vector with the tiles in this order.
  * @param {State} state @param {number[]} order @returns {number[][]} by tile */
 export function outputs({ tiles, positions, masked, layers, weights }, order) {
   const d = weights[0][0].length;
@@ -87,7 +87,7 @@ export function compare(state) {
   return { now, first, moved };
 }
 
-/** The order with the tile at one place carried to another.
+/** The order after the tile at one place is moved to another.
  * @param {number[]} order @param {number} from @param {number} to */
 export function carry(order, from, to) {
   const rest = order.filter((_, place) => place !== from);
@@ -104,7 +104,7 @@ const listed = (names) =>
     ? names.join("")
     : `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`;
 
-/** What stands twice, and whether the vectors tell the two apart.
+/** Words that occur twice, and whether their vectors differ.
  * @param {string[]} tiles @param {number[][]} now */
 function twins(tiles, now) {
   const twice = [...new Set(tiles.filter((word, i) => tiles.indexOf(word) !== i))];
@@ -141,7 +141,7 @@ export function sentence(state) {
   return `${how}: in “${text}”, ${who} that it had in “${tiles.join(" ")}”.${twins(tiles, now)}`;
 }
 
-/** Carries the word at one place while a finger or the mouse holds it.
+/** Moves the word at one place while a finger or the mouse holds it.
  * @param {HTMLElement} handle @param {number} place @param {View} view */
 function dragging(handle, place, view) {
   /** @type {number | null} */

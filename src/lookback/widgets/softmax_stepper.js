@@ -32,7 +32,7 @@ const COLUMNS = ["score", "scaled", "exponential", "exponential", "weight", "wei
 /** @typedef {{state: () => State, set: (changes: Partial<State>) => void,
  *   complain: (text: string) => void, draw: () => void, go: (step: number) => void}} View */
 
-/** z_j = e_j / (√d_k · T); √d_k only when it is asked for.
+/** z_j = e_j / (√d_k · T); √d_k only if asked for.
  * @param {number[]} scores @param {number} temperature @param {number} d_k
  * @param {boolean} scale */
 export const scaledScores = (scores, temperature, d_k, scale) =>
@@ -48,7 +48,7 @@ export function stages({ scores, values, temperature, d_k, scale }) {
   return { score: scores, scaled, exponential, sum, weight, context: mix(weight, values) };
 }
 
-/** The number that a reader typed, or null when it is none.
+/** The number that a reader typed, or null if it is not one.
  * @param {string} text */
 export function readScore(text) {
   const plain = text.trim().replace("\u2212", "-").replace(",", ".");

@@ -27,7 +27,7 @@ import {
 /** @typedef {{want: string, got: string, right: boolean}} Pair */
 /** @typedef {{vectors: Float64Array[], pairs: Pair[]}} Result */
 
-/** Letter by letter, what was wanted beside what came; "" where none did.
+/** Letter by letter, what was wanted beside what came back; "" for nothing.
  * @param {string[]} want @param {string[]} got @returns {Pair[]} */
 export const compare = (want, got) =>
   Array.from({ length: Math.max(want.length, got.length) }, (_, i) => ({

@@ -30,8 +30,8 @@ const draw = (next, rows, columns, most) =>
     Array.from({ length: columns }, () => (2 * next() - 1) * most),
   );
 
-/** The tokens, the weights of every layer and the direction that is asked of
- * the top; Xavier's bounds, no biases. Layer i is the same in every depth.
+/** The tokens, the weights of every layer and the direction whose
+ * gradient is taken at the top; Xavier's bounds, no biases. Layer i is the same at every depth.
  * @param {State} state */
 export function drawn({ seed, tokens, depth }) {
   const next = random(seed);
@@ -121,7 +121,7 @@ export function layerNorm(x) {
   return [y, back];
 }
 
-/** What stands around one attention or feed-forward layer.
+/** What is wrapped around one attention or feed-forward layer.
  * @param {State} state @param {Matrix} x @param {(x: Matrix) => [Matrix, Back]} f
  * @returns {[Matrix, Back]} */
 function sublayer({ residual, norm }, x, f) {

@@ -1,10 +1,10 @@
-"""What stack.js computes, by the book's own layers: up and down a stack.
+"""What stack.js computes, with the book's own layers: up and down a stack.
 
     xs          the tokens X at every level, on the way up
     gradients   ∂(Σ asked · top) / ∂X at every level, on the way down
 
-No training: weights are uniform within Xavier's bounds, from a generator
-that both languages have, mulberry32.
+No training: weights are uniform within Xavier's bounds, drawn by mulberry32,
+which both languages have.
 """
 
 import math
@@ -22,7 +22,7 @@ D, D_FF = LIMITS["d_model"], LIMITS["d_ff"]
 
 
 def stack(state) -> tuple[Tensor, Tensor, list[EncoderLayer]]:
-    """The tokens, what is asked of the top, and the layers, in float64."""
+    """The tokens, the direction asked of the top, the layers, in float64."""
     shapes = [(D, D)] * 4 + [(D_FF, D), (D, D_FF)]
     each = sum(math.prod(shape) for shape in shapes)
     count = 2 * state.tokens * D + state.depth * each

@@ -32,7 +32,7 @@ const [BINS, ROW, ENOUGH, TABLED] = [61, 9, 100, 50];
 const MOST = limits.trials;
 export const SIZES = [100, 300, 1000];
 
-/** Rows of nine numbers: m_1…m_4, t_1…t_4 and r, from six a caption.
+/** Rows of nine numbers, m_1…m_4, t_1…t_4 and r, from six for each caption.
  * @param {string} text @returns {number[][]} */
 export const parse = (text) =>
   text.split(",").map((row) => {
@@ -63,7 +63,7 @@ export function prepare(one, two, size) {
   return { count: a.length, one: summed(a), two: summed(b), moved };
 }
 
-/** One trial: how many captions were swapped, and both scores thereafter.
+/** One trial: how many captions were swapped, and both scores afterwards.
  * @param {Pair} pair @param {number} seed @param {number} trial */
 export function swap({ count, one, two, moved }, seed, trial) {
   const over = new Float64Array(ROW);
@@ -81,11 +81,11 @@ export function swap({ count, one, two, moved }, seed, trial) {
   };
 }
 
-/** Whether a trial's gap is larger than the true one, signs aside.
+/** Whether a trial's gap is larger than the true one, whatever their signs.
  * @param {number} x @param {number} gap */
 const beats = (x, gap) => Math.abs(x) > Math.abs(gap) + 1e-9;
 
-/** All that is shown of `trials` swaps; `known` gaps are not made again.
+/** All that is shown of `trials` swaps; `known` gaps are not computed again.
  * @param {Pair} pair @param {number} trials @param {number} seed @param {number[]} [known]
  * @returns {Measured} */
 export function measure(pair, trials, seed, known = []) {
@@ -158,7 +158,7 @@ export function histogram(gaps, gap, reach) {
   return found;
 }
 
-/** A choice with a label in front; `show` adds a number that it lacks.
+/** A choice with a label in front; `show` adds an option that is not there yet.
  * @param {string} action @param {string} label @param {[number, string][]} options
  * @param {(value: number) => void} chosen */
 function choice(action, label, options, chosen) {

@@ -1,7 +1,7 @@
-"""Is one translator better than another? Let the coin swap and see.
+"""Is one translator better than another? Swap them by a coin and see.
 
-Each caption's two translations change places with probability ½, in every
-trial anew (lookback.significance). It runs in swaps.js, with the same coins.
+In every trial each caption's two translations change places with probability
+½ (lookback.significance). It runs in swaps.js, with the same coins.
 """
 
 import re
@@ -27,7 +27,7 @@ class Swaps(base.Widget):
     `counts` holds a text for each label, as `caption_rows` reads it.
 
     Raises:
-        TraitError: for what is not there, does not fit or is too large.
+        TraitError: for what is missing, does not fit or is too large.
     """
 
     _esm = base.module("swaps")
@@ -61,7 +61,7 @@ class Swaps(base.Widget):
         return proposal["value"]
 
     def gaps(self, trials: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Both BLEU scores, and the gap after each of so many trials."""
+        """Both BLEU scores, and the gap after each of the trials."""
         texts = self.counts[self.first], self.counts[self.second]
         one, two = (caption_rows(text)[: self.size] for text in texts)
         coins = torch.tensor(uniform(self.seed, trials * len(one)) < 0.5)

@@ -21,7 +21,7 @@ LEAST = 5e-5  # the smallest weight whose logarithm is taken
 
 
 def squeeze(text: str, width: int = 16) -> Squeeze:
-    """The models of the experiment `copying`, narrow enough for a page."""
+    """The models of the experiment `copying` that are small enough to send."""
     models = {
         str(size): pack(records.load_model(f"copying-{size}")[0].state_dict())
         for size in (8, 16, 32, 64)
@@ -72,7 +72,7 @@ def cross_heads(
     sentence: str,
     numbers: int = 12,
 ) -> AlignmentStepper:
-    """Every head of the last decoder layer's look back, one example each."""
+    """Each head of the last decoder layer looking back, one example each."""
     found = []
     for head in range(model.config.heads):
 
@@ -110,7 +110,7 @@ def energies(
     source: Vocabulary,
     target: Vocabulary,
 ) -> tuple[Float[Tensor, "target source"], Float[Tensor, "source two_hidden"]]:
-    """All e_ij and h_j while the model says `target_words`, <end> included."""
+    """All e_ij and h_j while the model writes `target_words` and <end>."""
     model.eval()
     where = model.attention.v.device
     numbers = [*source.encode(source_words), END]
@@ -135,8 +135,9 @@ def log_weights(
     """Logarithms of the last decoder layer's weights, whose softmax they are.
 
     With a `head`, its weights, and beside them its values v_j, which they
-    average. Without, the mean over the heads, which is no softmax of one
-    energy, and beside it the encoder's output, of which all values are made.
+    average. Without, the mean over the heads, which is not the softmax of any
+    one energy, and beside it the encoder's output, from which all values are
+    made.
     Weights below LEAST count as LEAST, since 0 has no logarithm.
     """
     model.eval()

@@ -11,7 +11,7 @@ EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight")
 
 
 def need(fits: object, message: str) -> None:
-    """Refuse traits that do not fit, with the one message.
+    """Refuse traits that do not fit, with this message.
 
     Raises:
         TraitError: when they do not.
@@ -35,7 +35,7 @@ def finite(*rows: list) -> bool:
 
 
 def even(rows: list, width: int | None = None) -> bool:
-    """Whether all rows have one length, that of `width` where it is given."""
+    """Whether all rows are of one length: `width`, if it is given."""
     lengths = {len(row) for row in rows}
     return len(lengths) <= 1 and (width is None or lengths <= {width})
 

@@ -1,6 +1,6 @@
 // @ts-check
-// A table of squares, walked with the arrow keys: one row is the present one,
-// and one of its squares stands in the tab order for all.
+// A table of squares, walked with the arrow keys: one row is the current one,
+// and one of its squares represents all of them in the tab order.
 import { within } from "./maths.js";
 import { keyedStep } from "./view.js";
 
@@ -18,7 +18,7 @@ export function squares(rows, cells, go) {
   let stop = cells[0][0];
   return {
     place: () => ({ row: now, column }),
-    /** Goes where a click says; whether that was a row or a square.
+    /** Goes to the row or square that was clicked; false if there was none.
      * @param {Event} event */
     click(event) {
       const { row, column: j } = spot(event);

@@ -93,7 +93,7 @@
     return { model, widget };
   });
 
-  /** One view, in place of its picture; a failure says so and stays alone.
+  /** One view, in place of its picture; a failure says so, and stops no other view.
    * @param {Element} script @param {string} id of its model */
   async function show(script, id) {
     if (!states[id]?.state._esm) return;

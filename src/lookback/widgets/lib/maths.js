@@ -11,7 +11,7 @@ export function dot(a, b) {
   return sum;
 }
 
-/** The larger end of the numbers' reach, and never 0: a scale for a picture.
+/** The largest of the numbers' sizes, and never 0: a scale for a picture.
  * @param {number[]} numbers @param {number} [least] */
 export const widest = (numbers, least = 1e-9) => Math.max(least, ...numbers.map(Math.abs));
 

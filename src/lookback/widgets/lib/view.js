@@ -1,6 +1,6 @@
 // @ts-check
 // The parts of a view: elements, buttons, tables, a walk by keys or by clock,
-// and how a view hears of its model. base.py writes these lines in place of
+// and how a view follows its model. base.py writes these lines in place of
 // the import, so that a widget reaches the browser whole, with no request.
 import { within } from "./maths.js";
 import { digits } from "./text.js";
@@ -93,7 +93,7 @@ export function checkbox(action, ticked) {
   return box;
 }
 
-/** A field for text; `typed` hears of it when the reader is done.
+/** A field for text; `typed` is called when the reader is done.
  * @param {string} action @param {Attributes} attributes @param {(text: string) => unknown} typed */
 export function field(action, attributes, typed) {
   const node = element("input", {
@@ -139,7 +139,7 @@ export function slider(action, range, moved) {
   return node;
 }
 
-/** Greys a button out, yet leaves it the focus and its arrow keys.
+/** Greys a button out, but leaves it focusable, so that its keys still work.
  * @param {Element} node @param {boolean} off */
 export const grey = (node, off) => node.setAttribute("aria-disabled", String(off));
 
@@ -180,7 +180,7 @@ export const scroller = (label, attributes = {}) =>
   });
 
 /** What a view says: the line that is spoken at each step, and the one that
- * names a mistake, which goes with the next change.
+ * names a mistake, until the next change.
  * @template State @param {Model<State>} model */
 export function voice(model) {
   const say = element("p", { class: "say", "data-role": "live", role: "status" });
@@ -321,14 +321,14 @@ export function vector(size, role = null) {
 }
 
 /** Gives the style sheet a number, to a hundredth, and only when it is new:
- * at fifty words by fifty most are not, and the step stays light.
+ * with fifty words by fifty most are not, and the step stays cheap.
  * @param {HTMLElement} node @param {string} name @param {number} x */
 export function tune(node, name, x) {
   const value = x.toFixed(2);
   if (node.style.getPropertyValue(name) !== value) node.style.setProperty(name, value);
 }
 
-/** Sets traits, tells the kernel where there is one.
+/** Sets traits, and tells the kernel if there is one.
  * @template State @param {Model<State>} model @param {Partial<State>} changes */
 export function change(model, changes) {
   for (const name of /** @type {(keyof State & string)[]} */ (Object.keys(changes))) {
