@@ -81,11 +81,12 @@ def limits(name: str) -> dict:
     return json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def style(name: str) -> str:
-    """A widget's style sheet after the one that all share."""
+def style(name: str, *more: str) -> str:
+    """A widget's style sheet, after the one of `lib` that all use, and more."""
+    sheets = [f"lib/{part}" for part in ("view", *more)]
     return "".join(
-        (HERE / f"{part}.css").read_text(encoding="utf-8")
-        for part in ("lib/view", name)
+        (HERE / f"{sheet}.css").read_text(encoding="utf-8")
+        for sheet in (*sheets, name)
     )
 
 

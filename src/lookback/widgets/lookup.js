@@ -7,15 +7,14 @@ import {
   bar,
   button,
   checkbox,
-  current,
   element,
   field,
   frame,
-  grey,
   put,
   scroller,
   show,
   slider,
+  stageButtons,
   svg,
   tableButton,
   tableOf,
@@ -215,7 +214,7 @@ function entry(view, label, j, size) {
 /** The stages, the query's two sliders, the temperature.
  * @param {View} view @param {State} first @param {number} reach @param {Node} table */
 function controls(view, first, reach, table) {
-  const rail = STAGES.map((name, i) => button("stage", name, () => view.go(i)));
+  const rail = stageButtons(STAGES, () => view.state().step, view.go);
   /** @param {HTMLInputElement} node @param {string} name */
   const labelled = (node, name) => {
     const number = element("span", { class: "number" });
@@ -234,23 +233,19 @@ function controls(view, first, reach, table) {
     ),
     "temperature",
   );
-  const back = button("previous", "‹ Back", () => view.go(view.state().step - 1));
-  const next = button("next", "Next ›", () => view.go(view.state().step + 1));
   const { step: _, labels: __, ...start } = first;
   const reset = button("reset", "Reset", () => view.set(start));
   return {
-    top: element("div", { class: "bar rail", role: "group", "aria-label": "stages" }, ...rail),
+    top: rail.node,
     foot: element(
       "div",
       {},
       bar(...[...sliders, heat].map((one) => one.label)),
-      bar(back, next, table, reset),
+      bar(rail.back, rail.next, table, reset),
     ),
     /** @param {State} state */
-    draw({ step, query, temperature }) {
-      rail.forEach((one, i) => current(one, i === step));
-      grey(back, step === 0);
-      grey(next, step === STAGES.length - 1);
+    draw({ query, temperature }) {
+      rail.draw();
       sliders.forEach(({ node, number }, d) => {
         node.value = String(query[d]);
         number.textContent = digits(query[d]);

@@ -1,6 +1,7 @@
 // @ts-check
 // Random queries and keys: what the size of d_k does to a softmax, with and
 // without the division by √d_k. Python: saturation.py, with the same generator.
+import { axis, columns, tiles } from "./lib/chart.js";
 import { softmax, total } from "./lib/maths.js";
 import { uniform } from "./lib/mulberry.js";
 import { digits } from "./lib/text.js";
@@ -12,7 +13,6 @@ import {
   element,
   frame,
   scroller,
-  show,
   slider,
   tableButton,
   tableOf,
@@ -23,6 +23,8 @@ import limits from "./saturation.json" with { type: "json" };
 
 /** @typedef {{d_k: number, scaled: boolean, seed: number}} State */
 /** @typedef {"variance" | "largest" | "slope" | "sure"} Figure */
+/** @type {Figure[]} */
+const ROLES = ["variance", "largest", "slope", "sure"];
 
 export const SIZES = limits.d_k;
 const { sets: SETS, queries: QUERIES, keys: KEYS } = limits;
@@ -114,60 +116,23 @@ export function sentence({ d_k, scaled }, now) {
   );
 }
 
-/** Columns standing side by side; `fill` takes their numbers and the tallest.
- * @param {string} role @param {number} count @param {...string} scale */
-function columns(role, count, ...scale) {
-  const each = Array.from({ length: count }, () => element("i"));
-  const node = element(
-    "div",
-    { class: "columns", "data-role": role, "aria-hidden": "true" },
-    ...each,
-  );
-  /** @param {number[]} numbers @param {number} most */
-  const fill = (numbers, most) =>
-    numbers.forEach((x, j) => {
-      each[j].style.setProperty("--share", String(x / most));
-      each[j].dataset.value = String(x);
-    });
-  const axis = element(
-    "div",
-    { class: "axis", "aria-hidden": "true" },
-    ...scale.map((text) => element("span", {}, text)),
-  );
-  return { node: element("div", {}, node, axis), fill };
-}
+/** The four figures, each with its name. @param {Record<Figure, number>} now
+ * @returns {Record<Figure, [string, number, string]>} */
+const figures = (now) => ({
+  variance: ["variance of the scores", now.variance, digits(now.variance)],
+  largest: ["largest weight, mean", now.largest, digits(now.largest)],
+  slope: ["slope of softmax, mean", now.slope, digits(now.slope)],
+  sure: ["queries with a weight over 0.99", now.sure, `${digits(100 * now.sure, 0)} %`],
+});
 
-/** The four figures, each with its name. */
-function tiles() {
-  /** @type {[Figure, string][]} */
-  const names = [
-    ["variance", "variance of the scores"],
-    ["largest", "largest weight, mean"],
-    ["slope", "slope of softmax, mean"],
-    ["sure", "queries with a weight over 0.99"],
-  ];
-  const shown = names.map(([role, name]) => ({
-    role,
-    name,
-    number: element("b", { "data-role": role }),
-  }));
-  return {
-    node: element(
-      "div",
-      { class: "tiles" },
-      ...shown.map(({ name, number }) =>
-        element("div", {}, element("span", {}, name), " ", number),
-      ),
-    ),
-    /** @param {Record<Figure, number>} now */
-    fill(now) {
-      for (const { role, number } of shown) {
-        const text = role === "sure" ? `${digits(100 * now.sure, 0)} %` : digits(now[role]);
-        show(number, now[role], text);
-      }
-    },
-  };
-}
+/** A chart below its title. @param {string} title @param {Node} chart @param {string[]} scale */
+const panel = (title, chart, scale) =>
+  element(
+    "div",
+    { class: "panel" },
+    element("p", { class: "head" }, title),
+    element("div", {}, chart, axis(scale.map((text) => element("span", {}, text)))),
+  );
 
 /** Every d_k, undivided and divided. @param {ReturnType<typeof draw>} drawn */
 const tableRows = (drawn) =>
@@ -197,20 +162,17 @@ function build(model, read) {
     change(model, { seed: (model.get("seed") + 1) % 2 ** 31 }),
   );
   const { say } = voice(model);
-  const spread = columns("histogram", REACH, "\u221260", "0", "60");
-  const shares = columns("weight", KEYS, "key 1", "key 32");
-  const numbers = tiles();
-  /** @param {string} title @param {{node: Node}} chart */
-  const panel = (title, chart) =>
-    element("div", { class: "panel" }, element("p", { class: "head" }, title), chart.node);
+  const spread = columns("histogram", REACH);
+  const shares = columns("weight", KEYS);
+  const numbers = tiles(ROLES);
   const figure = element(
     "div",
     {},
     element(
       "div",
       { class: "panels" },
-      panel("all 8,192 scores", spread),
-      panel("the 32 weights of one query", shares),
+      panel("all 8,192 scores", spread.node, ["\u221260", "0", "60"]),
+      panel("the 32 weights of one query", shares.node, ["key 1", "key 32"]),
     ),
     numbers.node,
   );
@@ -247,9 +209,10 @@ function build(model, read) {
       size.textContent = String(state.d_k);
       box.checked = state.scaled;
       const counts = histogram(now.scores);
-      spread.fill(counts, Math.max(...counts));
-      shares.fill(now.weights, 1);
-      numbers.fill(now);
+      const most = Math.max(...counts);
+      counts.forEach((x, i) => spread.set(i, x, x / most));
+      now.weights.forEach((x, i) => shares.set(i, x, x));
+      numbers.fill(figures(now));
       if (tabled !== seed) table.replaceChildren(tableRows(drawn));
       tabled = seed;
       say.textContent = sentence(state, now);

@@ -39,7 +39,7 @@ class Saturation(base.Widget):
     """
 
     _esm = base.module("saturation")
-    _css = base.style("saturation")
+    _css = base.style("saturation", "chart")
     d_k = Int(64).tag(sync=True)
     scaled = Bool(False).tag(sync=True)
     seed = Int(0).tag(sync=True)

@@ -7,14 +7,13 @@ import {
   bar,
   button,
   checkbox,
-  current,
   element,
   field,
   frame,
-  grey,
   scroller,
   show,
   slider,
+  stageButtons,
   tableButton,
   tableOf,
   vector,
@@ -167,18 +166,20 @@ function wordRow(view, label, j, reach, size) {
 /** The stage buttons above, the controls below.
  * @param {View} view @param {State} first @param {number} last @param {Node} table */
 function controls(view, first, last, table) {
-  const rail = STAGES.slice(0, last + 1).map((name, i) => button("stage", name, () => view.go(i)));
+  const rail = stageButtons(
+    STAGES.slice(0, last + 1),
+    () => Math.min(view.state().step, last),
+    view.go,
+  );
   const heat = slider("temperature", { min: -1, max: 1, step: 0.05 }, (power) =>
     view.set({ temperature: Number((10 ** power).toPrecision(2)) }),
   );
   const heatNow = element("span", { class: "number" });
   const root = checkbox("scale", (on) => view.set({ scale: on }));
-  const back = button("previous", "‹ Back", () => view.go(view.state().step - 1));
-  const next = button("next", "Next ›", () => view.go(view.state().step + 1));
   const { scores, temperature, scale } = first;
   const reset = button("reset", "Reset", () => view.set({ scores, temperature, scale }));
   return {
-    top: element("div", { class: "bar rail", role: "group", "aria-label": "stages" }, ...rail),
+    top: rail.node,
     foot: element(
       "div",
       { class: "foot" },
@@ -191,13 +192,11 @@ function controls(view, first, last, table) {
           element("span", {}, "divide by √d", element("sub", {}, "k"), ` = √${first.d_k}`),
         ),
       ),
-      bar(back, next, table, reset),
+      bar(rail.back, rail.next, table, reset),
     ),
     /** @param {State} state */
-    draw({ step, temperature, scale }) {
-      rail.forEach((one, i) => current(one, i === step));
-      grey(back, step === 0);
-      grey(next, step === last);
+    draw({ temperature, scale }) {
+      rail.draw();
       heat.value = String(Math.log10(temperature));
       heat.setAttribute("aria-valuetext", String(temperature));
       heatNow.textContent = String(temperature);

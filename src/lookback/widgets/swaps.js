@@ -1,6 +1,7 @@
 // @ts-check
 // Is one translator better than another? Every caption's two translations
 // change places by the toss of a coin. Python: swaps.py, with the same coins.
+import { axis, columns, tiles } from "./lib/chart.js";
 import { within } from "./lib/maths.js";
 import { uniform } from "./lib/mulberry.js";
 import { digits, grouped } from "./lib/text.js";
@@ -13,7 +14,6 @@ import {
   root,
   scroller,
   select,
-  show,
   tableButton,
   tableOf,
   voice,
@@ -30,6 +30,7 @@ import limits from "./swaps.json" with { type: "json" };
 
 const [BINS, ROW, ENOUGH, TABLED] = [61, 9, 100, 50];
 const MOST = limits.trials;
+const ROLES = /** @type {const} */ (["first", "second", "gap", "larger", "p"]);
 export const SIZES = [100, 300, 1000];
 
 /** Rows of nine numbers, m_1…m_4, t_1…t_4 and r, from six for each caption.
@@ -174,8 +175,7 @@ function choice(action, label, options, chosen) {
 
 /** The columns, and the two lines at the true gap. */
 function chart() {
-  const each = Array.from({ length: BINS }, () => element("i"));
-  const columns = element("div", { class: "columns", "data-role": "histogram" }, ...each);
+  const bins = columns("histogram", BINS);
   const marks = [-1, 1].map((side) => ({ side, node: element("b", { class: "true" }) }));
   const ends = [-1, 0, 1].map((side) => ({ side, node: element("span") }));
   const head = element("p", { class: "head" });
@@ -186,8 +186,8 @@ function chart() {
     element(
       "div",
       { "aria-hidden": "true" },
-      element("div", { class: "field" }, columns, ...marks.map((one) => one.node)),
-      element("div", { class: "axis" }, ...ends.map((one) => one.node)),
+      element("div", { class: "field" }, bins.node, ...marks.map((one) => one.node)),
+      axis(ends.map((one) => one.node)),
     ),
   );
   return {
@@ -201,10 +201,9 @@ function chart() {
         `Each trial\u2019s gap, ${two} minus ${one}. Dashed: the true gap, on both ` +
         `sides. Orange: larger. The full height is ${grouped(most)} ${most === 1 ? "trial" : "trials"}.`;
       found.forEach(({ all, larger }, i) => {
-        const { style, dataset } = each[i];
-        style.setProperty("--share", String(all / most));
-        style.setProperty("--beyond", String(larger / (all || 1)));
-        Object.assign(dataset, { value: String(all), larger: String(larger) });
+        bins.set(i, all, all / most);
+        bins.each[i].style.setProperty("--beyond", String(larger / (all || 1)));
+        bins.each[i].dataset.larger = String(larger);
       });
       for (const { side, node: mark } of marks) {
         mark.style.left = `${(50 + (50 * side * Math.abs(gap)) / reach).toFixed(2)}%`;
@@ -215,35 +214,18 @@ function chart() {
   };
 }
 
-/** The five figures, each with its name. */
-function tiles() {
-  const figures = /** @type {const} */ (["first", "second", "gap", "larger", "p"]);
-  const shown = figures.map((role) => ({
-    role,
-    name: element("span"),
-    number: element("b", { "data-role": role }),
-  }));
+/** The five figures, each with its name.
+ * @param {string[]} names @param {Measured} now
+ * @returns {Record<typeof ROLES[number], [string, number, string]>} */
+function figures([one, two], now) {
+  const n = now.gaps.length;
+  const p = n ? digits(now.p, now.p < 0.01 ? 4 : 3) : "\u2013";
   return {
-    node: element(
-      "div",
-      { class: "tiles" },
-      ...shown.map(({ name, number }) => element("div", {}, name, " ", number)),
-    ),
-    /** @param {string[]} names @param {Measured} now */
-    fill([one, two], now) {
-      const n = now.gaps.length;
-      const told = {
-        first: [one, digits(now.first)],
-        second: [two, digits(now.second)],
-        gap: ["true gap", digits(now.gap)],
-        larger: [`larger, of ${grouped(n)}`, grouped(now.larger)],
-        p: ["p", n ? digits(now.p, now.p < 0.01 ? 4 : 3) : "\u2013"],
-      };
-      for (const { role, name, number } of shown) {
-        name.textContent = told[role][0];
-        show(number, now[role], told[role][1]);
-      }
-    },
+    first: [one, now.first, digits(now.first)],
+    second: [two, now.second, digits(now.second)],
+    gap: ["true gap", now.gap, digits(now.gap)],
+    larger: [`larger, of ${grouped(n)}`, now.larger, grouped(now.larger)],
+    p: ["p", now.p, p],
   };
 }
 
@@ -290,7 +272,7 @@ function build(model, read) {
     "Start again, with other coins",
   );
   const { say } = voice(model);
-  const [figure, numbers] = [chart(), tiles()];
+  const [figure, numbers] = [chart(), tiles(ROLES)];
   const table = scroller("the last trials as a table", { hidden: true });
   const node = root(
     "swaps",
@@ -320,7 +302,7 @@ function build(model, read) {
           ? `${names[0]} against itself: no gap. Choose two different translators.`
           : sentence(names, now);
       figure.fill(names, now);
-      numbers.fill(names, now);
+      numbers.fill(figures(names, now));
       table.replaceChildren(
         tableOf(
           ["trial", "gap", "larger than the true gap"],

@@ -31,7 +31,7 @@ class Swaps(base.Widget):
     """
 
     _esm = base.module("swaps")
-    _css = base.style("swaps")
+    _css = base.style("swaps", "chart")
     labels = List().tag(sync=True)
     counts = List().tag(sync=True)
     first = Int(0).tag(sync=True)

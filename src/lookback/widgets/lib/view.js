@@ -280,6 +280,24 @@ export function transport(at, go, pause = 1200) {
   };
 }
 
+/** The stages of a thing: a button for each, and Back and Next.
+ * @param {string[]} names @param {() => number} at @param {(step: number) => unknown} go */
+export function stageButtons(names, at, go) {
+  const each = names.map((name, i) => button("stage", name, () => go(i)));
+  const back = button("previous", "‹ Back", () => go(at() - 1));
+  const next = button("next", "Next ›", () => go(at() + 1));
+  return {
+    node: element("div", { class: "bar rail", role: "group", "aria-label": "stages" }, ...each),
+    back,
+    next,
+    draw() {
+      each.forEach((one, i) => current(one, i === at()));
+      grey(back, at() === 0);
+      grey(next, at() === names.length - 1);
+    },
+  };
+}
+
 /** A table from a row of headings and rows whose first cell is a heading.
  * @param {string[]} heads @param {string[][]} rows */
 export function tableOf(heads, rows) {
