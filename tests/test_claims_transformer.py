@@ -9,9 +9,9 @@ import torch
 
 from lookback.lab import records, weights
 from lookback.lab.decoding import translate
-from lookback.rnnsearch import RNNsearch, energies
+from lookback.rnnsearch import RNNsearch
 from lookback.transformer import Transformer
-from lookback.widgets.trained import cross_heads, side_by_side
+from lookback.widgets.trained import cross_heads, energies, side_by_side
 
 KINDS = {
     "rnnsearch": RNNsearch,

@@ -11,9 +11,9 @@ from lookback.rnnsearch import (
     AdditiveAttention,
     RNNsearch,
     RNNsearchConfig,
-    energies,
 )
 from lookback.vocabulary import END, START, UNK, Vocabulary
+from lookback.widgets.trained import energies
 
 SOURCES = [[5, 6, 7, 8, END], [9, END], [4, UNK, 5, END]]
 TARGETS = [[START, 4, 5], [START, 6, 7, 8, 9], [START, UNK]]

@@ -1,17 +1,14 @@
 """The widget `clocks`: its hands against torch, its traits, its picture."""
 
-import gzip
-import json
 import math
-from xml.etree import ElementTree
 
 import pytest
 import torch
-from test_widgets import VIEW, WIDGETS, ask
 from traitlets import TraitError
+from widgets_common import ask, near, refuses, shown
 
 from lookback.positions import rotate, sinusoidal
-from lookback.widgets import Clocks, base
+from lookback.widgets import Clocks
 from lookback.widgets.clocks import dot
 
 
@@ -38,17 +35,11 @@ def test_the_hands_and_the_curve_are_those_of_torch(mode, a, b):
     found = ask("clocks", "clocks", given)
     x, y = truth(mode, query, key, a, b)
     for mine, right in zip(found["vectors"], (x, y), strict=True):
-        mine = torch.tensor(mine, dtype=torch.float64)
-        torch.testing.assert_close(mine, right, rtol=1e-9, atol=1e-9)
+        near(mine, right, 1e-9)
     assert math.isclose(found["curve"][b - a + 60], float(x @ y), abs_tol=1e-9)
     apart = list(range(-60, 61))
     drawn = dot(mode, query.tolist(), key.tolist(), apart)
-    torch.testing.assert_close(
-        torch.from_numpy(drawn),
-        torch.tensor(found["curve"]).double(),
-        rtol=1e-9,
-        atol=1e-6,
-    )
+    near(drawn, torch.tensor(found["curve"]))
 
 
 WRONG = [
@@ -64,33 +55,14 @@ WRONG = [
 @pytest.mark.parametrize("change, words", WRONG)
 def test_what_does_not_fit_is_refused_and_the_old_state_stays(change, words):
     query, key = pair()
-    widget = Clocks(query, key)
-    name, value = next(iter(change.items()))
-    before = getattr(widget, name)
-    with pytest.raises(TraitError, match=words):
-        setattr(widget, name, value)
-    assert getattr(widget, name) == before
+    refuses(Clocks(query, key), change, words)
     with pytest.raises(TraitError, match=words):
         Clocks(**{"query": query, "key": key, **change})
-
-
-def test_it_keeps_to_its_size_and_needs_nothing_from_outside():
-    for ending, most in (("py", 80), ("js", 250), ("css", 85)):
-        text = (WIDGETS / f"clocks.{ending}").read_text(encoding="utf-8")
-        assert len(text.splitlines()) <= most
-    text = base.module("clocks")
-    assert "import " not in text and "http" not in text
-    assert len(gzip.compress(text.encode())) <= 12_000
 
 
 @pytest.mark.parametrize("mode", ["added", "rotary"])
 def test_it_shows_a_view_a_picture_and_words(mode):
     query, key = pair()
     widget = Clocks(query, key, mode, a=4, b=9)
-    data, _ = widget._repr_mimebundle_()
-    assert data[VIEW]["model_id"] == widget.model_id
     x, y = truth(mode, query, key, 4, 9)
-    assert f"{float(x @ y):.3f}" in data["text/plain"]
-    assert ElementTree.fromstring(data["image/svg+xml"]).tag.endswith("svg")
-    state = {k: v for k, v in widget.get_state().items() if k != "layout"}
-    assert len(gzip.compress(json.dumps(state).encode())) <= 25_000
+    assert f"{float(x @ y):.3f}" in shown(widget)

@@ -1,18 +1,15 @@
 """The data-flow widget: every shape against hooks on the real model."""
 
-import gzip
-from xml.etree import ElementTree
-
 import pytest
 import torch
-from test_widgets import VIEW, WIDGETS, ask
 from torch.utils.flop_counter import FlopCounterMode
 from traitlets import TraitError
+from widgets_common import ask, refuses, shown
 
 from lookback.attention import causal
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.vocabulary import PAD
-from lookback.widgets import Dataflow, base
+from lookback.widgets import Dataflow
 from lookback.widgets.dataflow import LIMITS, STATIONS
 
 SIZES = {
@@ -253,31 +250,8 @@ def test_script_and_python_agree_on_what_they_refuse():
     ],
 )
 def test_dataflow_refuses_and_keeps_what_was_there(wrong, says):
-    widget = Dataflow()
-    before = widget.get_state()
-    with pytest.raises(TraitError, match=says):
-        widget.set_trait(*next(iter(wrong.items())))
-    assert widget.get_state() == before
+    refuses(Dataflow(), wrong, says)
 
 
 def test_dataflow_has_a_view_a_picture_and_words():
-    widget = Dataflow(mode="generation")
-    data, _ = widget._repr_mimebundle_()
-    assert data[VIEW]["model_id"] == widget.model_id
-    assert "logits (2, 1, 37000)" in data["text/plain"]
-    picture = data["image/svg+xml"]
-    assert ElementTree.fromstring(picture).tag.endswith("svg")
-    assert len(gzip.compress(picture.encode())) <= 25_000
-
-
-def test_dataflow_keeps_to_its_size():
-    def lines(name: str) -> int:
-        return len((WIDGETS / name).read_text(encoding="utf-8").splitlines())
-
-    assert lines("dataflow.py") <= 80
-    assert max(lines("dataflow.js"), lines("stations.js")) <= 250
-    assert lines("dataflow.css") <= 80
-    text = base.module("dataflow")
-    assert len(gzip.compress(text.encode())) <= 12_000
-    assert "import " not in text and "http" not in text
-    assert "getElementById" not in text
+    assert "logits (2, 1, 37000)" in shown(Dataflow(mode="generation"))

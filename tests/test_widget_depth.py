@@ -1,31 +1,16 @@
 """The widget `depth`: its stack against torch, its traits, its picture."""
 
 import itertools
-import json
-import subprocess
-from base64 import b64encode
 from types import SimpleNamespace
-from xml.etree import ElementTree
 
 import pytest
 import torch
-from test_widgets import HERE, ask, node
-from traitlets import TraitError
+from widgets_common import ask, refuses, shown
 
 from lookback.residual import apart
-from lookback.widgets import Depth, base
-from lookback.widgets.stack import D, run, stack, uniform
-
-DRIVE = """
-const {{ run, random, layerNorm }} = await import({module});
-const {{ states, seed }} = JSON.parse({given});
-const next = random(seed);
-console.log(JSON.stringify({{
-  drawn: Array.from({{ length: 50 }}, () => next()),
-  runs: states.map(run),
-  norm: layerNorm([[1, 2, 4, 5], [0, 0, 0, 0]])[0],
-}}));
-"""
+from lookback.widgets import Depth
+from lookback.widgets.lib.mulberry import uniform
+from lookback.widgets.stack import D, run, stack
 
 
 def state(**more) -> dict:
@@ -35,27 +20,13 @@ def state(**more) -> dict:
 
 def computed(states: list[dict], seed: int = 1) -> dict:
     """What the widget's module, as it is shipped, computes."""
-    source = b64encode(base.module("depth").encode()).decode()
-    script = DRIVE.format(
-        module=json.dumps(f"data:text/javascript;base64,{source}"),
-        given=json.dumps(json.dumps({"states": states, "seed": seed})),
-    )
-    done = subprocess.run(
-        [node(), "--input-type=module", "-"],
-        input=script,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return ask("depth", "stack", {"states": states, "seed": seed})
 
 
 @pytest.mark.parametrize("seed", [1, 2, 999, 2**31 - 1])
 def test_both_languages_draw_the_same_numbers(seed):
     mine = computed([], seed)["drawn"]
-    assert mine == list(itertools.islice(uniform(seed), 50))
+    assert mine == uniform(seed, 50).tolist()
     assert all(0 <= x < 1 for x in mine)
 
 
@@ -127,36 +98,12 @@ def test_pure_attention_collapses_and_the_residual_stops_it():
     ],
 )
 def test_wrong_traits_are_refused_and_the_old_stay(traits, words):
-    widget = Depth()
-    before = widget.get_state()
-    for name, value in traits.items():
-        with pytest.raises(TraitError, match=words):
-            setattr(widget, name, value)
-    assert widget.get_state() == before
-
-
-def test_a_module_is_whole_and_an_anywidget():
-    exports, methods = ask("depth", "exports")
-    assert "default" in exports and methods == ["render"]
-    text = base.module("depth")
-    assert "import " not in text
-    assert "getElementById" not in text
+    refuses(Depth(), traits, words)
 
 
 def test_it_is_drawn_and_put_into_words_without_touching_chance():
     before = torch.get_rng_state()
-    data = Depth(depth=4)._repr_mimebundle_()[0]
+    words = shown(Depth(depth=4))
     assert torch.equal(before, torch.get_rng_state())
-    ElementTree.fromstring(data["image/svg+xml"])
-    assert data["text/plain"].startswith("4 layers; residual off, norm none")
-    assert "gradient" in data["text/plain"]
-
-
-def test_the_functions_without_a_page():
-    done = subprocess.run(
-        [node(), "--test", str(HERE / "js" / "depth.test.mjs")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert words.startswith("4 layers; residual off, norm none")
+    assert "gradient" in words

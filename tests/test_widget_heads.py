@@ -1,23 +1,17 @@
 """The widget `heads`: weights against torch, traits, picture."""
 
 import copy
-import gzip
-import json
-from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import torch
-from test_widgets import VIEW, ask, near
 from traitlets import TraitError
+from widgets_common import ask, near, refuses, shown
 
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.vocabulary import END, Vocabulary
-from lookback.widgets import Heads, base, pack
+from lookback.widgets import Heads, pack
 from lookback.widgets.encoder_heads import encoder_heads
-
-WIDGETS = Path(base.__file__).parent
 
 
 def example(words: int = 5, layers: int = 2, heads: int = 3, d_k: int = 8):
@@ -68,27 +62,9 @@ def test_the_page_sees_what_the_trained_model_sees():
         encoder_heads(model, words, [" "])
 
 
-def test_it_is_a_whole_anywidget_of_the_usual_size():
-    exports, methods = ask("heads", "exports")
-    assert "default" in exports and methods == ["render"]
-    text = base.module("heads")
-    assert "import " not in text
-    assert "http" not in text and "getElementById" not in text
-    assert len(gzip.compress(text.encode())) <= 12_000
-    script = (WIDGETS / "heads.js").read_text(encoding="utf-8")
-    assert len(script.splitlines()) <= 250
-
-
 def test_it_shows_a_view_a_picture_and_words():
     widget = Heads([example()[0]], layer=1, head=2, step=3)
-    data, _ = widget._repr_mimebundle_()
-    assert data[VIEW]["model_id"] == widget.model_id
-    assert "In layer 2, head 3 looks from “w3”" in data["text/plain"]
-    picture = data["image/svg+xml"]
-    assert ElementTree.fromstring(picture).tag.endswith("svg")
-    assert len(gzip.compress(picture.encode())) <= 25_000
-    assert widget._repr_mimebundle_()[0]["image/svg+xml"] == picture
-    json.dumps({k: v for k, v in widget.get_state().items() if k != "layout"})
+    assert "In layer 2, head 3 looks from “w3”" in shown(widget)
 
 
 def broken(**change) -> dict:
@@ -132,11 +108,7 @@ def test_it_refuses_an_example_that_does_not_fit(wrong, says):
     ],
 )
 def test_it_refuses_a_place_that_it_does_not_have(name, value, says):
-    widget = Heads([example()[0], example(3)[0]])
-    before = widget.get_state()
-    with pytest.raises(TraitError, match=says):
-        widget.set_trait(name, value)
-    assert widget.get_state() == before
+    refuses(Heads([example()[0], example(3)[0]]), {name: value}, says)
 
 
 def test_examples_must_have_the_same_heads():

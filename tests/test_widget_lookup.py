@@ -1,12 +1,10 @@
 """The soft dictionary: its numbers against torch, its traits, its picture."""
 
 import math
-from xml.etree import ElementTree
 
 import pytest
 import torch
-from test_widgets import VIEW, ask, near
-from traitlets import TraitError
+from widgets_common import ask, near, refuses, shown
 
 from lookback.attention import attend
 from lookback.widgets import Lookup
@@ -64,18 +62,10 @@ def test_at_temperature_0_it_is_a_dictionary(seed):
     ],
 )
 def test_it_refuses_what_does_not_fit_and_keeps_what_was_there(wrong, says):
-    widget = Lookup(LABELS, **given())
-    before = widget.get_state()
-    with pytest.raises(TraitError, match=says):
-        widget.set_trait(*next(iter(wrong.items())))
-    assert widget.get_state() == before
+    refuses(Lookup(LABELS, **given()), wrong, says)
 
 
 def test_it_shows_a_view_a_picture_and_words():
     state = given()
     widget = Lookup(LABELS, **{**state, "key": torch.tensor(state["key"])})
-    data, _ = widget._repr_mimebundle_()
-    assert data[VIEW]["model_id"] == widget.model_id
-    assert "north, east, south, west" in data["text/plain"]
-    assert ElementTree.fromstring(data["image/svg+xml"]).tag.endswith("svg")
-    assert widget._repr_mimebundle_()[0] == data
+    assert "north, east, south, west" in shown(widget)

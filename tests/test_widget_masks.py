@@ -1,12 +1,9 @@
 """The masks: their weights against torch, their traits, their picture."""
 
-from xml.etree import ElementTree
-
 import pytest
 import torch
-from test_widgets import VIEW, ask, near
 from torch.nn import functional as F
-from traitlets import TraitError
+from widgets_common import ask, near, refuses, shown
 
 from lookback.attention import causal
 from lookback.widgets import Masks
@@ -67,17 +64,8 @@ def test_the_weights_are_those_of_torch(n, padding):
     ],
 )
 def test_they_refuse_what_does_not_fit_and_keep_what_was_there(wrong, says):
-    widget = Masks(**given())
-    before = widget.get_state()
-    with pytest.raises(TraitError, match=says):
-        widget.set_trait(*next(iter(wrong.items())))
-    assert widget.get_state() == before
+    refuses(Masks(**given()), wrong, says)
 
 
 def test_they_show_a_view_a_picture_and_words():
-    widget = Masks(**given())
-    data, _ = widget._repr_mimebundle_()
-    assert data[VIEW]["model_id"] == widget.model_id
-    assert "w0 w1 w2 w3 w4" in data["text/plain"]
-    assert ElementTree.fromstring(data["image/svg+xml"]).tag.endswith("svg")
-    assert widget._repr_mimebundle_()[0] == data
+    assert "w0 w1 w2 w3 w4" in shown(Masks(**given()))

@@ -1,14 +1,12 @@
 """The rungs widget: its comparisons, what it refuses."""
 
 import copy
-from xml.etree import ElementTree
 
 import pytest
 import torch
-from test_widgets import WIDGETS, ask, near
-from traitlets import TraitError
+from widgets_common import ask, near, refuses, shown
 
-from lookback.widgets import Rungs, base
+from lookback.widgets import Rungs
 
 MEASURES = {
     "bleu": {"title": "BLEU", "digits": 1, "better": "higher"},
@@ -82,11 +80,7 @@ def broken(at: int, **parts) -> list[dict]:
     ],
 )
 def test_what_does_not_fit_is_refused(wrong, says):
-    one = rungs()
-    before = copy.deepcopy(one.get_state())
-    with pytest.raises(TraitError, match=says):
-        one.set_trait(*next(iter(wrong.items())))
-    assert one.get_state() == before
+    refuses(rungs(), wrong, says)
 
 
 @pytest.mark.parametrize(
@@ -98,19 +92,10 @@ def test_what_does_not_fit_is_refused(wrong, says):
     ],
 )
 def test_it_has_a_picture_and_words(measure, says):
-    data, _ = rungs(measure=measure)._repr_mimebundle_()
-    assert data["text/plain"].startswith(says)
-    assert ElementTree.fromstring(data["image/svg+xml"]).tag.endswith("svg")
+    assert shown(rungs(measure=measure)).startswith(says)
 
 
 def test_a_measure_that_no_rung_has_is_no_trouble():
     one = Rungs(RUNGS, MEASURES | {"new": MEASURES["bleu"]}, "new")
     assert one.found() == {}
     assert "svg" in one._repr_mimebundle_()[0]["image/svg+xml"]
-
-
-def test_it_keeps_to_its_size():
-    for ending, most in {"py": 80, "js": 250, "css": 80}.items():
-        source = (WIDGETS / f"rungs.{ending}").read_text(encoding="utf-8")
-        assert len(source.splitlines()) <= most
-    assert "http" not in base.module("rungs")

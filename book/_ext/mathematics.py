@@ -19,7 +19,7 @@ from sphinx.util.math import get_node_equation_number
 
 logger = logging.getLogger(__name__)
 HERE = Path(__file__).resolve().parent
-KATEX = HERE.parents[1] / ".cache/libraries/katex/dist/katex.mjs"
+KATEX = HERE.parents[1] / "node_modules/katex/dist/katex.mjs"
 
 
 class Setter:

@@ -1,6 +1,6 @@
 """Lay out what the built site serves and `book/` does not hold.
 
-From `.cache/libraries`, fetched by `tools/libraries.py` at exact versions:
+From `node_modules`, installed by `tools/libraries.py` at exact versions:
 KaTeX's sheet and fonts, the text face, the theme's icons as one small sheet,
 and the three libraries that BertViz's frames ask for.
 """
@@ -15,7 +15,7 @@ from sphinx.config import Config
 from sphinx.errors import ExtensionError
 
 ROOT = Path(__file__).resolve().parents[2]
-LIBRARIES = ROOT / ".cache" / "libraries"
+LIBRARIES = ROOT / "node_modules"
 STAGED = ROOT / ".cache" / "site"
 
 # Theme icons: class on the page -> file of Font Awesome's solid set.

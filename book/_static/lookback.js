@@ -3,12 +3,12 @@
   "use strict";
 
   /* What scrolls sideways must be reachable with the keyboard. */
-  const SCROLLERS =
-    ".formula, .pst-scrollable-table-container, .drawing-scroll," +
-    " .cell_output, pre";
+  const SCROLLERS = ".formula, .pst-scrollable-table-container, .drawing-scroll, .cell_output, pre";
 
   function markScrollers() {
-    for (const element of document.querySelectorAll(SCROLLERS)) {
+    /** @type {NodeListOf<HTMLElement>} */
+    const wide = document.querySelectorAll(SCROLLERS);
+    for (const element of wide) {
       if (element.scrollWidth > element.clientWidth + 1) {
         element.tabIndex = 0;
         if (!element.hasAttribute("role") && element.tagName !== "PRE") {
@@ -32,13 +32,14 @@
   }
 
   /* Solutions print unfolded, and fold again. */
+  /** @type {HTMLDetailsElement[]} */
   let folded = [];
   addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details:not([open])")];
-    folded.forEach((details) => (details.open = true));
+    folded = [...document.querySelectorAll("details")].filter((details) => !details.open);
+    for (const details of folded) details.open = true;
   });
   addEventListener("afterprint", () => {
-    folded.forEach((details) => (details.open = false));
+    for (const details of folded) details.open = false;
   });
 
   addEventListener("load", markScrollers);

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lookback.bottleneck import RecurrentTranslator, State
-from lookback.vocabulary import END, PAD, START, Vocabulary
+from lookback.vocabulary import PAD
 
 
 @dataclass(frozen=True)
@@ -130,24 +130,3 @@ class RNNsearch(RecurrentTranslator):
         return self.attention(
             state.hidden, memory.keys, memory.values, memory.mask
         )
-
-
-@torch.no_grad()
-def energies(
-    model: RNNsearch,
-    source_words: list[str],
-    target_words: list[str],
-    source: Vocabulary,
-    target: Vocabulary,
-) -> tuple[Float[Tensor, "target source"], Float[Tensor, "source two_hidden"]]:
-    """All e_ij and h_j while the model says `target_words`, <end> included."""
-    model.eval()
-    where = model.attention.v.device
-    numbers = [*source.encode(source_words), END]
-    memory = model.encode(torch.tensor([numbers], device=where))
-    state, rows = model.start(memory), []
-    for word in [START, *target.encode(target_words)]:
-        rows.append(model.attention.scores(state.hidden, memory.keys)[0])
-        token = torch.tensor([word], device=where)
-        _, state, _ = model.step(token, state, memory)
-    return torch.stack(rows).cpu(), memory.values[0].cpu()

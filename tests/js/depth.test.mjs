@@ -1,14 +1,20 @@
 // The depth widget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { plain, sentence, tick } from "../../src/lookback/widgets/depth.js";
 
-const { apart, drawn, layerNorm, random, run, size } =
-  await import("../../src/lookback/widgets/stack.js");
-const { plain, sentence, tick } = await import("../../src/lookback/widgets/depth.js");
+import { apart, drawn, layerNorm, random, run, size } from "../../src/lookback/widgets/stack.js";
+import { near } from "./near.mjs";
 
-const state = { tokens: 4, depth: 5, seed: 3, residual: true, norm: "pre",
-  feedforward: true, step: 0 };
-const near = (a, b, by = 1e-9) => assert.ok(Math.abs(a - b) < by, `${a} is not ${b}`);
+const state = {
+  tokens: 4,
+  depth: 5,
+  seed: 3,
+  residual: true,
+  norm: "pre",
+  feedforward: true,
+  step: 0,
+};
 
 test("a seed gives the same numbers every time, another seed others", () => {
   const [a, b, c] = [random(5), random(5), random(6)];
@@ -26,15 +32,42 @@ test("weights keep to Xavier's bounds", () => {
 });
 
 test("equal tokens are not apart, opposite ones wholly", () => {
-  near(apart([[1, 2], [1, 2]]), 0);
-  near(apart([[1, 2], [-1, -2]]), 1);
-  assert.equal(apart([[0, 0], [0, 0]]), 0);
-  near(size([[3, 0], [0, 4]]), 5);
+  near(
+    apart([
+      [1, 2],
+      [1, 2],
+    ]),
+    0,
+  );
+  near(
+    apart([
+      [1, 2],
+      [-1, -2],
+    ]),
+    1,
+  );
+  assert.equal(
+    apart([
+      [0, 0],
+      [0, 0],
+    ]),
+    0,
+  );
+  near(
+    size([
+      [3, 0],
+      [0, 4],
+    ]),
+    5,
+  );
 });
 
 test("layer norm gives mean 0 and variance 1", () => {
   const [[row]] = layerNorm([[1, 2, 3, 10]]);
-  near(row.reduce((a, b) => a + b), 0);
+  near(
+    row.reduce((a, b) => a + b),
+    0,
+  );
   near(row.reduce((sum, one) => sum + one * one, 0) / 4, 1, 1e-5);
 });
 

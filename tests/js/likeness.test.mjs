@@ -1,21 +1,40 @@
 // The likeness widget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import {
+  moved,
+  nudge,
+  scoresOf,
+  sentence,
+  weightsOf,
+} from "../../src/lookback/widgets/likeness.js";
+import { near } from "./near.mjs";
 
-const { moved, nudge, scoresOf, sentence, weightsOf } =
-  await import("../../src/lookback/widgets/likeness.js");
-
-const state = { query: [2, 1], keys: [[1.4, 0.7], [1, 4]], labels: ["alike", "long"],
-  strength: 1, step: 0 };
-const close = (a, b) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
+const state = {
+  query: [2, 1],
+  keys: [
+    [1.4, 0.7],
+    [1, 4],
+  ],
+  labels: ["alike", "long"],
+  strength: 1,
+  step: 0,
+};
 
 test("three scores from one product", () => {
-  const found = scoresOf([3, 4], [[4, 3], [0, 10], [0, 0]]);
+  const found = scoresOf(
+    [3, 4],
+    [
+      [4, 3],
+      [0, 10],
+      [0, 0],
+    ],
+  );
   assert.deepEqual(found.dot, [24, 40, 0]);
-  close(found.cosine[0], 0.96);
-  close(found.cosine[1], 0.8);
+  near(found.cosine[0], 0.96);
+  near(found.cosine[1], 0.8);
   assert.equal(found.cosine[2], 0);
-  close(found.scaled[1], 40 / Math.SQRT2);
+  near(found.scaled[1], 40 / Math.SQRT2);
 });
 
 test("the strength sharpens the cosine alone", () => {
@@ -27,7 +46,9 @@ test("the strength sharpens the cosine alone", () => {
 test("a point stays on the plane and on its grid", () => {
   assert.deepEqual(moved([4.96, -0.04], 3, 0), [5, 0]);
   assert.ok(Object.is(moved([-0.04, 0], 0, 0)[0], 0));
-  const press = (key, more = {}) => nudge({ key, ...more }, [0.2, 0]);
+  const free = { shiftKey: false, ctrlKey: false, metaKey: false, altKey: false };
+  /** @param {string} key */
+  const press = (key, more = {}) => nudge({ ...free, key, ...more }, [0.2, 0]);
   assert.deepEqual(press("ArrowRight"), [0.3, 0]);
   assert.deepEqual(press("ArrowDown", { shiftKey: true }), [0.2, -0.5]);
   assert.equal(press("a"), null);
@@ -37,7 +58,19 @@ test("a point stays on the plane and on its grid", () => {
 test("the sentence names the winner, and who would win otherwise", () => {
   assert.match(sentence(state), /looks most at “long”: score 6\.00, weight 0\.92/);
   assert.match(sentence(state), /The cosine would choose “alike”/);
-  assert.match(sentence({ ...state, step: 2 }), /^By the cosine .*“alike”.*dot product would choose “long”/);
-  assert.match(sentence({ ...state, keys: [[2, 1], [0, 1]] }), /The cosine agrees/);
+  assert.match(
+    sentence({ ...state, step: 2 }),
+    /^By the cosine .*“alike”.*dot product would choose “long”/,
+  );
+  assert.match(
+    sentence({
+      ...state,
+      keys: [
+        [2, 1],
+        [0, 1],
+      ],
+    }),
+    /The cosine agrees/,
+  );
   assert.match(sentence({ ...state, query: [0, 0] }), /every key gets 0\.50/);
 });

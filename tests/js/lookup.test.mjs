@@ -1,20 +1,35 @@
 // The soft dictionary's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { heatOf, lookup, readNumbers, sentence } from "../../src/lookback/widgets/lookup.js";
+import { near, there } from "./near.mjs";
 
-const { heatOf, lookup, readNumbers, sentence } =
-  await import("../../src/lookback/widgets/lookup.js");
-
-const state = { labels: ["north", "east", "south"], key: [[0, 2], [2, 0], [0, -2]],
-  value: [[6, 2], [12, 1], [20, 0]], query: [1, 1], temperature: 1,
-  mask: [true, true, true], step: 0 };
-const close = (a, b) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
+const state = {
+  labels: ["north", "east", "south"],
+  key: [
+    [0, 2],
+    [2, 0],
+    [0, -2],
+  ],
+  value: [
+    [6, 2],
+    [12, 1],
+    [20, 0],
+  ],
+  query: [1, 1],
+  temperature: 1,
+  mask: [true, true, true],
+  step: 0,
+};
 
 test("a query between two keys brings back half of each", () => {
   const { scores, weights } = lookup(state);
-  close(scores[0], Math.SQRT2);
-  close(weights[0], weights[1]);
-  close(weights.reduce((a, b) => a + b, 0), 1);
+  near(scores[0], Math.SQRT2);
+  near(weights[0], weights[1]);
+  near(
+    weights.reduce((a, b) => a + b, 0),
+    1,
+  );
 });
 
 test("at temperature 0 the best takes all, and equals share", () => {
@@ -27,17 +42,17 @@ test("a masked key has exactly no weight, hard or soft", () => {
     const { scores, weights } = lookup({ ...state, temperature, mask: [true, false, true] });
     assert.equal(scores[1], -Infinity);
     assert.equal(weights[1], 0);
-    close(weights[0] + weights[2], 1);
+    near(weights[0] + weights[2], 1);
   }
 });
 
 test("numbers are read from what people type, and from nothing else", () => {
   assert.deepEqual(readNumbers(" (1, \u22122.5) ", 2).numbers, [1, -2.5]);
   assert.deepEqual(readNumbers("1;2", 2).numbers, [1, 2]);
-  assert.match(readNumbers("1, two", 2).problem, /“two” is not a number/);
-  assert.match(readNumbers("1 2 3", 2).problem, /holds 3 numbers, and 2/);
-  assert.match(readNumbers("", 2).problem, /holds 0 numbers/);
-  assert.match(readNumbers("1, Infinity", 2).problem, /“Infinity”/);
+  assert.match(there(readNumbers("1, two", 2).problem), /“two” is not a number/);
+  assert.match(there(readNumbers("1 2 3", 2).problem), /holds 3 numbers, and 2/);
+  assert.match(there(readNumbers("", 2).problem), /holds 0 numbers/);
+  assert.match(there(readNumbers("1, Infinity", 2).problem), /“Infinity”/);
 });
 
 test("the slider goes from hard to flat", () => {

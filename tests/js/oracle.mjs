@@ -1,50 +1,119 @@
-// Runs a widget's shipped module on the JSON of standard input and prints
-// what it computed, for the Python tests to compare with torch.
-import { readFileSync } from "node:fs";
+// Answers the Python tests: what do a widget's modules, as they are shipped,
+// compute? One question a line of standard input, one answer a line of output,
+// so that one process serves a whole run of tests.
+import { createInterface } from "node:readline";
 
-const { source, job, input } = JSON.parse(readFileSync(0, "utf8"));
-const widget = await import(`data:text/javascript;base64,${Buffer.from(source).toString("base64")}`);
+/** What the browser is given, by its text: each is loaded once.
+ * @type {Map<string, Promise<any>>} any: a module is what its text makes it */
+const loaded = new Map();
 
+/** @param {string} source */
+function load(source) {
+  const known = loaded.get(source);
+  if (known) return known;
+  const bytes = Buffer.from(source).toString("base64");
+  const widget = import(`data:text/javascript;base64,${bytes}`);
+  loaded.set(source, widget);
+  return widget;
+}
+
+/** What can be asked of a widget.
+ * @type {Record<string, (widget: any, input: any) => unknown>} any: as above, and JSON */
 const jobs = {
-  exports: () => [Object.keys(widget), Object.keys(widget.default)],
-  stages: () => widget.stages(input),
-  stations: () => ({ all: widget.stations(input), totals: widget.totals(widget.stations(input)),
-    wrong: widget.refuse(input) }),
-  budget: () => ({ parts: widget.count(input), touched: widget.touched(input), wrong: widget.wrong(input) }),
-  allWeights: () => widget.allWeights(input.example, input.scaled),
-  mapOf: () => widget.mapOf(widget.allWeights(input.example), input.place, input.layer),
-  likeness: () => ({ scores: widget.scoresOf(input.query, input.keys), weights: widget.weightsOf(input) }),
-  saturation: () => widget.SIZES.map((size) => widget.measure(widget.draw(input.seed).get(size), size, input.scaled)),
-  shuffled: () => ({ ...widget.compare(input), embedded: input.tiles.map((word) => widget.embed(word, input.weights[0][0].length)) }),
-  lookup: () => widget.lookup(input),
-  masked: () => input.tokens.map((_, i) => widget.row(input, i)),
-  squares: () => Object.keys(widget.PRESETS).map((name) => widget.square(name, input.n, input.padding)),
-  clocks: () => ({ vectors: widget.vectors(input), curve: widget.curve(input) }),
-  race: () => ["recurrent", "attention"].map((kind) => ({ stages: widget.schedule(kind, input),
-    now: widget.after(widget.schedule(kind, input), input.workers, input.step),
-    words: widget.words(kind, input, input.step) })),
-  swaps: () => {
-    const [one, two] = input.counts.map(widget.parse);
-    const now = widget.measure(widget.prepare(one, two, input.size), input.trials, input.seed);
+  exports: (widget) => [Object.keys(widget), Object.keys(widget.default)],
+  stages: (widget, input) => widget.stages(input),
+  stations: (widget, input) => ({
+    all: widget.stations(input),
+    totals: widget.totals(widget.stations(input)),
+    wrong: widget.refuse(input),
+  }),
+  budget: (widget, input) => ({
+    parts: widget.count(input),
+    touched: widget.touched(input),
+    wrong: widget.wrong(input),
+  }),
+  allWeights: (widget, { example, scaled }) => widget.allWeights(example, scaled),
+  mapOf: (widget, { example, place, layer }) =>
+    widget.mapOf(widget.allWeights(example), place, layer),
+  likeness: (widget, input) => ({
+    scores: widget.scoresOf(input.query, input.keys),
+    weights: widget.weightsOf(input),
+  }),
+  saturation: ({ SIZES, draw, measure }, { seed, scaled }) =>
+    SIZES.map((/** @type {number} */ size) => measure(draw(seed).get(size), size, scaled)),
+  shuffled: (widget, input) => ({
+    ...widget.compare(input),
+    embedded: input.tiles.map((/** @type {string} */ word) =>
+      widget.embed(word, input.weights[0][0].length),
+    ),
+  }),
+  lookup: (widget, input) => widget.lookup(input),
+  masked: (widget, input) =>
+    input.tokens.map((/** @type {string} */ _, /** @type {number} */ i) => widget.row(input, i)),
+  squares: (widget, { n, padding }) =>
+    Object.keys(widget.PRESETS).map((name) => widget.square(name, n, padding)),
+  clocks: (widget, input) => ({ vectors: widget.vectors(input), curve: widget.curve(input) }),
+  race: (widget, input) =>
+    ["recurrent", "attention"].map((kind) => {
+      const stages = widget.schedule(kind, input);
+      return {
+        stages,
+        now: widget.after(stages, input.workers, input.step),
+        words: widget.words(kind, input, input.step),
+      };
+    }),
+  swaps: (widget, { counts, size, trials, seed }) => {
+    const [one, two] = counts.map(widget.parse);
+    const now = widget.measure(widget.prepare(one, two, size), trials, seed);
     const reach = widget.reachOf(now.gaps, now.gap);
     return { ...now, reach, bins: widget.histogram(now.gaps, now.gap, reach) };
   },
-  rungs: () => Object.keys(input.measures).map((name) => input.rungs.map((one, i) =>
-    widget.gain(one, input.rungs[widget.partner(input.rungs, i, input.against)], name))),
-  look: () => input.example.target.map((_, i) => widget.look(input.example, i)),
+  rungs: (widget, { rungs, measures, against }) =>
+    Object.keys(measures).map((name) =>
+      rungs.map((/** @type {unknown} */ one, /** @type {number} */ i) =>
+        widget.gain(one, rungs[widget.partner(rungs, i, against)], name),
+      ),
+    ),
+  look: (widget, { example }) =>
+    example.target.map((/** @type {string} */ _, /** @type {number} */ i) =>
+      widget.look(example, i),
+    ),
+  stack: (widget, { states, seed }) => {
+    const next = widget.random(seed);
+    return {
+      drawn: Array.from({ length: 50 }, () => next()),
+      runs: states.map(widget.run),
+      norm: widget.layerNorm([
+        [1, 2, 4, 5],
+        [0, 0, 0, 0],
+      ])[0],
+    };
+  },
   /** The vector after each letter, and the logits when `tokens` are fed. */
-  run: () => {
-    const weights = widget.unpack(input.models[input.width]);
-    const vectors = widget.encode(weights, input.source);
+  run: (widget, { models, width, source, tokens }) => {
+    const weights = widget.unpack(models[width]);
+    /** @type {Float64Array[]} */
+    const vectors = widget.encode(weights, source);
     const c = vectors[vectors.length - 1];
     let state = widget.linear(weights, "bridge.weight", "bridge.bias", c).map(Math.tanh);
-    const logits = input.tokens.map((token) => {
+    const logits = tokens.map((/** @type {number} */ token) => {
       const now = widget.step(weights, token, state, c);
       state = now.state;
       return Array.from(now.logits);
     });
-    const { written } = widget.copy(weights, input.source);
+    const { written } = widget.copy(weights, source);
     return { vectors: vectors.map((v) => Array.from(v)), logits, written };
   },
 };
-console.log(JSON.stringify(jobs[job]()));
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { source, job, input } = JSON.parse(line);
+  /** @type {{answer: unknown} | {error: string}} */
+  let reply;
+  try {
+    reply = { answer: jobs[job](await load(source), input) };
+  } catch (error) {
+    reply = { error: error instanceof Error ? String(error.stack) : String(error) };
+  }
+  process.stdout.write(`${JSON.stringify(reply)}\n`);
+}

@@ -1,18 +1,37 @@
 // The functions of the widgets `shuffle` and `clocks`, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import {
+  sentence as clocksSay,
+  curve,
+  rotate,
+  shifted,
+  vectors,
+} from "../../src/lookback/widgets/clocks.js";
+import { dot } from "../../src/lookback/widgets/lib/maths.js";
+import {
+  carry,
+  compare,
+  embed,
+  readWord,
+  sentence as shuffleSays,
+} from "../../src/lookback/widgets/shuffle.js";
+import { near } from "./near.mjs";
 
-const { carry, compare, embed, readWord, sentence: shuffleSays } =
-  await import("../../src/lookback/widgets/shuffle.js");
-const { curve, dot, rotate, sentence: clocksSay, shifted, vectors } =
-  await import("../../src/lookback/widgets/clocks.js");
-
-const near = (a, b) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
-const matrix = (seed) => Array.from({ length: 4 }, (_, i) =>
-  Array.from({ length: 4 }, (_, j) => Math.sin(seed + 4 * i + 9 * j * j)));
+/** @param {number} seed */
+const matrix = (seed) =>
+  Array.from({ length: 4 }, (_, i) =>
+    Array.from({ length: 4 }, (_, j) => Math.sin(seed + 4 * i + 9 * j * j)),
+  );
 const weights = [[1, 2, 3].map(matrix), [4, 5, 6].map(matrix)];
-const state = { tiles: ["man", "eats", "fish"], order: [2, 1, 0], positions: false,
-  masked: false, layers: 1, weights };
+const state = {
+  tiles: ["man", "eats", "fish"],
+  order: [2, 1, 0],
+  positions: false,
+  masked: false,
+  layers: 1,
+  weights,
+};
 
 test("without positions every word keeps its vector, in one layer and in two", () => {
   for (const layers of [1, 2]) {
@@ -32,7 +51,10 @@ test("positions change every vector; a mask some, and in two layers the last", (
 test("two equal words have equal vectors, as long as nothing tells their places", () => {
   const twice = { ...state, tiles: ["fish", "eats", "fish"] };
   const { now } = compare(twice);
-  assert.deepEqual(now[0].map((x) => x.toFixed(9)), now[2].map((x) => x.toFixed(9)));
+  assert.deepEqual(
+    now[0].map((x) => x.toFixed(9)),
+    now[2].map((x) => x.toFixed(9)),
+  );
   assert.match(shuffleSays(twice), /vectors of “fish” are equal/);
   assert.match(shuffleSays({ ...twice, positions: true }), /vectors of “fish” differ/);
   const placed = compare({ ...twice, positions: true }).now;
@@ -82,5 +104,8 @@ test("both positions move together, and stop together", () => {
 
 test("each state is told with its numbers", () => {
   assert.match(clocksSay(clocks), /Positions 3 and 10, 7 apart.*1\.751.* is 2\./);
-  assert.match(clocksSay({ ...clocks, mode: "rotary", a: 4, b: 2 }), /Query at 4, key at 2, −2 apart.*unturned, −4\.500/);
+  assert.match(
+    clocksSay({ ...clocks, mode: "rotary", a: 4, b: 2 }),
+    /Query at 4, key at 2, −2 apart.*unturned, −4\.500/,
+  );
 });

@@ -1,16 +1,38 @@
 // The rungs widget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import {
+  brief,
+  compared,
+  extent,
+  gain,
+  partner,
+  ranged,
+  sentence,
+  shown,
+} from "../../src/lookback/widgets/rungs.js";
+import { there } from "./near.mjs";
 
-const { brief, compared, extent, gain, partner, ranged, sentence, shown } =
-  await import("../../src/lookback/widgets/rungs.js");
+/** @typedef {import("../../src/lookback/widgets/rungs.js").Rung} Rung */
+/** @typedef {import("../../src/lookback/widgets/rungs.js").Measure} Measure */
 
+/** @type {Measure} */
 const score = { title: "BLEU", digits: 1, better: "higher" };
+/** @type {Measure} */
 const error = { title: "error", digits: 3, better: "lower" };
+/** @type {Measure} */
 const size = { title: "parameters", digits: 0, better: "lower" };
+/** @type {Measure} */
 const speed = { title: "tokens/s", digits: 0, better: "higher" };
-const rung = (label, before, numbers, intervals = {}) =>
-  ({ label, change: `It is ${label}.`, before, numbers, intervals });
+/** @param {string} label @param {number} before @param {Rung["numbers"]} numbers
+ * @param {Rung["intervals"]} [intervals] @returns {Rung} */
+const rung = (label, before, numbers, intervals = {}) => ({
+  label,
+  change: `It is ${label}.`,
+  before,
+  numbers,
+  intervals,
+});
 const rungs = [
   rung("low", -1, { bleu: 30, aer: null, parameters: 1000 }, { bleu: [29, 31.5] }),
   rung("high", 0, { bleu: 42.5, aer: 0.25, parameters: 2500 }),
@@ -28,15 +50,21 @@ test("numbers have thousands, a true minus, and never a minus zero", () => {
 });
 
 test("the rung that it changes, or the chosen one", () => {
-  assert.deepEqual([0, 1, 2].map((step) => partner(rungs, step, -1)), [-1, 0, 1]);
-  assert.deepEqual([0, 1, 2].map((step) => partner(rungs, step, 2)), [2, 2, 2]);
+  assert.deepEqual(
+    [0, 1, 2].map((step) => partner(rungs, step, -1)),
+    [-1, 0, 1],
+  );
+  assert.deepEqual(
+    [0, 1, 2].map((step) => partner(rungs, step, 2)),
+    [2, 2, 2],
+  );
 });
 
 test("differences and ratios, none where a number lacks", () => {
   assert.deepEqual(gain(high, low, "bleu"), { difference: 12.5, ratio: 42.5 / 30 });
   assert.equal(gain(high, low, "aer"), null);
   assert.equal(gain(low, undefined, "bleu"), null);
-  assert.equal(gain(low, rung("none", -1, { bleu: 0 }), "bleu").ratio, null);
+  assert.equal(there(gain(low, rung("none", -1, { bleu: 0 }), "bleu")).ratio, null);
 });
 
 test("the short form beside the bar", () => {
@@ -48,11 +76,25 @@ test("the short form beside the bar", () => {
 });
 
 test("every measure is compared in words of its own", () => {
+  /** @param {Rung} now @param {Rung | undefined} then @param {string} name
+   * @param {Measure} measure */
   const say = (now, then, name, measure) => compared(now, then, name, measure);
-  assert.equal(say(high, low, "bleu", score), "That is 12.5 above the 30.0 of low; higher is better.");
-  assert.equal(say(close, high, "aer", error), "That is 0.040 below the 0.250 of high; lower is better.");
-  assert.equal(say(high, low, "parameters", size), "That is 2.50 times the 1,000 of low; fewer is cheaper.");
-  assert.equal(say(low, high, "parameters", speed), "That is 0.40 times the 2,500 of high; more is faster.");
+  assert.equal(
+    say(high, low, "bleu", score),
+    "That is 12.5 above the 30.0 of low; higher is better.",
+  );
+  assert.equal(
+    say(close, high, "aer", error),
+    "That is 0.040 below the 0.250 of high; lower is better.",
+  );
+  assert.equal(
+    say(high, low, "parameters", size),
+    "That is 2.50 times the 1,000 of low; fewer is cheaper.",
+  );
+  assert.equal(
+    say(low, high, "parameters", speed),
+    "That is 0.40 times the 2,500 of high; more is faster.",
+  );
   assert.equal(say(close, high, "parameters", size), "That is the same as the 2,500 of high.");
   assert.equal(say(close, high, "bleu", score), "That is less than 0.05 from the 42.5 of high.");
   assert.equal(say(low, high, "aer", error), "So it cannot be compared with high.");
@@ -61,8 +103,11 @@ test("every measure is compared in words of its own", () => {
 });
 
 test("the whole sentence", () => {
-  assert.equal(sentence(rungs, "bleu", score, 1, -1), "Rung 2 of 3, high: It is high. Its BLEU: 42.5. "
-    + "That is 12.5 above the 30.0 of low; higher is better.");
+  assert.equal(
+    sentence(rungs, "bleu", score, 1, -1),
+    "Rung 2 of 3, high: It is high. Its BLEU: 42.5. " +
+      "That is 12.5 above the 30.0 of low; higher is better.",
+  );
 });
 
 test("bars end at the largest number or interval, and never at 0", () => {

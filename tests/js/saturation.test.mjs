@@ -1,10 +1,17 @@
 // The saturation widget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { uniform } from "../../src/lookback/widgets/lib/mulberry.js";
 
-const { SIZES, draw, histogram, measure, normals, sentence } =
-  await import("../../src/lookback/widgets/saturation.js");
-const { uniform } = await import("../../src/lookback/widgets/mulberry.js");
+import {
+  draw,
+  histogram,
+  measure,
+  normals,
+  SIZES,
+  sentence,
+} from "../../src/lookback/widgets/saturation.js";
+import { there } from "./near.mjs";
 
 test("the same seed draws the same, another one does not", () => {
   assert.equal(uniform(3, 10), uniform(3, 10));
@@ -25,7 +32,14 @@ test("every size has all queries and keys, and the first product is the start of
 });
 
 test("one sure query, one undecided", () => {
-  const now = measure([[100, 0, 0, 0], [1, 1, 1, 1]], 4, false);
+  const now = measure(
+    [
+      [100, 0, 0, 0],
+      [1, 1, 1, 1],
+    ],
+    4,
+    false,
+  );
   assert.ok(Math.abs(now.largest - 0.625) < 1e-9);
   assert.ok(Math.abs(now.slope - 0.375) < 1e-9);
   assert.equal(now.sure, 0.5);
@@ -33,13 +47,21 @@ test("one sure query, one undecided", () => {
 });
 
 test("division by √d_k divides the variance by d_k", () => {
-  const rows = draw(1).get(64);
-  assert.ok(Math.abs(measure(rows, 64, false).variance / measure(rows, 64, true).variance - 64) < 1e-9);
-  assert.match(sentence({ d_k: 64, scaled: true, seed: 1 }, measure(rows, 64, true)), /√64 = 8\.00/);
+  const rows = there(draw(1).get(64));
+  assert.ok(
+    Math.abs(measure(rows, 64, false).variance / measure(rows, 64, true).variance - 64) < 1e-9,
+  );
+  assert.match(
+    sentence({ d_k: 64, scaled: true, seed: 1 }, measure(rows, 64, true)),
+    /√64 = 8\.00/,
+  );
 });
 
 test("no score is lost from the histogram", () => {
   const counts = histogram([-1000, 1000, 0, 0.5, -61, 60.9]);
-  assert.equal(counts.reduce((a, b) => a + b, 0), 6);
+  assert.equal(
+    counts.reduce((a, b) => a + b, 0),
+    6,
+  );
   assert.deepEqual([counts[0], counts[30], counts[60]], [2, 2, 2]);
 });

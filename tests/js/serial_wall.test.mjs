@@ -1,11 +1,22 @@
 // The serial wall's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { grouped } from "../../src/lookback/widgets/lib/text.js";
+import {
+  after,
+  finish,
+  readCount,
+  schedule,
+  sentence,
+  words,
+  work,
+} from "../../src/lookback/widgets/serial_wall.js";
 
-const { after, finish, grouped, readCount, schedule, sentence, words, work } = await import(
-  "../../src/lookback/widgets/serial_wall.js");
+/** @typedef {import("../../src/lookback/widgets/serial_wall.js").Kind} Kind */
+/** @typedef {import("../../src/lookback/widgets/serial_wall.js").State} State */
 
 const base = { length: 12, width: 16, workers: 2048, gates: 3, step: 0 };
+/** @param {Kind} kind @param {Partial<State>} more */
 const end = (kind, more) => finish(schedule(kind, { ...base, ...more }));
 
 test("with one worker a tick is a multiplication", () => {
@@ -19,14 +30,21 @@ test("with workers without end a tick is a stage", () => {
 });
 
 test("with one worker the two are equal where n is d", () => {
-  const both = (length) => ["recurrent", "attention"].map((kind) => end(kind, { length, workers: 1 }));
+  /** @param {number} length */
+  const both = (length) => [
+    end("recurrent", { length, workers: 1 }),
+    end("attention", { length, workers: 1 }),
+  ];
   assert.ok(both(15)[1] < both(15)[0]);
   assert.equal(both(16)[0], both(16)[1]);
   assert.ok(both(17)[1] > both(17)[0]);
 });
 
 test("attention loses with many workers too, if the sentence is long", () => {
-  assert.ok(end("attention", { length: 64, workers: 1024 }) > end("recurrent", { length: 64, workers: 1024 }));
+  assert.ok(
+    end("attention", { length: 64, workers: 1024 }) >
+      end("recurrent", { length: 64, workers: 1024 }),
+  );
 });
 
 test("a stage that does not fill its last tick leaves workers idle", () => {
@@ -53,13 +71,20 @@ test("the work has a stage a word, or four", () => {
 test("counts are read from what people type, and from nothing else", () => {
   assert.equal(readCount(" 2,048 ", 1e6), 2048);
   assert.equal(readCount("64", 64), 64);
-  for (const wrong of ["", "0", "65", "-3", "1.5", "many", "1e1"]) assert.equal(readCount(wrong, 64), null);
+  for (const wrong of ["", "0", "65", "-3", "1.5", "many", "1e1"])
+    assert.equal(readCount(wrong, 64), null);
   assert.equal(grouped(1234567), "1,234,567");
 });
 
 test("each tick is told with who works, and the end with who has won", () => {
-  assert.match(sentence(base), /^The GRU needs 17 ticks, self-attention 11\. Before tick 1: the GRU has 13 stages/);
-  assert.match(sentence({ ...base, step: 6 }), /Tick 6: the GRU, U h at word 1: 768 of 2,048 workers busy; self-attention, scores: 2,048 of/);
+  assert.match(
+    sentence(base),
+    /^The GRU needs 17 ticks, self-attention 11\. Before tick 1: the GRU has 13 stages/,
+  );
+  assert.match(
+    sentence({ ...base, step: 6 }),
+    /Tick 6: the GRU, U h at word 1: 768 of 2,048 workers busy; self-attention, scores: 2,048 of/,
+  );
   assert.match(sentence({ ...base, step: 12 }), /self-attention is done\.$/);
   assert.match(sentence({ ...base, step: 17 }), /All are over: self-attention is done first/);
   assert.match(sentence({ ...base, length: 16, workers: 1, step: 1e9 }), /neither is ahead/);

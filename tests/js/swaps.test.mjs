@@ -1,26 +1,37 @@
 // The swaps widget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
-const { bleu, histogram, measure, parse, prepare, reachOf, sentence, swap, total } =
-  await import("../../src/lookback/widgets/swaps.js");
+import { total } from "../../src/lookback/widgets/lib/maths.js";
+import {
+  bleu,
+  histogram,
+  measure,
+  parse,
+  prepare,
+  reachOf,
+  sentence,
+  summed,
+  swap,
+} from "../../src/lookback/widgets/swaps.js";
 
 const GOOD = "4 3 2 1 4 4, 4 3 2 1 4 4, 4 3 2 1 4 4";
 const WORSE = "4 3 2 1 4 4, 4 3 2 1 4 4, 3 1 0 0 4 4";
 const pair = (size = 3) => prepare(parse(GOOD), parse(WORSE), size);
-const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
 test("six numbers make nine, whatever blanks stand between them", () => {
-  const right = [[4, 3, 2, 1, 4, 3, 2, 1, 5], [1, 0, 0, 0, 2, 1, 0, 0, 3]];
+  const right = [
+    [4, 3, 2, 1, 4, 3, 2, 1, 5],
+    [1, 0, 0, 0, 2, 1, 0, 0, 3],
+  ];
   assert.deepEqual(parse("4 3 2 1 4 5, 1 0 0 0 2 3"), right);
   assert.deepEqual(parse(" 4  3 2 1\n4 5,1 0 0 0 2 3 "), right);
 });
 
 test("BLEU is 100 for the reference, less for short ones, 0 without a run", () => {
-  assert.equal(bleu(total(parse(GOOD))), 100);
+  assert.equal(bleu(summed(parse(GOOD))), 100);
   assert.ok(Math.abs(bleu([4, 3, 2, 1, 4, 3, 2, 1, 8]) - 100 * Math.exp(-1)) < 1e-9);
   assert.equal(bleu([4, 3, 2, 0, 4, 3, 2, 1, 4]), 0);
-  assert.equal(bleu(total([])), 0);
+  assert.equal(bleu(summed([])), 0);
 });
 
 test("only as many captions as there are", () => {
@@ -56,8 +67,8 @@ test("p is never 0, and 1 where there is no gap", () => {
 
 test("no trial is lost from the histogram, and the larger ones are marked", () => {
   const found = histogram([-9, -1, -0.5, 0, 0.5, 1, 9], 0.5, 1);
-  assert.equal(sum(found.map((bin) => bin.all)), 7);
-  assert.equal(sum(found.map((bin) => bin.larger)), 4);
+  assert.equal(total(found.map((bin) => bin.all)), 7);
+  assert.equal(total(found.map((bin) => bin.larger)), 4);
   assert.deepEqual([found[0].all, found[30].all, found[60].all], [2, 1, 2]);
 });
 
@@ -70,11 +81,18 @@ test("the histogram's ends are round, and beyond all gaps", () => {
 
 test("the sentence says what was swapped, and what it proves", () => {
   const names = ["one", "two"];
+  /** @param {number} trials */
   const say = (trials, over = {}) => sentence(names, { ...measure(pair(), trials, 0), ...over });
   assert.match(say(0), /^one 100\.00, two \d\d\.\d\d: a gap of .* each of the 3 captions/);
-  assert.match(say(1), /Trial 1: \d of 3 captions .* 0 of 1 trial made .* \(1 \+ 1\) = 0\.500, from too few/);
+  assert.match(
+    say(1),
+    /Trial 1: \d of 3 captions .* 0 of 1 trial made .* \(1 \+ 1\) = 0\.500, from too few/,
+  );
   assert.match(say(99), /from too few trials to trust\.$/);
-  assert.match(say(100), /0 of 100 trials .* p = \(0 \+ 1\) \/ \(100 \+ 1\) = 0\.0099, below 0\.05/);
+  assert.match(
+    say(100),
+    /0 of 100 trials .* p = \(0 \+ 1\) \/ \(100 \+ 1\) = 0\.0099, below 0\.05/,
+  );
   assert.match(say(100, { larger: 59, p: 60 / 101 }), /= 0\.594, not below 0\.05/);
   assert.match(say(10000), /\(10,000 \+ 1\) = 0\.0001, .* That is all it makes\.$/);
   assert.match(say(5, { gap: 0 }), /no gap for chance to beat: p = 1\.$/);

@@ -1,17 +1,26 @@
 // The widgets' pure functions, without a page: what they say and refuse.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { sentence as alignmentSays, look } from "../../src/lookback/widgets/alignment_stepper.js";
+import { idsOf } from "../../src/lookback/widgets/bottleneck.js";
+import { half } from "../../src/lookback/widgets/lib/half.js";
+import { softmax } from "../../src/lookback/widgets/lib/maths.js";
+import { digits } from "../../src/lookback/widgets/lib/text.js";
+import { keyedStep } from "../../src/lookback/widgets/lib/view.js";
+import { grade, recall, remember } from "../../src/lookback/widgets/quiz.js";
+import {
+  readScore,
+  sentence as softmaxSays,
+  stages,
+} from "../../src/lookback/widgets/softmax_stepper.js";
+import { compare, readText, sentence as squeezeSays } from "../../src/lookback/widgets/squeeze.js";
+import { near, there } from "./near.mjs";
 
-const load = (name) => import(`../../src/lookback/widgets/${name}.js`);
-const { digits, keyedStep, softmax } = await load("shared");
-const { readScore, sentence: softmaxSays, stages } = await load("softmax_stepper");
-const { look, sentence: alignmentSays } = await load("alignment_stepper");
-const { grade, recall, remember } = await load("quiz");
-const { compare, readText, sentence: squeezeSays } = await load("squeeze");
-const { half, idsOf } = await load("bottleneck");
-
-const close = (a, b) => assert.ok(Math.abs(a - b) < 1e-12, `${a} is not ${b}`);
-const key = (name, more = {}) => ({ key: name, target: { matches: () => false }, ...more });
+/** A key press, as far as a step looks at it. @param {string} name */
+const key = (name, more = {}) =>
+  /** @type {KeyboardEvent} */ (
+    /** @type {unknown} */ ({ key: name, target: { matches: () => false }, ...more })
+  );
 
 test("digits use a true minus sign and have no negative zero", () => {
   assert.equal(digits(-1.234), "−1.23");
@@ -31,7 +40,7 @@ test("keys step, stay inside, and leave fields and shortcuts alone", () => {
 
 test("softmax survives scores that would overflow", () => {
   const weights = softmax([1000, 1000, -1000]);
-  close(weights[0], 0.5);
+  near(weights[0], 0.5);
   assert.equal(weights[2], 0);
 });
 
@@ -43,13 +52,20 @@ test("a score is read from what people type, and from nothing else", () => {
   }
 });
 
-const state = { labels: ["le", "noir"], scores: [0, 16], values: [[1], [3]],
-  temperature: 2, d_k: 64, scale: true, step: 0 };
+const state = {
+  labels: ["le", "noir"],
+  scores: [0, 16],
+  values: [[1], [3]],
+  temperature: 2,
+  d_k: 64,
+  scale: true,
+  step: 0,
+};
 
 test("every stage is told with its numbers", () => {
   const now = stages(state);
-  close(now.scaled[1], 1);
-  close(now.weight[0] + now.weight[1], 1);
+  near(now.scaled[1], 1);
+  near(now.weight[0] + now.weight[1], 1);
   assert.match(softmaxSays(state, 0), /“noir” has the highest, 16\.00/);
   assert.match(softmaxSays(state, 1), /√64 = 8\.00 and by the temperature 2: 16\.00 becomes 1\.00/);
   assert.match(softmaxSays(state, 2), /e\^−1\.00 = 0\.368/);
@@ -59,17 +75,32 @@ test("every stage is told with its numbers", () => {
 });
 
 test("an alignment step names the word and its weight", () => {
-  const example = { source: ["the", "black"], target: ["le", "noir"],
-    energies: [[0, 0], [0, 5]], values: [[1, 0], [0, 1]] };
-  assert.match(alignmentSays(example, 1), /^Target word 2, “noir”, looks at “black” with weight 0\.99/);
+  const example = {
+    source: ["the", "black"],
+    target: ["le", "noir"],
+    energies: [
+      [0, 0],
+      [0, 5],
+    ],
+    values: [
+      [1, 0],
+      [0, 1],
+    ],
+  };
+  assert.match(
+    alignmentSays(example, 1),
+    /^Target word 2, “noir”, looks at “black” with weight 0\.99/,
+  );
   assert.match(alignmentSays(example, 0), /then at “black” with 0\.50/);
   assert.deepEqual(look(example, 0).context, [0.5, 0.5]);
 });
 
 test("a quiz is right when all correct options, and no others, are chosen", () => {
   const options = [true, false, true].map((correct) => ({ text: "", why: "", correct }));
-  assert.deepEqual([grade(options, [0, 2]).all, grade(options, [0]).all,
-    grade(options, [0, 1, 2]).all], [true, false, false]);
+  assert.deepEqual(
+    [grade(options, [0, 2]).all, grade(options, [0]).all, grade(options, [0, 1, 2]).all],
+    [true, false, false],
+  );
   assert.match(grade(options, [0]).words, /1 of the 2/);
 });
 
@@ -82,33 +113,47 @@ test("a quiz remembers without any storage, and forgets", () => {
 });
 
 test("a quiz survives a storage that refuses or holds rubbish", () => {
-  const refuse = () => { throw new Error("no"); };
-  globalThis.localStorage = { getItem: refuse, setItem: refuse, removeItem: refuse };
+  const refuse = () => {
+    throw new Error("no");
+  };
+  /** @param {object} value */
+  const store = (value) =>
+    Object.defineProperty(globalThis, "localStorage", { value, configurable: true });
+  store({ getItem: refuse, setItem: refuse, removeItem: refuse });
   remember("shapes", [0]);
   assert.deepEqual(recall("shapes"), [0]);
-  globalThis.localStorage = { getItem: () => "{", setItem: refuse };
+  store({ getItem: () => "{", setItem: refuse });
   assert.deepEqual(recall("shapes"), [0]);
-  delete globalThis.localStorage;
+  Reflect.deleteProperty(globalThis, "localStorage");
 });
 
 test("letters outside the alphabet, none, and too many are refused by name", () => {
   assert.deepEqual(readText("Hello", "helo"), { text: "hello" });
-  assert.match(readText("héé!", "h").problem, /“é”, “!”/);
-  assert.match(readText("", "h").problem, /at least one/);
-  assert.match(readText("h".repeat(31), "h").problem, /At most 30/);
+  assert.match(there(readText("héé!", "h").problem), /“é”, “!”/);
+  assert.match(there(readText("", "h").problem), /at least one/);
+  assert.match(there(readText("h".repeat(31), "h").problem), /At most 30/);
 });
 
 test("a copy is compared place by place, past either end", () => {
   const pairs = compare(["a", "b"], ["a", "c", "d"]);
-  assert.deepEqual(pairs.map((pair) => pair.right), [true, false, false]);
+  assert.deepEqual(
+    pairs.map((pair) => pair.right),
+    [true, false, false],
+  );
   assert.match(squeezeSays("ab", pairs, "16", 3, 3, true), /1 of 2 letters/);
   assert.match(squeezeSays("ab", pairs, "16", 2, 0, false), /letter 2 of 2/);
   assert.match(squeezeSays("ab", pairs, "16", 3, 2, false), /“c”, where “b” stood/);
 });
 
 test("sixteen bits are read as IEEE 754 has them", () => {
-  const cases = { 0x3c00: 1, 0xc000: -2, 0x7bff: 65504, 0x0001: 2 ** -24, 0x3555: 0.333251953125 };
-  for (const [bits, value] of Object.entries(cases)) assert.equal(half(Number(bits)), value);
+  const cases = [
+    [0x3c00, 1],
+    [0xc000, -2],
+    [0x7bff, 65504],
+    [0x0001, 2 ** -24],
+    [0x3555, 0.333251953125],
+  ];
+  for (const [bits, value] of cases) assert.equal(half(bits), value);
   assert.equal(half(0x7c00), Infinity);
   assert.deepEqual(idsOf([..."abc"], "cab"), [6, 4, 5, 3]);
 });

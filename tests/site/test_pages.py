@@ -4,7 +4,7 @@ import pytest
 
 from contents import OTHERS, PAGES, ROOT
 
-AXE = ROOT / ".cache/libraries/axe-core/axe.min.js"
+AXE = ROOT / "node_modules/axe-core/axe.min.js"
 SCHEMES = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 # What axe cannot see into is BertViz's drawing; its frame's title it checks.
 RUN_AXE = """async () => {

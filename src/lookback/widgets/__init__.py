@@ -5,6 +5,7 @@ from lookback.widgets.clocks import Clocks
 from lookback.widgets.dataflow import Dataflow
 from lookback.widgets.depth import Depth
 from lookback.widgets.heads import Heads
+from lookback.widgets.lib.half import pack
 from lookback.widgets.likeness import Likeness
 from lookback.widgets.lookup import Lookup
 from lookback.widgets.masks import Masks
@@ -15,7 +16,7 @@ from lookback.widgets.saturation import Saturation
 from lookback.widgets.serial_wall import SerialWall
 from lookback.widgets.shuffle import Shuffle
 from lookback.widgets.softmax_stepper import SoftmaxStepper
-from lookback.widgets.squeeze import Squeeze, pack
+from lookback.widgets.squeeze import Squeeze
 from lookback.widgets.swaps import Swaps
 
 __all__ = [

@@ -10,8 +10,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from traitlets import Dict, Int, List, observe, validate
 
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import check_example, need, plain
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import check_example, need, plain
 
 TRAITS = ("examples", "example", "step")
 
@@ -51,7 +52,7 @@ class AlignmentStepper(base.Widget):
         known = 0 <= new.example <= last
         need(known, f"example is {new.example}: 0 to {last} exist")
         last = len(new.examples[new.example]["target"]) - 1
-        # A new example may be shorter: then the step is mended, not refused.
+        # A new example may be shorter: then the step is reset, not refused.
         known = new.step <= last or proposal["trait"].name != "step"
         need(0 <= new.step and known, f"step is {new.step}: 0 to {last} exist")
         return proposal["value"]
@@ -62,7 +63,7 @@ class AlignmentStepper(base.Widget):
             self.step = 0
 
     def weights(self) -> np.ndarray:
-        """α of the present example, target × source."""
+        """α of the current example, target × source."""
         return base.softmax(self.examples[self.example]["energies"])
 
     def words(self) -> str:

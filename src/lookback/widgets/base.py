@@ -1,10 +1,11 @@
 """What every widget is: an anywidget with a picture to stand in for it.
 
 `module` and `style` make a widget's `_esm` and `_css` from its own files and
-the shared ones, so that each reaches the browser whole, with no request.
-The picture (SVG) and the words stand where scripts do not run.
+those of `lib`, so that each reaches the browser whole and requests nothing. The
+picture (SVG) and the words stand where scripts do not run.
 """
 
+import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,29 +14,79 @@ import anywidget
 import numpy as np
 from matplotlib.figure import Figure
 
-from lookback.widgets import pictures
+from lookback.widgets.lib import pictures
 
 HERE = Path(__file__).parent
-IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
+# import { a, b } from "./c.js";   import limits from "./d.json" with { … };
+IMPORT = re.compile(
+    r'^import (?P<what>[^"]*) from "(?P<path>\.{1,2}/[^"]+)"'
+    r'(?: with \{ type: "json" \})?;\n',
+    re.MULTILINE,
+)
+# What would still load a module: no line may begin so after the above.
+LEFT = re.compile(
+    r"^(?:import\b|export\s*(?:\*|\{[^}]*\})\s*from\b).*", re.MULTILINE
+)
 
-# A dictionary whose order matters is sent so: notebook files sort the keys.
+# Comments on lines of their own are left out: they are half of a script.
+COMMENT = re.compile(
+    r"^[ \t]*(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/[ \t]*)\n",
+    re.MULTILINE | re.DOTALL,
+)
+
+# How a dictionary is sent if its order matters: notebook files sort keys.
 AS_PAIRS = {
     "to_json": lambda value, _: [*map(list, value.items())],
     "from_json": lambda pairs, _: dict(pairs),
 }
 
 
-def module(name: str) -> str:
-    """A widget's script, the modules that it imports written in their place."""
-    text = (HERE / f"{name}.js").read_text(encoding="utf-8")
-    return IMPORT.sub(lambda match: module(match[1]), text)
+def module(name: str, folder: Path = HERE) -> str:
+    """A widget's script, after all that it imports, each module once.
+
+    Raises:
+        ValueError: for an import that cannot be put in its place.
+    """
+    texts: dict[Path, str] = {}
+
+    def include(path: Path) -> None:
+        if path in texts:
+            return
+        if not path.is_file():
+            raise ValueError(f"{path.name} is imported, and is not there")
+        texts[path] = ""  # a circle ends here
+        text = path.read_text(encoding="utf-8")
+        for found in IMPORT.finditer(text):
+            named = found["what"].strip()
+            other = (path.parent / found["path"]).resolve()
+            if other.suffix == ".json":
+                value = json.loads(other.read_text(encoding="utf-8"))
+                texts[other] = f"const {named} = {json.dumps(value)};\n"
+            elif re.search(r"\bas\b", named) or named[0] != "{":
+                raise ValueError(f"{path.name}: only plain names: {named}")
+            else:
+                include(other)
+        texts.pop(path)  # it stands after what it imports
+        texts[path] = COMMENT.sub("", IMPORT.sub("", text))
+        left = LEFT.search(texts[path])
+        if left:
+            raise ValueError(f"{path.name}: no module for: {left[0]}")
+
+    include((folder / f"{name}.js").resolve())
+    return "".join(texts.values())
 
 
-def style(name: str) -> str:
-    """A widget's style sheet after the one that all share."""
+def limits(name: str) -> dict:
+    """Numbers that a widget's script and its traits share: <name>.json."""
+    return json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def style(name: str, *more: str) -> str:
+    """A widget's style sheet, after the one of `lib` that all use, and more."""
+    sheets = [f"lib/{part}" for part in ("view", *more)]
     return "".join(
-        (HERE / f"{part}.css").read_text(encoding="utf-8")
-        for part in ("shared", name)
+        (HERE / f"{sheet}.css").read_text(encoding="utf-8")
+        for sheet in (*sheets, name)
     )
 
 
@@ -55,11 +106,11 @@ class Widget(anywidget.AnyWidget):
         return SimpleNamespace(**state)
 
     def words(self) -> str:
-        """The present state in one or two sentences."""
+        """The current state in one or two sentences."""
         raise NotImplementedError
 
     def draw(self, figure: Figure) -> None:
-        """The present state on a matplotlib figure."""
+        """Draw the current state on a matplotlib figure."""
         raise NotImplementedError
 
     def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict] | None:

@@ -74,7 +74,7 @@ def looks(
     source: Vocabulary,
     target: Vocabulary,
 ) -> Looks:
-    """The weights of all heads while the model is made to say the target."""
+    """The weights of all heads while the model is made to write the target."""
     batch = collate([pair], source, target)
     x, encoder = model.read(batch.source, need_weights=True)
     memory = model.remember(x, batch.source)
@@ -127,7 +127,7 @@ def view(name: str, seen: Looks) -> str:
 
 
 def layered(weights: np.ndarray) -> list[torch.Tensor]:
-    """One [1, heads, queries, keys] a layer, as BertViz wants them."""
+    """One [1, heads, queries, keys] for each layer, as BertViz wants them."""
     return [torch.from_numpy(layer)[None] for layer in weights]
 
 
@@ -139,7 +139,7 @@ def cross_attention_view(
 ) -> HTML:
     """BertViz's head view of weights [heads, target, source], as one frame.
 
-    Raises ValueError where the weights' shape is not the tokens'.
+    Raises ValueError if the weights' shape does not match the tokens.
     """
     weights = np.asarray(weights, dtype=np.float32)
     if weights.ndim != 3 or weights.shape[1:] != (
@@ -159,7 +159,7 @@ def cross_attention_view(
 
 
 def framed(body: str, title: str, height: int, style: str = "") -> HTML:
-    """A view in a frame of its own, its libraries the book's."""
+    """A view in a frame of its own, with the book's copies of its libraries."""
     vendor = os.environ.get("LOOKBACK_VENDOR")
     if vendor:
         body = serve_from(body, vendor)
@@ -196,7 +196,7 @@ def safe(tokens: Sequence[str]) -> list[str]:
 
 
 def steady(page: str) -> str:
-    """BertViz's page, its random id made steady, its choices labelled."""
+    """BertViz's page with a constant id, not a random one, and with labels."""
     page = page.replace(r"\ue03c", r"\u003c").replace(LESS_THAN, r"\u003c")
     page = re.sub(r"bertviz-[0-9a-f]{32}", "bertviz-view", page)
     for name in ("layer", "filter"):

@@ -2,37 +2,25 @@
 // The RNN Encoder–Decoder of bottleneck.py, run in the reader's browser on
 // its trained weights. Every function here is tested against torch.
 
-/** @typedef {{shape: number[], numbers: Float64Array}} Tensor */
+import limits from "./squeeze.json" with { type: "json" };
+
+/** @typedef {import("./lib/half.js").Tensor} Tensor */
 /** @typedef {Record<string, Tensor>} Weights */
 
 export const [START, END, FIRST] = [2, 3, 4]; // lab.corpus: <start>, <end>, first letter
-export const MOST = 30; // letters, read or written
-
-/** The number that sixteen bits of IEEE 754 stand for.
- * @param {number} bits */
-export function half(bits) {
-  const sign = bits & 0x8000 ? -1 : 1;
-  const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
-  if (exponent === 0) return sign * 2 ** -24 * fraction;
-  if (exponent === 31) return fraction ? NaN : sign * Infinity;
-  return sign * 2 ** (exponent - 15) * (1 + fraction / 1024);
-}
-
-/** Tensors from base64 of little-endian float16.
- * @param {Record<string, {shape: number[], data: string}>} packed @returns {Weights} */
-export const unpack = (packed) => Object.fromEntries(
-  Object.entries(packed).map(([name, { shape, data }]) => {
-    const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
-    const numbers = Float64Array.from({ length: bytes.length / 2 }, (_, i) =>
-      half(bytes[2 * i] | (bytes[2 * i + 1] << 8)));
-    return [name, { shape, numbers }];
-  }));
+export const MOST = limits.letters; // read or written
 
 /** W x + b.
  * @param {Weights} p @param {string} weight @param {string} bias
  * @param {ArrayLike<number>} x */
 export function linear(p, weight, bias, x) {
-  const [{ shape: [rows, columns], numbers }, b] = [p[weight], p[bias].numbers];
+  const [
+    {
+      shape: [rows, columns],
+      numbers,
+    },
+    b,
+  ] = [p[weight], p[bias].numbers];
   return Float64Array.from({ length: rows }, (_, i) => {
     let sum = b[i];
     for (let j = 0; j < columns; j += 1) sum += numbers[i * columns + j] * x[j];
@@ -40,6 +28,7 @@ export function linear(p, weight, bias, x) {
   });
 }
 
+/** @param {number} x */
 const sigmoid = (x) => 1 / (1 + Math.exp(-x));
 
 /** torch's GRU: r and z gate, n proposes; (1 − z) n + z h.
@@ -89,7 +78,7 @@ export function copy(p, ids) {
   let state = linear(p, "bridge.weight", "bridge.bias", c).map(Math.tanh);
   /** @type {number[]} */
   const written = [];
-  for (let token = START; written.length < MOST;) {
+  for (let token = START; written.length < MOST; ) {
     const now = step(p, token, state, c);
     state = now.state;
     token = now.logits.indexOf(Math.max(...now.logits));
@@ -99,6 +88,9 @@ export function copy(p, ids) {
   return { vectors, written };
 }
 
-/** Ids of a text's letters, END last. */
-export const idsOf = (alphabet, text) =>
-  [...[...text].map((letter) => FIRST + [...alphabet].indexOf(letter)), END];
+/** Ids of a text's letters, END last.
+ * @param {string | string[]} alphabet @param {string} text */
+export const idsOf = (alphabet, text) => [
+  ...[...text].map((letter) => FIRST + [...alphabet].indexOf(letter)),
+  END,
+];

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from traitlets import Float, Int, List, Unicode, validate
 
 from lookback.widgets import base
-from lookback.widgets.checks import finite, need, plain
+from lookback.widgets.lib.checks import finite, need, plain
 
 TRAITS = ("mode", "a", "b", "query", "key", "last")
 MODES = ("added", "rotary")

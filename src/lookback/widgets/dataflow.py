@@ -9,26 +9,18 @@ the matrix products ("products") are computed in dataflow.js, in training
 from matplotlib.figure import Figure
 from traitlets import Int, Unicode, validate
 
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import need
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import need
 
-LIMITS = {
-    "batch": 1000,
-    "source": 10_000,
-    "target": 10_000,
-    "d_model": 16_384,
-    "heads": 512,
-    "d_ff": 65_536,
-    "layers": 200,
-    "vocab": 1_000_000,
-}
+LIMITS = base.limits("dataflow")
 STATIONS = 54
 MODES = ("training", "generation")
 TRAITS = (*LIMITS, "mode", "step")
 
 
 class Dataflow(base.Widget):
-    """Sizes that the reader may set, and the station that is looked at.
+    """Sizes that the reader may set, and the station that is shown.
 
     Raises:
         TraitError: for sizes out of range or that do not fit each other.

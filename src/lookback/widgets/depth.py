@@ -11,11 +11,13 @@ from matplotlib.figure import Figure
 from traitlets import Bool, Int, Unicode, validate
 
 from lookback.residual import NORMS, apart
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import need
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import need
 from lookback.widgets.stack import run
 
-DEEPEST = 32
+LIMITS = base.limits("depth")
+DEEPEST, TOKENS = LIMITS["depth"], LIMITS["tokens"]
 TRAITS = ("tokens", "depth", "seed", "norm", "step")
 
 
@@ -39,7 +41,8 @@ class Depth(base.Widget):
     @validate(*TRAITS)
     def _fits(self, proposal):
         new = self.proposed(proposal, TRAITS)
-        need(2 <= new.tokens <= 12, f"tokens is {new.tokens}: 2 to 12")
+        known = 2 <= new.tokens <= TOKENS
+        need(known, f"tokens is {new.tokens}: 2 to {TOKENS}")
         deep = 1 <= new.depth <= DEEPEST
         need(deep, f"depth is {new.depth}: 1 to {DEEPEST} layers")
         need(0 <= new.seed < 2**31, f"seed is {new.seed}: 0 to 2³¹ − 1")

@@ -7,7 +7,7 @@ import torch
 from lookback.transformer import Transformer
 from lookback.vocabulary import END, Vocabulary
 from lookback.widgets.heads import Heads
-from lookback.widgets.squeeze import pack
+from lookback.widgets.lib.half import pack
 
 
 @torch.no_grad()

@@ -9,8 +9,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from traitlets import Bool, Dict, Int, List, Unicode, observe, validate
 
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import check_heads, halves, need
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import check_heads, need
+from lookback.widgets.lib.half import unpack
 
 TRAITS = ("examples", "example", "step", "layer", "head", "other", "scaled")
 
@@ -18,8 +20,8 @@ TRAITS = ("examples", "example", "step", "layer", "head", "other", "scaled")
 class Heads(base.Widget):
     """Small maps, layers × heads; one of them walked word by word.
 
-    Each example holds `words` and, as `squeeze.pack` makes them, `queries`
-    and `keys` [layers, heads, words, d_k]. `other` is what the chosen head is
+    Each example holds `words` and, as `pack` makes them, `queries` and
+    `keys` [layers, heads, words, d_k]. `other` is what the chosen head is
     compared with: "none", "mean" of its layer's heads, or "layer-head".
     Raises TraitError for traits that do not fit each other.
     """
@@ -61,9 +63,9 @@ class Heads(base.Widget):
             self.step = 0
 
     def weights(self) -> np.ndarray:
-        """α of every head on the present sentence: layers, heads, words²."""
+        """α of every head on the current sentence, layers × heads × words²."""
         one = self.examples[self.example]
-        queries, keys = (halves(one[part]) for part in ("queries", "keys"))
+        queries, keys = (unpack(one[part]) for part in ("queries", "keys"))
         by = np.sqrt(queries.shape[-1]) if self.scaled else 1
         return base.softmax(queries @ keys.swapaxes(-1, -2) / by)
 

@@ -11,11 +11,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from traitlets import Float, Int, List, Unicode, validate
 
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import finite, need, plain
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import finite, need, plain
 
 TRAITS = ("query", "points", "labels", "strength", "step")
-REACH = 5  # of the plane, in each direction
+REACH = base.limits("likeness")["reach"]  # of the plane, each way
 
 
 class Likeness(base.Widget):

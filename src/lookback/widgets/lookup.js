@@ -1,27 +1,51 @@
 // @ts-check
 // A soft dictionary: a query moved among keys in the plane, what it scores,
-// how it shares itself out, and what it brings back. Python: lookup.py.
-import { button, change, digits, element, frame, grey, lines, mix, mount, scroller, softmax,
-  tableButton, tableOf, vector } from "./shared.js";
+// how its attention is shared, and what it brings back. Python: lookup.py.
+import { dot, mix, softmax, total, widest, within } from "./lib/maths.js";
+import { digits, spread } from "./lib/text.js";
+import {
+  bar,
+  button,
+  checkbox,
+  element,
+  field,
+  frame,
+  put,
+  scroller,
+  show,
+  slider,
+  stageButtons,
+  svg,
+  tableButton,
+  tableOf,
+  vector,
+  voice,
+  widget,
+} from "./lib/view.js";
 
-/** @typedef {import("./shared.js").Model} Model */
 /** @typedef {{labels: string[], key: number[][], value: number[][], query: number[],
  *   temperature: number, mask: boolean[], step: number}} State */
+/** @typedef {import("./lib/view.js").Model<State>} Model */
+/** @typedef {ReturnType<typeof lookup>} Found */
+/** @typedef {{state: () => State, draw: () => void, complain: (text: string) => void,
+ *   set: (changes: Partial<State>) => void, go: (step: number) => void}} View */
 
 const STAGES = ["Compare", "Share", "Mix"];
 const HEAT = 41; // the slider's last place; 0 is the temperature 0, and 27 is 1
 
 /** Scores, weights and answer. At temperature 0 the best key takes all, and
  * equally good ones share.
- * @param {{key: number[][], value: number[][], query: number[],
- *   temperature: number, mask: boolean[]}} state */
+ * @param {Pick<State, "key" | "value" | "query" | "temperature" | "mask">} state */
 export function lookup({ key, value, query, temperature, mask }) {
-  const scores = key.map((one, j) => (mask[j]
-    ? one.reduce((sum, k, d) => sum + k * query[d], 0) / Math.sqrt(one.length) : -Infinity));
+  const scores = key.map((one, j) =>
+    mask[j] ? dot(one, query) / Math.sqrt(one.length) : -Infinity,
+  );
   const best = Math.max(...scores);
   const hard = scores.map((score) => Number(score >= best - 1e-12));
-  const weights = temperature > 0 ? softmax(scores.map((score) => score / temperature))
-    : hard.map((one) => one / hard.reduce((a, b) => a + b, 0));
+  const weights =
+    temperature > 0
+      ? softmax(scores.map((score) => score / temperature))
+      : hard.map((one) => one / total(hard));
   return { scores, weights, answer: mix(weights, value) };
 }
 
@@ -29,7 +53,10 @@ export function lookup({ key, value, query, temperature, mask }) {
  * @param {string} text @param {number} size
  * @returns {{numbers?: number[], problem?: string}} */
 export function readNumbers(text, size) {
-  const parts = text.replaceAll("\u2212", "-").split(/[\s,;()[\]]+/).filter(Boolean);
+  const parts = text
+    .replaceAll("\u2212", "-")
+    .split(/[\s,;()[\]]+/)
+    .filter(Boolean);
   const wrong = parts.find((part) => !Number.isFinite(Number(part)));
   if (wrong !== undefined) return { problem: `“${wrong}” is not a number` };
   if (parts.length !== size) {
@@ -38,160 +65,187 @@ export function readNumbers(text, size) {
   return { numbers: parts.map(Number) };
 }
 
-/** From the slider's place to the temperature and back: 0, then 0.05 to 5. */
+/** From the slider's place to the temperature and back: 0, then 0.05 to 5.
+ * @param {number} place */
 export const heatOf = (place) =>
-  (place <= 0 ? 0 : Number((0.05 * 100 ** ((place - 1) / (HEAT - 1))).toPrecision(2)));
+  place <= 0 ? 0 : Number((0.05 * 100 ** ((place - 1) / (HEAT - 1))).toPrecision(2));
+/** @param {number} heat */
 const placeOf = (heat) =>
-  (heat <= 0 ? 0 : Math.max(1, Math.round(1 + (HEAT - 1) * Math.log10(heat / 0.05) / 2)));
-
-const spread = (numbers, places = 2) => `(${numbers.map((x) => digits(x, places)).join(", ")})`;
+  heat <= 0 ? 0 : Math.max(1, Math.round(1 + ((HEAT - 1) * Math.log10(heat / 0.05)) / 2));
 
 /** What happens at a stage, with the actual numbers.
  * @param {State} state @param {number} step */
 export function sentence(state, step) {
   const { scores, weights, answer } = lookup(state);
-  const rank = scores.map((_, j) => j).filter((j) => state.mask[j])
+  const rank = scores
+    .map((_, j) => j)
+    .filter((j) => state.mask[j])
     .sort((a, b) => scores[b] - scores[a]);
   const [best, next] = rank.map((j) => `“${state.labels[j]}”`);
   const out = state.labels.filter((_, j) => !state.mask[j]).map((label) => `“${label}”`);
   const masked = out.length ? ` Masked, with score −∞: ${out.join(", ")}.` : "";
   switch (step) {
-    case 0: return `The query ${spread(state.query)} meets every key: multiply number by `
-      + `number, add, divide by √2. The best is ${best}, ${digits(scores[rank[0]])}.${masked}`;
-    case 1: return state.temperature === 0
-      ? `At temperature 0 the choice is hard: ${best} has ${digits(weights[rank[0]])}, whatever `
-        + `the distance to the others.${masked}`
-      : `Softmax at temperature ${state.temperature}: ${best} gets ${digits(weights[rank[0]], 3)}`
-        + `${rank.length > 1 ? `, then ${next} ${digits(weights[rank[1]], 3)}` : ""}.${masked}`;
-    default: return `Each value times its weight, added up: the answer is ${spread(answer)}.`;
+    case 0:
+      return (
+        `The query ${spread(state.query)} meets every key: multiply number by ` +
+        `number, add, divide by √2. The best is ${best}, ${digits(scores[rank[0]])}.${masked}`
+      );
+    case 1:
+      return state.temperature === 0
+        ? `At temperature 0 the choice is hard: ${best} has ${digits(weights[rank[0]])}, whatever ` +
+            `the distance to the others.${masked}`
+        : `Softmax at temperature ${state.temperature}: ${best} gets ${digits(weights[rank[0]], 3)}` +
+            `${rank.length > 1 ? `, then ${next} ${digits(weights[rank[1]], 3)}` : ""}.${masked}`;
+    default:
+      return `Each value times its weight, added up: the answer is ${spread(answer)}.`;
   }
 }
 
-const TRAITS = ["labels", "key", "value", "query", "temperature", "mask", "step"];
-/** @returns {State} */
-const stateOf = (model) => /** @type {any} */ (
-  Object.fromEntries(TRAITS.map((name) => [name, model.get(name)])));
-
-/** An element of SVG; the parser knows its namespace. */
-function shape(tag, attributes, ...children) {
-  const holder = element("div");
-  holder.innerHTML = `<svg><${tag}></${tag}></svg>`;
-  const node = holder.firstChild.firstChild;
-  Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
-  node.append(...children);
-  return node;
-}
-
-/** The keys and the query in the plane; the query may be dragged, to ±limit. */
-function plane(view, labels, limit) {
+/** The keys and the query in the plane; the query may be dragged, to ±limit.
+ * @param {string[]} labels @param {number} limit @param {(query: number[]) => void} drag */
+function plane(labels, limit, drag) {
   let reach = limit;
+  /** @param {number[]} point */
   const at = ([x, y]) => [100 + (90 * x) / reach, 100 - (90 * y) / reach];
-  const svg = shape("svg", { viewBox: "0 0 200 200", class: "plane", "aria-hidden": "true" },
-    shape("path", { d: "M4 100H196M100 4V196", class: "axis" }));
+  const picture = svg(
+    "svg",
+    { viewBox: "0 0 200 200", class: "plane", "aria-hidden": "true" },
+    svg("path", { d: "M4 100H196M100 4V196", class: "axis" }),
+  );
   const dots = labels.map((label) => {
-    const [dot, name] = [shape("circle", { class: "key" }), shape("text", {}, label)];
-    svg.append(dot, name);
-    return { dot, name };
+    const [one, name] = [svg("circle", { class: "key" }), svg("text", {}, label)];
+    picture.append(one, name);
+    return { one, name };
   });
-  const arrow = shape("line", { x1: 100, y1: 100, class: "query" });
-  const handle = shape("circle", { r: 7, class: "query" });
-  const grip = shape("circle", { r: 22, class: "grip" });
-  svg.append(arrow, handle, grip);
+  const arrow = svg("line", { x1: 100, y1: 100, class: "query" });
+  const handle = svg("circle", { r: 7, class: "query" });
+  const grip = svg("circle", { r: 22, class: "grip" });
+  picture.append(arrow, handle, grip);
+  /** @param {MouseEvent} event */
   const move = (event) => {
-    const box = svg.getBoundingClientRect();
-    const raw = [(event.clientX - box.left) / box.width, 1 - (event.clientY - box.top) / box.height];
-    const query = raw.map((x) => Math.min(limit, Math.max(-limit,
-      Math.round(((200 * x - 100) / 90) * reach * 20) / 20)));
-    view.set({ query });
+    const box = picture.getBoundingClientRect();
+    const raw = [
+      (event.clientX - box.left) / box.width,
+      1 - (event.clientY - box.top) / box.height,
+    ];
+    const query = raw.map((x) =>
+      within(-limit, Math.round(((200 * x - 100) / 90) * reach * 20) / 20, limit),
+    );
+    drag(query);
   };
   grip.addEventListener("pointerdown", (event) => grip.setPointerCapture(event.pointerId));
   grip.addEventListener("pointermove", (event) => {
     if (grip.hasPointerCapture(event.pointerId)) move(event);
   });
-  svg.addEventListener("click", move);
-  const put = (node, names, [x, y]) => names.forEach((name, i) =>
-    node.setAttribute(name, String(i ? y : x)));
-  return { node: svg, draw(state, weights) {
-    reach = Math.max(limit, ...state.key.flat().map(Math.abs));
-    dots.forEach(({ dot, name }, j) => {
-      const [x, y] = at(state.key[j]);
-      put(dot, ["cx", "cy"], [x, y]);
-      put(name, ["x", "y"], [Math.min(196, Math.max(4, x)), y + (y > 175 ? -15 : 22)]);
-      name.style.textAnchor = x > 165 ? "end" : x < 35 ? "start" : "middle";
-      dot.setAttribute("r", String(4 + 8 * Math.sqrt(state.step ? weights[j] : 0)));
-      dot.classList.toggle("masked", !state.mask[j]);
-    });
-    put(arrow, ["x2", "y2"], at(state.query));
-    [handle, grip].forEach((one) => put(one, ["cx", "cy"], at(state.query)));
-  } };
+  picture.addEventListener("click", move);
+  return {
+    node: picture,
+    /** @param {State} state @param {number[]} weights */
+    draw(state, weights) {
+      reach = Math.max(limit, ...state.key.flat().map(Math.abs));
+      dots.forEach(({ one, name }, j) => {
+        const [x, y] = at(state.key[j]);
+        put(one, { cx: x, cy: y, r: 4 + 8 * Math.sqrt(state.step ? weights[j] : 0) });
+        put(name, { x: within(4, x, 196), y: y + (y > 175 ? -15 : 22) });
+        name.style.textAnchor = x > 165 ? "end" : x < 35 ? "start" : "middle";
+        one.classList.toggle("masked", !state.mask[j]);
+      });
+      const [x, y] = at(state.query);
+      put(arrow, { x2: x, y2: y });
+      for (const one of [handle, grip]) put(one, { cx: x, cy: y });
+    },
+  };
 }
 
-/** One entry: whether it may be looked at, its key and value, its numbers. */
+/** One entry: whether it may be looked at, its key and value, its numbers.
+ * @param {View} view @param {string} label @param {number} j @param {number} size */
 function entry(view, label, j, size) {
-  const replaced = (name, one) => view.state()[name].map((old, i) => (i === j ? one : old));
-  const box = (name, count) => element("input", { type: "text", autocomplete: "off",
-    "data-action": name, "aria-label": `${name} of ${label}`, onchange: (event) => {
-      const { numbers, problem } = readNumbers(event.target.value, count);
-      if (numbers) return view.set({ [name]: replaced(name, numbers) });
+  /** @template One @param {One[]} all @param {One} one */
+  const replaced = (all, one) => all.map((old, i) => (i === j ? one : old));
+  /** @param {"key" | "value"} name @param {number} count */
+  const box = (name, count) =>
+    field(name, { "aria-label": `${name} of ${label}` }, (text) => {
+      const { numbers, problem } = readNumbers(text, count);
+      const old = view.state()[name];
+      if (numbers) return view.set({ [name]: replaced(old, numbers) });
       view.draw();
-      view.complain(`${problem}, so the ${name} of “${label}” stays `
-        + `${spread(view.state()[name][j])}.`);
-    } });
+      view.complain(`${problem}, so the ${name} of “${label}” stays ${spread(old[j])}.`);
+    });
   const [key, value] = [box("key", 2), box("value", size)];
-  const may = element("input", { type: "checkbox", "data-action": "mask",
-    "aria-label": `${label} may be looked at`, onchange: () => {
-      const mask = replaced("mask", may.checked);
-      if (mask.some(Boolean)) return view.set({ mask });
-      view.draw();
-      view.complain(`A query needs at least one key to look at, so “${label}” stays.`);
-    } });
+  const may = checkbox("mask", (on) => {
+    const mask = replaced(view.state().mask, on);
+    if (mask.some(Boolean)) return view.set({ mask });
+    view.draw();
+    view.complain(`A query needs at least one key to look at, so “${label}” stays.`);
+  });
+  may.setAttribute("aria-label", `${label} may be looked at`);
   const score = element("span", { class: "number", "data-role": "score" });
-  const bar = element("span", { class: "fill" });
-  const track = element("span", { class: "track", "aria-hidden": "true" }, bar);
+  const fill = element("span", { class: "fill" });
+  const track = element("span", { class: "track", "aria-hidden": "true" }, fill);
   const weight = element("span", { class: "number", "data-role": "weight" });
-  const node = element("div", { class: "pair" }, element("label", {}, may,
-    element("b", {}, label)), key, value, score, track, weight);
-  return { node, draw(state, now) {
-    const show = (x) => x.map((one) => Math.round(one * 1e4) / 1e4).join(", ");
-    may.checked = state.mask[j];
-    [key.value, value.value] = [show(state.key[j]), show(state.value[j])];
-    const finite = Number.isFinite(now.scores[j]);
-    score.textContent = finite ? digits(now.scores[j]) : "−∞";
-    score.dataset.value = String(now.scores[j]);
-    weight.textContent = digits(now.weights[j], 3);
-    weight.dataset.value = String(now.weights[j]);
-    bar.style.width = `${100 * now.weights[j]}%`;
-    [track.style.visibility, weight.style.visibility] = Array(2).fill(
-      state.step ? "visible" : "hidden");
-  } };
+  const node = element(
+    "div",
+    { class: "pair" },
+    element("label", {}, may, element("b", {}, label)),
+    key,
+    value,
+    score,
+    track,
+    weight,
+  );
+  return {
+    node,
+    /** @param {State} state @param {Found} now */
+    draw(state, now) {
+      /** @param {number[]} x */
+      const rounded = (x) => x.map((one) => Math.round(one * 1e4) / 1e4).join(", ");
+      may.checked = state.mask[j];
+      [key.value, value.value] = [rounded(state.key[j]), rounded(state.value[j])];
+      const [score_j, weight_j] = [now.scores[j], now.weights[j]];
+      show(score, score_j, Number.isFinite(score_j) ? digits(score_j) : "−∞");
+      show(weight, weight_j, digits(weight_j, 3));
+      fill.style.width = `${100 * weight_j}%`;
+      track.style.visibility = state.step ? "visible" : "hidden";
+      weight.style.visibility = track.style.visibility;
+    },
+  };
 }
 
-/** The stages, the query's two sliders, the temperature. */
+/** The stages, the query's two sliders, the temperature.
+ * @param {View} view @param {State} first @param {number} reach @param {Node} table */
 function controls(view, first, reach, table) {
-  const rail = STAGES.map((name, i) => button("stage", name, () => view.go(i)));
-  const slide = (action, name, attributes, oninput) => {
-    const node = element("input", { type: "range", "data-action": action, ...attributes, oninput });
+  const rail = stageButtons(STAGES, () => view.state().step, view.go);
+  /** @param {HTMLInputElement} node @param {string} name */
+  const labelled = (node, name) => {
     const number = element("span", { class: "number" });
     return { node, number, label: element("label", {}, `${name} `, node, " ", number) };
   };
-  const sliders = ["query →", "query ↑"].map((name, d) => slide(`query-${d + 1}`, name,
-    { min: -reach, max: reach, step: 0.05 }, (event) => view.set({ query:
-      view.state().query.map((old, i) => (i === d ? Number(event.target.value) : old)) })));
-  const heat = slide("temperature", "temperature", { min: 0, max: HEAT, step: 1 },
-    (event) => view.set({ temperature: heatOf(Number(event.target.value)) }));
-  const back = button("previous", "‹ Back", () => view.go(view.state().step - 1));
-  const next = button("next", "Next ›", () => view.go(view.state().step + 1));
+  const range = { min: -reach, max: reach, step: 0.05 };
+  const sliders = ["query →", "query ↑"].map((name, d) => {
+    const node = slider(`query-${d + 1}`, range, (value) =>
+      view.set({ query: view.state().query.map((old, i) => (i === d ? value : old)) }),
+    );
+    return labelled(node, name);
+  });
+  const heat = labelled(
+    slider("temperature", { min: 0, max: HEAT, step: 1 }, (place) =>
+      view.set({ temperature: heatOf(place) }),
+    ),
+    "temperature",
+  );
   const { step: _, labels: __, ...start } = first;
   const reset = button("reset", "Reset", () => view.set(start));
   return {
-    top: element("div", { class: "bar rail", role: "group", "aria-label": "stages" }, ...rail),
-    foot: element("div", {}, element("div", { class: "bar" },
-      ...[...sliders, heat].map((one) => one.label)),
-    element("div", { class: "bar" }, back, next, table, reset)),
-    draw({ step, query, temperature }) {
-      rail.forEach((one, i) => one.setAttribute("aria-current", i === step ? "step" : "false"));
-      grey(back, step === 0);
-      grey(next, step === STAGES.length - 1);
+    top: rail.node,
+    foot: element(
+      "div",
+      {},
+      bar(...[...sliders, heat].map((one) => one.label)),
+      bar(rail.back, rail.next, table, reset),
+    ),
+    /** @param {State} state */
+    draw({ query, temperature }) {
+      rail.draw();
       sliders.forEach(({ node, number }, d) => {
         node.value = String(query[d]);
         number.textContent = digits(query[d]);
@@ -204,47 +258,76 @@ function controls(view, first, reach, table) {
   };
 }
 
-/** The whole widget, for one set of labels. @param {Model} model */
-function build(model) {
-  const first = stateOf(model);
-  const reach = Math.max(2, ...[...first.key, first.query].flat().map((x) => Math.ceil(Math.abs(x))));
-  const [size, [say, problem]] = [first.value[0].length, lines()];
-  const complain = (text) => { problem.textContent = text; };
-  const set = (changes) => { complain(""); change(model, changes); };
-  const go = (step) => set({ step: Math.min(STAGES.length - 1, Math.max(0, step)) });
-  const view = { state: () => stateOf(model), draw, complain, set, go };
+/** The whole widget, for one set of labels.
+ * @param {Model} model @param {() => State} read */
+function build(model, read) {
+  const first = read();
+  const reach = Math.max(
+    2,
+    ...[...first.key, first.query].flat().map((x) => Math.ceil(Math.abs(x))),
+  );
+  const size = first.value[0].length;
+  const { say, problem, complain, set } = voice(model);
+  /** @param {number} step */
+  const go = (step) => set({ step: within(0, step, STAGES.length - 1) });
+  const view = { state: read, draw, complain, set, go };
   const entries = first.labels.map((label, j) => entry(view, label, j, size));
-  const map = plane(view, first.labels, reach);
+  const map = plane(first.labels, reach, (query) => set({ query }));
   const [mixed, told] = [vector(size, "answer"), element("span", {})];
-  const answer = element("p", { class: "sum" }, "the answer ", mixed, " ", told);
+  const answer = element("p", { class: "sum" }, "the answer ", mixed.node, " ", told);
   const heads = ["key", "value", "score", "", "weight"].map((head) => element("span", {}, head));
-  const list = element("div", { class: "entries" }, element("div", { class: "pair heads",
-    "aria-hidden": "true" }, element("span", {}, "may look"), ...heads),
-  ...entries.map((one) => one.node), answer);
+  const list = element(
+    "div",
+    { class: "entries" },
+    element(
+      "div",
+      { class: "pair heads", "aria-hidden": "true" },
+      element("span", {}, "may look"),
+      ...heads,
+    ),
+    ...entries.map((one) => one.node),
+    answer,
+  );
   const figure = element("div", { class: "sides" }, map.node, list);
   const table = scroller("every number", { hidden: true });
   const parts = controls(view, first, reach, tableButton(figure, table));
   function draw() {
-    const state = stateOf(model);
+    const state = read();
     const now = lookup(state);
     map.draw(state, now.weights);
     entries.forEach((one) => one.draw(state, now));
     answer.style.visibility = state.step < 2 ? "hidden" : "visible";
-    mixed.fill(now.answer, Math.max(1e-9, ...state.value.flat().map(Math.abs)));
+    mixed.fill(now.answer, widest(state.value.flat()));
     told.textContent = spread(now.answer);
     parts.draw(state);
-    table.replaceChildren(tableOf(["entry", "key", "value", "score", "weight"],
-      state.labels.map((label, j) => [label, spread(state.key[j]), spread(state.value[j]),
-        state.mask[j] ? digits(now.scores[j], 3) : "−∞", digits(now.weights[j], 3)])));
+    table.replaceChildren(
+      tableOf(
+        ["entry", "key", "value", "score", "weight"],
+        state.labels.map((label, j) => [
+          label,
+          spread(state.key[j]),
+          spread(state.value[j]),
+          state.mask[j] ? digits(now.scores[j], 3) : "−∞",
+          digits(now.weights[j], 3),
+        ]),
+      ),
+    );
     say.textContent = sentence(state, state.step);
   }
   const at = () => ({ step: model.get("step"), last: STAGES.length - 1 });
-  const node = frame("lookup", "A soft dictionary", at, go,
-    parts.top, say, figure, table, problem, parts.foot);
+  const node = frame(
+    "lookup",
+    "A soft dictionary",
+    at,
+    go,
+    parts.top,
+    say,
+    figure,
+    table,
+    problem,
+    parts.foot,
+  );
   return { node, draw };
 }
 
-/** @param {{model: Model, el: HTMLElement}} context */
-const render = (context) => mount(context, ["labels"], TRAITS.slice(1), build);
-
-export default { render };
+export default widget(["labels"], ["key", "value", "query", "temperature", "mask", "step"], build);

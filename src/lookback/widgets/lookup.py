@@ -9,8 +9,9 @@ a temperature T: at 0 the best key takes all. The formulas run in lookup.js.
 from matplotlib.figure import Figure
 from traitlets import Bool, Float, Int, List, Unicode, validate
 
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import even, finite, need, plain
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import even, finite, need, plain
 
 TRAITS = ("labels", "key", "value", "query", "temperature", "mask", "step")
 

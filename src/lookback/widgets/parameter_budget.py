@@ -10,7 +10,8 @@ from traitlets import Dict, List, Unicode, observe, validate
 
 from lookback import budget
 from lookback.widgets import base
-from lookback.widgets.checks import need
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import need
 
 
 class ParameterBudget(base.Widget):
@@ -70,8 +71,5 @@ class ParameterBudget(base.Widget):
     def draw(self, figure: Figure) -> None:
         axes, parts = figure.subplots(), self.parts()
         shares = [100 * n / sum(parts.values()) for n in parts.values()]
-        drawn = axes.barh(list(parts), shares, color="#08519c")
-        axes.bar_label(drawn, fmt="%.1f %%", padding=3)
+        pictures.lengths(axes, list(parts), shares, "%.1f %%")
         axes.set(title=self.model, xlabel="% of the parameters", xlim=(0, 110))
-        axes.invert_yaxis()
-        axes.spines[["top", "right"]].set_visible(False)

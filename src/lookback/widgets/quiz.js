@@ -1,10 +1,10 @@
 // @ts-check
 // A question whose every option is explained once the reader has chosen.
 // Progress stays in the reader's browser. Python: quiz.py.
-import { button, element, lines, mount } from "./shared.js";
+import { bar, button, element, voice, widget } from "./lib/view.js";
 
-/** @typedef {import("./shared.js").Model} Model */
 /** @typedef {{text: string, correct: boolean, why: string}} Option */
+/** @typedef {{question: string, options: Option[], name: string}} State */
 
 /** Whether exactly the correct options are chosen, and what to say of it.
  * @param {Option[]} options @param {number[]} chosen */
@@ -18,6 +18,7 @@ export function grade(options, chosen) {
 }
 
 const EVENT = "lookback-quiz";
+/** @type {Map<string, number[] | null>} */
 const memory = new Map();
 
 /** What this browser remembers of a quiz: the options chosen and checked.
@@ -46,39 +47,54 @@ export function remember(name, chosen) {
   globalThis.dispatchEvent?.(new CustomEvent(EVENT, { detail: name }));
 }
 
-/** Text in which `backticks` mark code. */
-const prose = (text) => text.split("`").map((part, i) =>
-  (i % 2 ? element("code", {}, part) : part));
+/** Text in which `backticks` mark code. @param {string} text */
+const prose = (text) =>
+  text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
 
-/** One option: its box or dot, its text, its verdict and the reason. */
+/** One option: its box or dot, its text, its verdict and the reason.
+ * @param {Option} option @param {boolean} several may be correct */
 function choice(option, several) {
-  const input = element("input", { type: several ? "checkbox" : "radio",
-    name: "choice", "data-action": "choose" }); // the name's scope is the form
+  const input = element("input", {
+    type: several ? "checkbox" : "radio",
+    name: "choice",
+    "data-action": "choose",
+  }); // the name's scope is the form
   const verdict = element("span", { class: "verdict" });
   const why = element("p", { class: "why", "data-role": "why", hidden: true });
-  const node = element("div", { class: "option" }, element("label", {}, input,
-    element("span", {}, ...prose(option.text))), why);
+  const node = element(
+    "div",
+    { class: "option" },
+    element("label", {}, input, element("span", {}, ...prose(option.text))),
+    why,
+  );
   why.append(verdict, " ", ...prose(option.why));
-  return { node, input, draw(checked, chosen) {
-    if (checked) input.checked = chosen;
-    input.disabled = checked;
-    why.hidden = !checked;
-    node.dataset.verdict = checked ? (option.correct ? "correct" : "wrong") : "";
-    verdict.textContent = (option.correct ? "✓ Correct" : "✗ Not so")
-      + (chosen ? ", and you chose it." : ".");
-  } };
+  return {
+    node,
+    input,
+    /** @param {boolean} checked @param {boolean} chosen */
+    draw(checked, chosen) {
+      if (checked) input.checked = chosen;
+      input.disabled = checked;
+      why.hidden = !checked;
+      node.dataset.verdict = checked ? (option.correct ? "correct" : "wrong") : "";
+      verdict.textContent =
+        (option.correct ? "✓ Correct" : "✗ Not so") + (chosen ? ", and you chose it." : ".");
+    },
+  };
 }
 
-/** The whole quiz. @param {Model} model */
+/** The whole quiz. @param {import("./lib/view.js").Model<State>} model */
 function build(model) {
-  const [question, options, name] = ["question", "options", "name"].map((t) => model.get(t));
+  const [question, options] = [model.get("question"), model.get("options")];
+  const name = model.get("name");
   const several = options.filter((option) => option.correct).length > 1;
   const choices = options.map((option) => choice(option, several));
-  const [say, problem] = lines();
+  const { say, problem, complain } = voice(model);
+  /** @param {SubmitEvent} event */
   const submit = (event) => {
     event.preventDefault();
     const chosen = choices.flatMap(({ input }, i) => (input.checked ? [i] : []));
-    problem.textContent = chosen.length ? "" : "Choose an answer first.";
+    complain(chosen.length ? "" : "Choose an answer first.");
     if (!chosen.length) return;
     remember(name, chosen);
     retry.focus();
@@ -86,16 +102,29 @@ function build(model) {
   const check = button("check", "Check");
   check.type = "submit"; // so that Enter checks, too
   const retry = button("retry", "Try again", () => {
-    choices.forEach(({ input }) => { input.checked = false; });
+    choices.forEach(({ input }) => {
+      input.checked = false;
+    });
     remember(name, null);
     choices[0].input.focus();
   });
-  const node = element("div", { class: "lookback-widget", "data-widget": "quiz" },
-    element("form", { onsubmit: submit },
-      element("fieldset", {}, element("legend", {}, ...prose(question)),
+  const node = element(
+    "div",
+    { class: "lookback-widget", "data-widget": "quiz" },
+    element(
+      "form",
+      { onsubmit: submit },
+      element(
+        "fieldset",
+        {},
+        element("legend", {}, ...prose(question)),
         element("p", { class: "hint" }, several ? "More than one is correct." : "Choose one."),
-        ...choices.map((one) => one.node)), problem,
-      element("div", { class: "bar" }, check, retry, say)));
+        ...choices.map((one) => one.node),
+      ),
+      problem,
+      bar(check, retry, say),
+    ),
+  );
   const draw = () => {
     const chosen = recall(name);
     choices.forEach((one, i) => one.draw(chosen !== null, chosen?.includes(i) ?? false));
@@ -103,12 +132,12 @@ function build(model) {
     say.textContent = chosen ? grade(options, chosen).words : "";
     node.dataset.state = chosen ? (grade(options, chosen).all ? "right" : "wrong") : "open";
   };
-  const hear = (event) => { if (event.detail === name) draw(); };
+  /** @param {Event} event */
+  const hear = (event) => {
+    if (/** @type {CustomEvent} */ (event).detail === name) draw();
+  };
   addEventListener(EVENT, hear);
   return { node, draw, stop: () => removeEventListener(EVENT, hear) };
 }
 
-/** @param {{model: Model, el: HTMLElement}} context */
-const render = (context) => mount(context, ["question", "options", "name"], [], build);
-
-export default { render };
+export default widget(["question", "options", "name"], [], build);

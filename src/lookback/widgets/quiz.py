@@ -7,8 +7,9 @@ name, and nowhere else. It runs in quiz.js.
 from matplotlib.figure import Figure
 from traitlets import Bool, Dict, List, Unicode, validate
 
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import need
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import need
 
 TRAITS = ("question", "options", "name")
 PARTS = {"text": Unicode(), "correct": Bool(), "why": Unicode()}

@@ -1,18 +1,34 @@
 // @ts-check
 // A ladder of translators: walk it, compare any two rungs. Python: rungs.py.
-import { change, element, frame, lines, mount, scroller, tableButton, tableOf,
-  transport } from "./shared.js";
+import {
+  bar,
+  change,
+  element,
+  frame,
+  scroller,
+  select,
+  tableButton,
+  tableOf,
+  transport,
+  voice,
+  widget,
+} from "./lib/view.js";
 
-/** @typedef {import("./shared.js").Model} Model */
 /** @typedef {{label: string, change: string, before: number, numbers: Record<string, number | null>,
  *   intervals: Record<string, [number, number]>}} Rung */
 /** @typedef {{title: string, digits: number, better: "higher" | "lower"}} Measure */
+/** @typedef {{rungs: Rung[], measures: [string, Measure][], measure: string, step: number,
+ *   against: number}} State */
 
 /** A number as the measure wants it, with a true minus sign and thousands.
  * @param {number | null | undefined} x @param {{digits: number}} measure */
-export const shown = (x, { digits }) => (x === null || x === undefined ? "not measured"
-  : x.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })
-    .replace(/^-(?=0\.?0*$)/, "").replace("-", "\u2212"));
+export const shown = (x, { digits }) =>
+  x === null || x === undefined
+    ? "not measured"
+    : x
+        .toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })
+        .replace(/^-(?=0\.?0*$)/, "")
+        .replace("-", "\u2212");
 
 /** A number, with its interval where there is one.
  * @param {Rung} rung @param {string} name @param {Measure} measure */
@@ -26,8 +42,8 @@ export function ranged({ numbers, intervals }, name, measure) {
  * @param {Rung[]} rungs @param {number} step @param {number} against */
 export const partner = (rungs, step, against) => (against < 0 ? rungs[step].before : against);
 
-/** How a rung's number differs from another's: by so much, so many times;
- * null where a number lacks. @param {Rung} now @param {Rung | undefined} then @param {string} name */
+/** How a rung's number differs from another's: the difference and the ratio;
+ * null where a number is missing. @param {Rung} now @param {Rung | undefined} then @param {string} name */
 export function gain(now, then, name) {
   const [a, b] = [now.numbers[name] ?? null, then?.numbers[name] ?? null];
   return a === null || b === null ? null : { difference: a - b, ratio: b ? a / b : null };
@@ -45,8 +61,8 @@ export function brief(found, measure) {
 
 /** What is better: said of counts, of rates and of all others.
  * @param {Measure} measure */
-const aim = ({ better, digits }) => (digits ? `${better} is better`
-  : better === "higher" ? "more is faster" : "fewer is cheaper");
+const aim = ({ better, digits }) =>
+  digits ? `${better} is better` : better === "higher" ? "more is faster" : "fewer is cheaper";
 
 /** A rung's number beside another's, in words.
  * @param {Rung} now @param {Rung | undefined} then @param {string} name @param {Measure} measure */
@@ -63,37 +79,50 @@ export function compared(now, then, name, measure) {
   }
   const [size, half] = [Math.abs(difference), 0.5 * 10 ** -measure.digits];
   if (size < half) return `That is less than ${half.toFixed(measure.digits + 1)} from ${other}.`;
-  return `That is ${shown(size, measure)} ${difference > 0 ? "above" : "below"} ${other}; `
-    + `${aim(measure)}.`;
+  return (
+    `That is ${shown(size, measure)} ${difference > 0 ? "above" : "below"} ${other}; ` +
+    `${aim(measure)}.`
+  );
 }
 
 /** The step in words.
  * @param {Rung[]} rungs @param {string} name @param {Measure} measure
  * @param {number} step @param {number} against */
 export const sentence = (rungs, name, measure, step, against) =>
-  `Rung ${step + 1} of ${rungs.length}, ${rungs[step].label}: ${rungs[step].change} `
-  + `Its ${measure.title}: ${ranged(rungs[step], name, measure)}. `
-  + compared(rungs[step], rungs[partner(rungs, step, against)], name, measure);
+  `Rung ${step + 1} of ${rungs.length}, ${rungs[step].label}: ${rungs[step].change} ` +
+  `Its ${measure.title}: ${ranged(rungs[step], name, measure)}. ` +
+  compared(rungs[step], rungs[partner(rungs, step, against)], name, measure);
 
-/** Where the bars end: the largest number, or upper end of an interval.
+/** Where the bars end: the largest number or upper end of an interval.
  * @param {Rung[]} rungs @param {string} name */
-export const extent = (rungs, name) => Math.max(...rungs.flatMap((rung) =>
-  [rung.numbers[name] ?? 0, rung.intervals[name]?.[1] ?? 0])) || 1;
+export const extent = (rungs, name) =>
+  Math.max(...rungs.flatMap((rung) => [rung.numbers[name] ?? 0, rung.intervals[name]?.[1] ?? 0])) ||
+  1;
 
-/** One rung: its name, its bar with the interval, its number; and `fill`. */
+/** One rung: its name, its bar with the interval, its number; and `fill`.
+ * @param {Rung} rung @param {() => void} onclick */
 function row(rung, onclick) {
-  const bar = element("span", { class: "fill" });
+  const length = element("span", { class: "fill" });
   const whisker = element("span", { class: "whisker" });
   const number = element("span", { class: "number", "data-role": "number" });
   const beside = element("span", { class: "beside" });
-  const node = element("button", { type: "button", class: "rung", "data-action": "rung", onclick },
-    element("span", { class: "label" }, rung.label), " ",
-    element("span", { class: "track", "aria-hidden": "true" }, bar, whisker), number, " ", beside);
+  const node = element(
+    "button",
+    { type: "button", class: "rung", "data-action": "rung", onclick },
+    element("span", { class: "label" }, rung.label),
+    " ",
+    element("span", { class: "track", "aria-hidden": "true" }, length, whisker),
+    number,
+    " ",
+    beside,
+  );
+  /** @param {string} name @param {Measure} measure @param {number} most */
   const fill = (name, measure, most) => {
     const value = rung.numbers[name] ?? null;
     const [low, high] = rung.intervals[name] ?? [0, 0];
-    const percent = (x) => `${(100 * x / most).toFixed(2)}%`;
-    bar.style.width = percent(value ?? 0);
+    /** @param {number} x */
+    const percent = (x) => `${((100 * x) / most).toFixed(2)}%`;
+    length.style.width = percent(value ?? 0);
     whisker.hidden = !rung.intervals[name];
     Object.assign(whisker.style, { left: percent(low), width: percent(high - low) });
     number.textContent = value === null ? "\u2013" : shown(value, measure);
@@ -104,67 +133,73 @@ function row(rung, onclick) {
   return { node, beside, fill };
 }
 
-/** A choice with a label. */
-const choice = (action, label, options, onchange) => {
-  const select = element("select", { "data-action": action,
-    onchange: () => onchange(select.value) },
-  ...options.map(([value, text]) => element("option", { value }, text)));
-  return { select, node: element("label", {}, label, select) };
-};
-
 /** All rungs by all measures. @param {Rung[]} rungs @param {[string, Measure][]} measures */
-const all = (rungs, measures) => tableOf(["rung", ...measures.map(([, one]) => one.title)],
-  rungs.map((rung) => [rung.label, ...measures.map(([key, one]) => shown(rung.numbers[key], one))]));
+const all = (rungs, measures) =>
+  tableOf(
+    ["rung", ...measures.map(([, one]) => one.title)],
+    rungs.map((rung) => [
+      rung.label,
+      ...measures.map(([key, one]) => shown(rung.numbers[key], one)),
+    ]),
+  );
 
-/** @param {Model} model */
+/** The whole widget. @param {import("./lib/view.js").Model<State>} model */
 function build(model) {
-  /** @type {Rung[]} */
-  const rungs = model.get("rungs");
-  /** @type {[string, Measure][]} */
-  const measures = model.get("measures");
+  const [rungs, measures] = [model.get("rungs"), model.get("measures")];
   const at = () => ({ step: model.get("step"), last: rungs.length - 1 });
   const walk = transport(at, (step) => change(model, { step }), 2500);
-  const [live] = lines();
+  const { say } = voice(model);
   const rows = rungs.map((rung, i) => row(rung, () => walk.to(i)));
   const figure = element("div", { class: "ladder" }, ...rows.map(({ node }) => node));
   const table = scroller("the numbers as a table", { hidden: true });
   table.append(all(rungs, measures));
-  const what = choice("measure", "Measure", measures.map(([key, one]) => [key, one.title]),
-    (measure) => change(model, { measure }));
-  const whom = choice("against", "Against", [[-1, "the rung that it changes"],
-    ...rungs.map((rung, i) => [i, rung.label])], (i) => change(model, { against: Number(i) }));
-  const node = frame("rungs", "A ladder of translators", at, walk.to,
-    element("div", { class: "bar" }, ...walk.nodes, tableButton(figure, table)),
-    element("div", { class: "bar" }, what.node, whom.node), live, figure, table);
+  const what = select(
+    "measure",
+    measures.map(([key, one]) => [key, one.title]),
+    (measure) => change(model, { measure }),
+  );
+  /** @type {[number, string][]} */
+  const others = rungs.map((rung, i) => [i, rung.label]);
+  const whom = select("against", [[-1, "the rung that it changes"], ...others], (i) =>
+    change(model, { against: Number(i) }),
+  );
+  const node = frame(
+    "rungs",
+    "A ladder of translators",
+    at,
+    walk.to,
+    bar(...walk.nodes, tableButton(figure, table)),
+    bar(element("label", {}, "Measure", what), element("label", {}, "Against", whom)),
+    say,
+    figure,
+    table,
+  );
 
   function draw() {
-    const [name, step, against] = ["measure", "step", "against"].map((one) => model.get(one));
+    const [name, step, against] = [model.get("measure"), model.get("step"), model.get("against")];
     const measure = Object.fromEntries(measures)[name];
     const [most, other] = [extent(rungs, name), partner(rungs, step, against)];
     const found = gain(rungs[step], rungs[other], name);
-    what.select.value = name;
-    whom.select.value = String(against);
+    what.value = name;
+    whom.value = String(against);
     const held = rows.some((one) => one.node === document.activeElement);
     rows.forEach((one, i) => {
       one.fill(name, measure, most);
       one.node.classList.toggle("partner", i === other && i !== step);
-      one.beside.textContent = i === step ? (other === step ? "" : brief(found, measure))
-        : i === other ? "compared" : "";
+      one.beside.textContent =
+        i === step ? (other === step ? "" : brief(found, measure)) : i === other ? "compared" : "";
       if (i === step) one.node.setAttribute("aria-current", "step");
       else one.node.removeAttribute("aria-current");
       delete one.beside.dataset.role;
       if (i === step && found) {
-        Object.assign(one.beside.dataset, { role: "difference", value: found.difference });
+        Object.assign(one.beside.dataset, { role: "difference", value: String(found.difference) });
       }
     });
     if (held) rows[step].node.focus();
-    live.textContent = sentence(rungs, name, measure, step, against);
+    say.textContent = sentence(rungs, name, measure, step, against);
     walk.draw();
   }
   return { node, draw, stop: walk.stop };
 }
 
-export default {
-  render: (context) => mount(context, ["rungs", "measures"],
-    ["measure", "step", "against"], build),
-};
+export default widget(["rungs", "measures"], ["measure", "step", "against"], build);

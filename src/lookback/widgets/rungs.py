@@ -8,25 +8,26 @@ import math
 from matplotlib.figure import Figure
 from traitlets import Dict, Int, List, Unicode, validate
 
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import need
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import need
 
 TRAITS = ("rungs", "measures", "measure", "step", "against")
 PARTS = {"label", "change", "before", "numbers", "intervals"}
 
 
 class Rungs(base.Widget):
-    """One row a rung; a measure chosen; a rung to compare with.
+    """A row for each rung; choose a measure, and a rung to compare with.
 
     `rungs` is a list of {label, change, before, numbers: {measure: value or
     None}, intervals: {measure: [low, high]}}: `before` is the number of the
     rung that it changes, or −1. `measures` maps a measure's name to {title,
     digits, better: "higher" or "lower"}; those without digits, counts and
-    rates, are compared by their ratio. `against` is the rung that the present
+    rates, are compared by their ratio. `against` is the rung that the current
     one is compared with; −1 stands for the one that it changes.
 
     Raises:
-        TraitError: for numbers that do not fit, or a step that is not there.
+        TraitError: for numbers that do not fit, or a step that does not exist.
     """
 
     _esm = base.module("rungs")

@@ -1,15 +1,34 @@
 // @ts-check
 // Random queries and keys: what the size of d_k does to a softmax, with and
 // without the division by √d_k. Python: saturation.py, with the same generator.
-import { button, change, digits, element, frame, lines, mount, scroller, softmax,
-  tableButton, tableOf } from "./shared.js";
-import { uniform } from "./mulberry.js";
+import { axis, columns, tiles } from "./lib/chart.js";
+import { softmax, total } from "./lib/maths.js";
+import { uniform } from "./lib/mulberry.js";
+import { digits } from "./lib/text.js";
+import {
+  bar,
+  button,
+  change,
+  checkbox,
+  element,
+  frame,
+  scroller,
+  slider,
+  tableButton,
+  tableOf,
+  voice,
+  widget,
+} from "./lib/view.js";
+import limits from "./saturation.json" with { type: "json" };
 
-/** @typedef {import("./shared.js").Model} Model */
 /** @typedef {{d_k: number, scaled: boolean, seed: number}} State */
+/** @typedef {"variance" | "largest" | "slope" | "sure"} Figure */
+/** @type {Figure[]} */
+const ROLES = ["variance", "largest", "slope", "sure"];
 
-export const SIZES = Array.from({ length: 10 }, (_, i) => 2 ** i);
-const [SETS, QUERIES, KEYS, WIDEST] = [8, 32, 32, 512];
+export const SIZES = limits.d_k;
+const { sets: SETS, queries: QUERIES, keys: KEYS } = limits;
+const WIDEST = Math.max(...SIZES);
 const [REACH, BIN] = [61, 2]; // the histogram: from −61 to 61
 
 /** Normal numbers of mean 0 and variance 1, two from two uniform ones.
@@ -56,19 +75,25 @@ export function measure(products, d_k, scaled) {
   const by = scaled ? Math.sqrt(d_k) : 1;
   const scores = products.map((row) => row.map((one) => one / by));
   const all = scores.flat();
-  const mean = all.reduce((a, b) => a + b, 0) / all.length;
+  const mean = total(all) / all.length;
   const variance = all.reduce((a, b) => a + (b - mean) ** 2, 0) / all.length;
   const weights = scores.map(softmax);
+  /** @param {(row: number[]) => number} what */
   const over = (what) => weights.reduce((a, row) => a + what(row), 0) / weights.length;
-  return { scores: all, weights: weights[0], variance,
+  return {
+    scores: all,
+    weights: weights[0],
+    variance,
     largest: over((row) => Math.max(...row)),
     slope: over((row) => row.reduce((a, w) => a + w * (1 - w), 0)),
-    sure: over((row) => Number(Math.max(...row) > 0.99)) };
+    sure: over((row) => Number(Math.max(...row) > 0.99)),
+  };
 }
 
-/** How many scores fall into each bin; what lies outside counts at the end.
+/** How many scores fall into each bin; scores outside count in the last bin of their side.
  * @param {number[]} scores */
 export function histogram(scores) {
+  /** @type {number[]} */
   const counts = Array(REACH).fill(0);
   for (const score of scores) {
     const at = Math.floor((score + REACH) / BIN);
@@ -82,102 +107,117 @@ export function histogram(scores) {
 export function sentence({ d_k, scaled }, now) {
   const how = scaled ? `divided by √${d_k} = ${digits(Math.sqrt(d_k))}` : "not divided";
   const best = now.weights.indexOf(Math.max(...now.weights));
-  return `d_k = ${d_k}, scores ${how}. Their variance is ${digits(now.variance)}, so a `
-    + `typical score is ${digits(Math.sqrt(now.variance))} away from 0. The largest of 32 `
-    + `weights is ${digits(now.largest)} on average; ${digits(100 * now.sure, 0)} of 100 `
-    + `queries give one key more than 0.99. The query shown gives key ${best + 1} a `
-    + `weight of ${digits(now.weights[best])}.`;
+  return (
+    `d_k = ${d_k}, scores ${how}. Their variance is ${digits(now.variance)}, so a ` +
+    `typical score is ${digits(Math.sqrt(now.variance))} away from 0. The largest of 32 ` +
+    `weights is ${digits(now.largest)} on average; ${digits(100 * now.sure, 0)} of 100 ` +
+    `queries give one key more than 0.99. The query shown gives key ${best + 1} a ` +
+    `weight of ${digits(now.weights[best])}.`
+  );
 }
 
-/** Columns standing side by side; `fill` takes their numbers and the tallest. */
-function columns(role, count, ...scale) {
-  const node = element("div", { class: "columns", "data-role": role, "aria-hidden": "true" },
-    ...Array.from({ length: count }, () => element("i")));
-  const fill = (numbers, most) => numbers.forEach((x, j) => {
-    node.children[j].style.setProperty("--share", String(x / most));
-    node.children[j].dataset.value = x;
-  });
-  const axis = element("div", { class: "axis", "aria-hidden": "true" },
-    ...scale.map((text) => element("span", {}, text)));
-  return { node: element("div", {}, node, axis), fill };
-}
+/** The four figures, each with its name. @param {Record<Figure, number>} now
+ * @returns {Record<Figure, [string, number, string]>} */
+const figures = (now) => ({
+  variance: ["variance of the scores", now.variance, digits(now.variance)],
+  largest: ["largest weight, mean", now.largest, digits(now.largest)],
+  slope: ["slope of softmax, mean", now.slope, digits(now.slope)],
+  sure: ["queries with a weight over 0.99", now.sure, `${digits(100 * now.sure, 0)} %`],
+});
 
-/** The four figures, each with its name. */
-function tiles() {
-  const names = { variance: "variance of the scores", largest: "largest weight, mean",
-    slope: "slope of softmax, mean", sure: "queries with a weight over 0.99" };
-  const shown = Object.entries(names).map(([role, name]) =>
-    ({ role, name, number: element("b", { "data-role": role }) }));
-  return { node: element("div", { class: "tiles" }, ...shown.map(({ name, number }) =>
-    element("div", {}, element("span", {}, name), " ", number))),
-  fill(now) {
-    for (const { role, number } of shown) {
-      number.dataset.value = now[role];
-      number.textContent = role === "sure" ? `${digits(100 * now.sure, 0)} %` : digits(now[role]);
-    }
-  } };
-}
+/** A chart below its title. @param {string} title @param {Node} chart @param {string[]} scale */
+const panel = (title, chart, scale) =>
+  element(
+    "div",
+    { class: "panel" },
+    element("p", { class: "head" }, title),
+    element("div", {}, chart, axis(scale.map((text) => element("span", {}, text)))),
+  );
 
-/** @param {Model} model @returns {State} */
-const stateOf = (model) => ({ d_k: model.get("d_k"), scaled: model.get("scaled"),
-  seed: model.get("seed") });
+/** Every d_k, undivided and divided. @param {ReturnType<typeof draw>} drawn */
+const tableRows = (drawn) =>
+  tableOf(
+    ["d_k", "variance", "largest", "slope", "variance ÷", "largest ÷", "slope ÷"],
+    SIZES.map((size) => [
+      String(size),
+      ...[false, true].flatMap((scaled) => {
+        const one = measure(drawn.get(size) ?? [], size, scaled);
+        return [one.variance, one.largest, one.slope].map((x) => digits(x));
+      }),
+    ]),
+  );
 
-/** Every d_k, undivided and divided. */
-const tableRows = (drawn) => tableOf(
-  ["d_k", "variance", "largest", "slope", "variance ÷", "largest ÷", "slope ÷"],
-  SIZES.map((size) => [String(size), ...[false, true].flatMap((scaled) => {
-    const one = measure(drawn.get(size), size, scaled);
-    return [one.variance, one.largest, one.slope].map((x) => digits(x));
-  })]));
-
-/** The whole widget. @param {Model} model */
-function build(model) {
+/** The whole widget.
+ * @param {import("./lib/view.js").Model<State>} model @param {() => State} read */
+function build(model, read) {
   let [drawn, seed] = [draw(model.get("seed")), model.get("seed")];
   let tabled = -1;
   const at = () => ({ step: SIZES.indexOf(model.get("d_k")), last: SIZES.length - 1 });
+  /** @param {number} step */
   const go = (step) => change(model, { d_k: SIZES[step] });
-  const slider = element("input", { type: "range", min: 0, max: SIZES.length - 1, step: 1,
-    "data-action": "size", "aria-label": "d_k", oninput: () => go(Number(slider.value)) });
+  const range = slider("size", { min: 0, max: SIZES.length - 1, step: 1, "aria-label": "d_k" }, go);
   const size = element("b", { class: "number" });
-  const box = element("input", { type: "checkbox", "data-action": "scale",
-    onchange: () => change(model, { scaled: box.checked }) });
-  const again = button("again", "Draw again",
-    () => change(model, { seed: (model.get("seed") + 1) % 2 ** 31 }));
-  const [say] = lines();
-  const spread = columns("histogram", REACH, "\u221260", "0", "60");
-  const shares = columns("weight", KEYS, "key 1", "key 32");
-  const numbers = tiles();
-  const panel = (title, chart) => element("div", { class: "panel" },
-    element("p", { class: "head" }, title), chart.node);
-  const figure = element("div", {}, element("div", { class: "panels" },
-    panel("all 8,192 scores", spread), panel("the 32 weights of one query", shares)),
-  numbers.node);
+  const box = checkbox("scale", (scaled) => change(model, { scaled }));
+  const again = button("again", "Draw again", () =>
+    change(model, { seed: (model.get("seed") + 1) % 2 ** 31 }),
+  );
+  const { say } = voice(model);
+  const spread = columns("histogram", REACH);
+  const shares = columns("weight", KEYS);
+  const numbers = tiles(ROLES);
+  const figure = element(
+    "div",
+    {},
+    element(
+      "div",
+      { class: "panels" },
+      panel("all 8,192 scores", spread.node, ["\u221260", "0", "60"]),
+      panel("the 32 weights of one query", shares.node, ["key 1", "key 32"]),
+    ),
+    numbers.node,
+  );
   const table = scroller("every d_k, undivided and divided by its root", { hidden: true });
-  const node = frame("saturation", "Random queries and keys", at, go,
-    element("div", { class: "bar" },
-      element("label", { class: "size" }, element("span", {}, "d", element("sub", {}, "k")),
-        slider, size),
+  const node = frame(
+    "saturation",
+    "Random queries and keys",
+    at,
+    go,
+    bar(
+      element(
+        "label",
+        { class: "size" },
+        element("span", {}, "d", element("sub", {}, "k")),
+        range,
+        size,
+      ),
       element("label", {}, box, element("span", {}, "divide by √d", element("sub", {}, "k"))),
-      again, tableButton(figure, table)), say, figure, table);
-  return { node, draw() {
-    const state = stateOf(model);
-    if (seed !== state.seed) [drawn, seed] = [draw(state.seed), state.seed];
-    const now = measure(drawn.get(state.d_k) ?? [], state.d_k, state.scaled);
-    slider.value = String(at().step);
-    slider.setAttribute("aria-valuetext", String(state.d_k));
-    size.textContent = String(state.d_k);
-    box.checked = state.scaled;
-    const counts = histogram(now.scores);
-    spread.fill(counts, Math.max(...counts));
-    shares.fill(now.weights, 1);
-    numbers.fill(now);
-    if (tabled !== seed) table.replaceChildren(tableRows(drawn));
-    tabled = seed;
-    say.textContent = sentence(state, now);
-  } };
+      again,
+      tableButton(figure, table),
+    ),
+    say,
+    figure,
+    table,
+  );
+  return {
+    node,
+    draw() {
+      const state = read();
+      if (seed !== state.seed) [drawn, seed] = [draw(state.seed), state.seed];
+      const now = measure(drawn.get(state.d_k) ?? [], state.d_k, state.scaled);
+      range.value = String(at().step);
+      range.setAttribute("aria-valuetext", String(state.d_k));
+      size.textContent = String(state.d_k);
+      box.checked = state.scaled;
+      const counts = histogram(now.scores);
+      const most = Math.max(...counts);
+      counts.forEach((x, i) => spread.set(i, x, x / most));
+      now.weights.forEach((x, i) => shares.set(i, x, x));
+      numbers.fill(figures(now));
+      if (tabled !== seed) table.replaceChildren(tableRows(drawn));
+      tabled = seed;
+      say.textContent = sentence(state, now);
+    },
+  };
 }
 
-/** @param {{model: Model, el: HTMLElement}} context */
-const render = (context) => mount(context, [], ["d_k", "scaled", "seed"], build);
-
-export default { render };
+export default widget([], ["d_k", "scaled", "seed"], build);

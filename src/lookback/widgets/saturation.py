@@ -13,19 +13,12 @@ from matplotlib.figure import Figure
 from traitlets import Bool, Int, validate
 
 from lookback.widgets import base
-from lookback.widgets.checks import need
+from lookback.widgets.lib.checks import need
+from lookback.widgets.lib.mulberry import uniform
 
-SIZES = tuple(2**i for i in range(10))  # of d_k
-SETS, QUERIES, KEYS = 8, 32, 32
-
-
-def uniform(seed: int, count: int) -> np.ndarray:
-    """`count` numbers in [0, 1): the generator mulberry32."""
-    step = np.uint32(0x6D2B79F5)
-    a = np.arange(1, count + 1, dtype=np.uint32) * step + np.uint32(seed)
-    t = (a ^ (a >> 15)) * (a | 1)
-    t ^= t + (t ^ (t >> 7)) * (t | 61)
-    return (t ^ (t >> 14)) / 2**32
+LIMITS = base.limits("saturation")
+SIZES = LIMITS["d_k"]
+SETS, QUERIES, KEYS = (LIMITS[k] for k in ("sets", "queries", "keys"))
 
 
 @lru_cache(maxsize=4)
@@ -46,7 +39,7 @@ class Saturation(base.Widget):
     """
 
     _esm = base.module("saturation")
-    _css = base.style("saturation")
+    _css = base.style("saturation", "chart")
     d_k = Int(64).tag(sync=True)
     scaled = Bool(False).tag(sync=True)
     seed = Int(0).tag(sync=True)
@@ -59,7 +52,7 @@ class Saturation(base.Widget):
         return proposal["value"]
 
     def scores(self) -> np.ndarray:
-        """What the softmax is given, [sets queries keys]."""
+        """What goes into the softmax, [sets queries keys]."""
         scores = draw_scores(self.seed, self.d_k)
         return scores / np.sqrt(self.d_k) if self.scaled else scores
 

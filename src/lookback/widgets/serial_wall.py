@@ -3,7 +3,7 @@
     T_p = Σ_s ⌈m_s / p⌉   over stages s, each of which waits for the last
 
 Vaswani et al. 2017, arXiv 1706.03762, Table 1, with finite workers. The
-schedule runs in serial_wall.js; `lookback.serial` has the same in Python.
+schedule runs in serial_wall.js; `lookback.serial` is the same in Python.
 """
 
 from matplotlib.figure import Figure
@@ -11,9 +11,9 @@ from traitlets import Int, observe, validate
 
 from lookback import serial
 from lookback.widgets import base
-from lookback.widgets.checks import need
+from lookback.widgets.lib.checks import need
 
-LIMITS = {"length": 64, "width": 64, "workers": 1_000_000}
+LIMITS = base.limits("serial_wall")
 CELLS = {1: "tanh network", 3: "GRU", 4: "LSTM"}
 
 

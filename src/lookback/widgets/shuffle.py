@@ -3,7 +3,7 @@
     x_i = E(word_i) (+ PE(i))    x ← x + softmax(x W_Q (x W_K)ᵀ / √d) x W_V
 
 Vaswani et al. 2017, arXiv 1706.03762, sections 3.2.1 and 3.5. One head, one
-or two layers, random matrices; E is drawn from a word's own letters, so any
+or two layers, random matrices; E is drawn from a word's own letters, so every
 word has one. All of it is computed in shuffle.js.
 """
 
@@ -11,11 +11,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from traitlets import Bool, Int, List, Unicode, validate
 
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import even, finite, need, plain
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import even, finite, need, plain
 
 TRAITS = ("tiles", "order", "weights", "layers")
-MOST, LONGEST = 8, 14  # tiles; letters of a word: shuffle.js has the same
+LIMITS = base.limits("shuffle")
+MOST, LONGEST = LIMITS["tiles"], LIMITS["letters"]  # letters of a word
 
 
 def random_layers(d: int = 8, layers: int = 2, seed: int = 0) -> list:
@@ -27,8 +29,8 @@ def random_layers(d: int = 8, layers: int = 2, seed: int = 0) -> list:
 class Shuffle(base.Widget):
     """Change the order of words; see whose output vector changes.
 
-    `tiles` are the words in their first order, `order` the places that they
-    have now: order[0] is the index of the word that stands first. `weights`
+    `tiles` are the words in their first order, `order` says where they stand
+    now: order[0] is the index of the word that comes first. `weights`
     holds W_Q, W_K, W_V for each layer, `layers` is how many are used.
 
     Raises:

@@ -1,34 +1,53 @@
 // @ts-check
 // Softmax, one stage at a time: scores → scaled → exponentials → their sum →
 // weights → the weighted sum of the values. Python: softmax_stepper.py.
-import { button, change, digits, element, exponentials, frame, grey, lines, mix, mount,
-  scroller, tableButton, tableOf, vector } from "./shared.js";
-
-/** @typedef {import("./shared.js").Model} Model */
+import { exponentials, mix, total, widest, within } from "./lib/maths.js";
+import { digits, spread } from "./lib/text.js";
+import {
+  bar,
+  button,
+  checkbox,
+  element,
+  field,
+  frame,
+  scroller,
+  show,
+  slider,
+  stageButtons,
+  tableButton,
+  tableOf,
+  vector,
+  voice,
+  widget,
+} from "./lib/view.js";
 
 const STAGES = ["Scores", "Scale", "Exponentiate", "Sum", "Divide", "Mix"];
+/** @type {("score" | "scaled" | "exponential" | "weight")[]} */
 const COLUMNS = ["score", "scaled", "exponential", "exponential", "weight", "weight"];
 
 /** @typedef {{labels: string[], scores: number[], values: number[][],
  *   temperature: number, d_k: number, scale: boolean, step: number}} State */
+/** @typedef {ReturnType<typeof stages>} Stages */
+/** @typedef {{state: () => State, set: (changes: Partial<State>) => void,
+ *   complain: (text: string) => void, draw: () => void, go: (step: number) => void}} View */
 
-/** z_j = e_j / (√d_k · T); √d_k only when it is asked for.
+/** z_j = e_j / (√d_k · T); √d_k only if asked for.
  * @param {number[]} scores @param {number} temperature @param {number} d_k
  * @param {boolean} scale */
 export const scaledScores = (scores, temperature, d_k, scale) =>
   scores.map((score) => score / (scale ? Math.sqrt(d_k) : 1) / temperature);
 
 /** Every number of every stage.
- * @param {State} state */
+ * @param {Omit<State, "labels" | "step">} state */
 export function stages({ scores, values, temperature, d_k, scale }) {
   const scaled = scaledScores(scores, temperature, d_k, scale);
   const exponential = exponentials(scaled);
-  const sum = exponential.reduce((a, b) => a + b, 0);
+  const sum = total(exponential);
   const weight = exponential.map((one) => one / sum);
   return { score: scores, scaled, exponential, sum, weight, context: mix(weight, values) };
 }
 
-/** The number that a reader typed, or null when it is none.
+/** The number that a reader typed, or null if it is not one.
  * @param {string} text */
 export function readScore(text) {
   const plain = text.trim().replace("\u2212", "-").replace(",", ".");
@@ -44,100 +63,141 @@ export function sentence(state, step) {
   const top = scores.indexOf(Math.max(...scores));
   const low = scores.indexOf(Math.min(...scores));
   const [best, worst] = [`“${labels[top]}”`, `“${labels[low]}”`];
-  const by = [scale && `√${d_k} = ${digits(Math.sqrt(d_k))}`,
-    temperature !== 1 && `the temperature ${temperature}`].filter(Boolean);
+  const by = [
+    scale && `√${d_k} = ${digits(Math.sqrt(d_k))}`,
+    temperature !== 1 && `the temperature ${temperature}`,
+  ].filter(Boolean);
   switch (step) {
-    case 0: return `Any numbers may be scores. ${best} has the highest, `
-      + `${digits(scores[top])}; ${worst} the lowest, ${digits(scores[low])}.`;
-    case 1: return by.length === 0
-      ? "The temperature is 1 and nothing is divided by √d_k, so the scores stay."
-      : `Divide every score by ${by.join(" and by ")}: `
-        + `${digits(scores[top])} becomes ${digits(now.scaled[top])}.`;
-    case 2: return `Take the largest, ${digits(now.scaled[top])}, off them all, so that `
-      + `nothing overflows. Then raise e to each: ${best} gives e^0 = 1, ${worst} gives `
-      + `e^${digits(now.scaled[low] - now.scaled[top])} = `
-      + `${digits(now.exponential[low], 3)}. All are positive now.`;
-    case 3: return "Add them up: "
-      + `${now.exponential.map((x) => digits(x, 3)).join(" + ")} = ${digits(now.sum, 3)}.`;
-    case 4: return `Divide each by ${digits(now.sum, 3)}, and the weights sum to 1. `
-      + `${best} gets ${digits(now.weight[top], 3)}, `
-      + `${worst} gets ${digits(now.weight[low], 3)}.`;
-    default: return "Multiply each word's values by its weight and add them: the mix is "
-      + `(${now.context.map((x) => digits(x)).join(", ")}).`;
+    case 0:
+      return (
+        `Any numbers may be scores. ${best} has the highest, ` +
+        `${digits(scores[top])}; ${worst} the lowest, ${digits(scores[low])}.`
+      );
+    case 1:
+      return by.length === 0
+        ? "The temperature is 1 and nothing is divided by √d_k, so the scores stay."
+        : `Divide every score by ${by.join(" and by ")}: ` +
+            `${digits(scores[top])} becomes ${digits(now.scaled[top])}.`;
+    case 2:
+      return (
+        `Take the largest, ${digits(now.scaled[top])}, off them all, so that ` +
+        `nothing overflows. Then raise e to each: ${best} gives e^0 = 1, ${worst} gives ` +
+        `e^${digits(now.scaled[low] - now.scaled[top])} = ` +
+        `${digits(now.exponential[low], 3)}. All are positive now.`
+      );
+    case 3:
+      return (
+        "Add them up: " +
+        `${now.exponential.map((x) => digits(x, 3)).join(" + ")} = ${digits(now.sum, 3)}.`
+      );
+    case 4:
+      return (
+        `Divide each by ${digits(now.sum, 3)}, and the weights sum to 1. ` +
+        `${best} gets ${digits(now.weight[top], 3)}, ` +
+        `${worst} gets ${digits(now.weight[low], 3)}.`
+      );
+    default:
+      return (
+        "Multiply each word's values by its weight and add them: the mix is " +
+        `${spread(now.context)}.`
+      );
   }
 }
 
-/** The model's traits as one object. @returns {State} */
-const stateOf = (model) => ({ labels: model.get("labels"), scores: model.get("scores"),
-  values: model.get("values"), temperature: model.get("temperature"),
-  d_k: model.get("d_k"), scale: model.get("scale"), step: model.get("step") });
-
-/** One word: its score to type or slide, the bar and number of the stage. */
+/** One word: its score to type or slide, the bar and number of the stage.
+ * @param {View} view @param {string} label @param {number} j
+ * @param {number} reach @param {number} size */
 function wordRow(view, label, j, reach, size) {
-  const set = (value) => view.set({
-    scores: view.state().scores.map((old, i) => (i === j ? value : old)) });
-  const typed = () => {
-    const [text, value] = [box.value, readScore(box.value)];
-    if (value !== null) return set(value);
-    view.draw();
-    view.complain(`“${text}” is not a number, so the score of “${label}” stays `
-      + `${digits(view.state().scores[j])}.`);
-  };
-  const nudge = (event) => {
-    const by = { ArrowUp: 0.1, ArrowDown: -0.1 }[event.key];
+  /** @param {number} value */
+  const set = (value) =>
+    view.set({ scores: view.state().scores.map((old, i) => (i === j ? value : old)) });
+  const box = field(
+    "score",
+    { inputmode: "decimal", "aria-label": `score of ${label}` },
+    (text) => {
+      const value = readScore(text);
+      if (value !== null) return set(value);
+      view.draw();
+      view.complain(
+        `“${text}” is not a number, so the score of “${label}” stays ` +
+          `${digits(view.state().scores[j])}.`,
+      );
+    },
+  );
+  box.addEventListener("keydown", ({ key }) => {
+    const by = 0.1 * (Number(key === "ArrowUp") - Number(key === "ArrowDown"));
     if (by) set(Math.round((view.state().scores[j] + by) * 1e6) / 1e6);
-  };
-  const box = element("input", { type: "text", inputmode: "decimal", autocomplete: "off",
-    "data-action": "score", "aria-label": `score of ${label}`, onchange: typed, onkeydown: nudge });
-  const slider = element("input", { type: "range", min: -reach, max: reach, step: 0.1,
-    "data-action": "slide", "aria-label": `score of ${label}, slider`,
-    oninput: () => set(Number(slider.value)) });
-  const bar = element("span", { class: "fill" });
+  });
+  const range = { min: -reach, max: reach, step: 0.1, "aria-label": `score of ${label}, slider` };
+  const slide = slider("slide", range, set);
+  const fill = element("span", { class: "fill" });
   const number = element("span", { class: "number" });
   const values = vector(size);
-  const node = element("div", { class: "entry", "data-label": label },
-    element("span", { class: "label" }, label), box, slider,
-    element("span", { class: "track", "aria-hidden": "true" }, bar), number, values);
-  return { node, values, draw(now, step, low, high) {
-    const value = now[COLUMNS[step]][j];
-    const place = (x) => (100 * (x - low)) / (high - low);
-    box.value = String(Math.round(now.score[j] * 1e4) / 1e4);
-    slider.value = now.score[j];
-    bar.style.left = `${place(Math.min(value, 0))}%`;
-    bar.style.width = `${place(Math.max(value, 0)) - place(Math.min(value, 0))}%`;
-    bar.classList.toggle("minus", value < 0);
-    number.textContent = digits(value, step > 1 ? 3 : 2);
-    Object.assign(number.dataset, { role: COLUMNS[step], value });
-    values.hidden = step < 5;
-  } };
+  const node = element(
+    "div",
+    { class: "entry", "data-label": label },
+    element("span", { class: "label" }, label),
+    box,
+    slide,
+    element("span", { class: "track", "aria-hidden": "true" }, fill),
+    number,
+    values.node,
+  );
+  return {
+    node,
+    values,
+    /** @param {Stages} now @param {number} step @param {number} low @param {number} high */
+    draw(now, step, low, high) {
+      const value = now[COLUMNS[step]][j];
+      /** @param {number} x */
+      const place = (x) => (100 * (x - low)) / (high - low);
+      box.value = String(Math.round(now.score[j] * 1e4) / 1e4);
+      slide.value = String(now.score[j]);
+      fill.style.left = `${place(Math.min(value, 0))}%`;
+      fill.style.width = `${place(Math.max(value, 0)) - place(Math.min(value, 0))}%`;
+      fill.classList.toggle("minus", value < 0);
+      number.textContent = digits(value, step > 1 ? 3 : 2);
+      Object.assign(number.dataset, { role: COLUMNS[step], value: String(value) });
+      values.node.hidden = step < 5;
+    },
+  };
 }
 
-/** The stage buttons above, the controls below. */
+/** The stage buttons above, the controls below.
+ * @param {View} view @param {State} first @param {number} last @param {Node} table */
 function controls(view, first, last, table) {
-  const rail = STAGES.slice(0, last + 1).map((name, i) =>
-    button("stage", name, () => view.go(i)));
-  const heat = element("input", { type: "range", min: -1, max: 1, step: 0.05,
-    "data-action": "temperature",
-    oninput: () => view.set({ temperature: Number((10 ** heat.value).toPrecision(2)) }) });
+  const rail = stageButtons(
+    STAGES.slice(0, last + 1),
+    () => Math.min(view.state().step, last),
+    view.go,
+  );
+  const heat = slider("temperature", { min: -1, max: 1, step: 0.05 }, (power) =>
+    view.set({ temperature: Number((10 ** power).toPrecision(2)) }),
+  );
   const heatNow = element("span", { class: "number" });
-  const root = element("input", { type: "checkbox", "data-action": "scale",
-    onchange: () => view.set({ scale: root.checked }) });
-  const back = button("previous", "‹ Back", () => view.go(view.state().step - 1));
-  const next = button("next", "Next ›", () => view.go(view.state().step + 1));
+  const root = checkbox("scale", (on) => view.set({ scale: on }));
   const { scores, temperature, scale } = first;
   const reset = button("reset", "Reset", () => view.set({ scores, temperature, scale }));
   return {
-    top: element("div", { class: "bar rail", role: "group", "aria-label": "stages" }, ...rail),
-    foot: element("div", { class: "foot" }, element("div", { class: "bar" },
-      element("label", {}, "temperature ", heat, " ", heatNow),
-      element("label", { hidden: first.d_k === 1 }, root,
-        element("span", {}, "divide by √d", element("sub", {}, "k"), ` = √${first.d_k}`))),
-    element("div", { class: "bar" }, back, next, table, reset)),
-    draw({ step, temperature, scale }) {
-      rail.forEach((one, i) => one.setAttribute("aria-current", i === step ? "step" : "false"));
-      grey(back, step === 0);
-      grey(next, step === last);
-      heat.value = Math.log10(temperature);
+    top: rail.node,
+    foot: element(
+      "div",
+      { class: "foot" },
+      bar(
+        element("label", {}, "temperature ", heat, " ", heatNow),
+        element(
+          "label",
+          { hidden: first.d_k === 1 },
+          root,
+          element("span", {}, "divide by √d", element("sub", {}, "k"), ` = √${first.d_k}`),
+        ),
+      ),
+      bar(rail.back, rail.next, table, reset),
+    ),
+    /** @param {State} state */
+    draw({ temperature, scale }) {
+      rail.draw();
+      heat.value = String(Math.log10(temperature));
       heat.setAttribute("aria-valuetext", String(temperature));
       heatNow.textContent = String(temperature);
       root.checked = scale;
@@ -145,61 +205,90 @@ function controls(view, first, last, table) {
   };
 }
 
-/** The sum as one strip of shares, and the mix of the values below it. */
+/** The sum as one strip of shares, and the mix of the values below it.
+ * @param {string[]} labels @param {number} size */
 function totals(labels, size) {
   const shares = labels.map((label) => element("span", { class: "share" }, label));
-  const total = element("b", { "data-role": "sum" });
+  const together = element("b", { "data-role": "sum" });
   const mixed = vector(size, "context");
   const numbers = element("span", {});
-  const sum = element("div", {}, element("p", { class: "sum" }, "together ", total),
-    element("div", { class: "stack", "aria-hidden": "true" }, ...shares));
-  const context = element("p", { class: "sum" }, "the mix ", mixed, " ", numbers);
-  return { node: element("div", {}, sum, context), draw(now, step, most) {
-    [sum.hidden, context.hidden] = [step < 3, step < 5];
-    shares.forEach((share, j) => { share.style.width = `${100 * now.weight[j]}%`; });
-    total.dataset.value = step > 3 ? now.weight.reduce((a, b) => a + b, 0) : now.sum;
-    total.textContent = digits(Number(total.dataset.value), 3);
-    mixed.fill(now.context, most);
-    numbers.textContent = `(${now.context.map((x) => digits(x)).join(", ")})`;
-  } };
+  const sum = element(
+    "div",
+    {},
+    element("p", { class: "sum" }, "together ", together),
+    element("div", { class: "stack", "aria-hidden": "true" }, ...shares),
+  );
+  const context = element("p", { class: "sum" }, "the mix ", mixed.node, " ", numbers);
+  return {
+    node: element("div", {}, sum, context),
+    /** @param {Stages} now @param {number} step @param {number} most */
+    draw(now, step, most) {
+      [sum.hidden, context.hidden] = [step < 3, step < 5];
+      shares.forEach((share, j) => {
+        share.style.width = `${100 * now.weight[j]}%`;
+      });
+      const whole = step > 3 ? total(now.weight) : now.sum;
+      show(together, whole, digits(whole, 3));
+      mixed.fill(now.context, most);
+      numbers.textContent = spread(now.context);
+    },
+  };
 }
 
-/** Every stage of every word at once. @param {State} state */
+/** Every stage of every word at once. @param {State} state @param {Stages} now */
 function numbersOf({ labels, values }, now) {
-  const spread = (v) => `(${v.map((x) => digits(x)).join(", ")})`;
   const mixed = values.length > 0; // else there is no column for them
-  const rows = labels.map((label, j) => [label, digits(now.score[j]), digits(now.scaled[j]),
-    digits(now.exponential[j], 3), digits(now.weight[j], 3), ...(mixed ? [spread(values[j])] : [])]);
-  return tableOf(["label", "score", "scaled", "e^", "weight", ...(mixed ? ["values"] : [])],
-    [...rows, ["together", "", "", digits(now.sum, 3), "1.000", ...(mixed ? [spread(now.context)] : [])]]);
+  const rows = labels.map((label, j) => [
+    label,
+    digits(now.score[j]),
+    digits(now.scaled[j]),
+    digits(now.exponential[j], 3),
+    digits(now.weight[j], 3),
+    ...(mixed ? [spread(values[j])] : []),
+  ]);
+  return tableOf(
+    ["label", "score", "scaled", "e^", "weight", ...(mixed ? ["values"] : [])],
+    [
+      ...rows,
+      ["together", "", "", digits(now.sum, 3), "1.000", ...(mixed ? [spread(now.context)] : [])],
+    ],
+  );
 }
 
-/** The whole widget, for one set of words. @param {Model} model */
-function build(model) {
-  const first = stateOf(model);
+/** The whole widget, for one set of words.
+ * @param {import("./lib/view.js").Model<State>} model @param {() => State} read */
+function build(model, read) {
+  const first = read();
   const last = first.values.length ? 5 : 4;
-  const most = Math.max(1e-9, ...first.values.flat().map(Math.abs));
+  const most = widest(first.values.flat());
   const reach = Math.max(5, ...first.scores.map((x) => Math.ceil(Math.abs(x))));
   const size = first.values[0]?.length ?? 0;
-  const [say, problem] = lines();
-  const complain = (text) => { problem.textContent = text; };
-  const set = (changes) => { complain(""); change(model, changes); };
-  const go = (step) => set({ step: Math.min(last, Math.max(0, step)) });
-  const view = { state: () => stateOf(model), draw, complain, set, go };
+  const { say, problem, complain, set } = voice(model);
+  /** @param {number} step */
+  const go = (step) => set({ step: within(0, step, last) });
+  const view = { state: read, draw, complain, set, go };
   const rows = first.labels.map((label, j) => wordRow(view, label, j, reach, size));
   const sums = totals(first.labels, size);
-  const figure = element("div", {},
-    element("div", { class: "rows" }, ...rows.map((row) => row.node)), sums.node);
+  const figure = element(
+    "div",
+    {},
+    element("div", { class: "rows" }, ...rows.map((row) => row.node)),
+    sums.node,
+  );
   const table = scroller("every number of every stage", { hidden: true });
   const parts = controls(view, first, last, tableButton(figure, table));
   function draw() {
-    const state = { ...stateOf(model), step: Math.min(model.get("step"), last) };
+    const state = { ...read(), step: Math.min(model.get("step"), last) };
     const now = stages(state);
     const ends = state.step > 1 ? [0, 1] : [0, 1e-9, ...now.score, ...now.scaled];
     rows.forEach((row, j) => {
       row.draw(now, state.step, Math.min(...ends), Math.max(...ends));
       const values = state.values[j] ?? [];
-      row.values.fill(values.map((x) => x * now.weight[j]), most, values);
+      row.values.fill(
+        values.map((x) => x * now.weight[j]),
+        most,
+        values,
+      );
     });
     sums.draw(now, state.step, most);
     parts.draw(state);
@@ -207,13 +296,23 @@ function build(model) {
     say.textContent = sentence(state, state.step);
   }
   const at = () => ({ step: Math.min(model.get("step"), last), last });
-  const node = frame("softmax-stepper", "Softmax, one stage at a time", at, go,
-    parts.top, say, figure, table, problem, parts.foot);
+  const node = frame(
+    "softmax-stepper",
+    "Softmax, one stage at a time",
+    at,
+    go,
+    parts.top,
+    say,
+    figure,
+    table,
+    problem,
+    parts.foot,
+  );
   return { node, draw };
 }
 
-/** @param {{model: Model, el: HTMLElement}} context */
-const render = (context) => mount(context, ["labels", "values", "d_k"],
-  ["scores", "temperature", "scale", "step"], build);
-
-export default { render };
+export default widget(
+  ["labels", "values", "d_k"],
+  ["scores", "temperature", "scale", "step"],
+  build,
+);

@@ -11,8 +11,9 @@ import math
 from matplotlib.figure import Figure
 from traitlets import Bool, Float, Int, List, Unicode, validate
 
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import even, finite, need, plain
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import even, finite, need, plain
 
 TRAITS = ("labels", "scores", "values", "temperature", "d_k", "step")
 

@@ -7,26 +7,15 @@ Cho et al. 2014, arXiv 1406.1078, sections 2.2–2.3: the model of
 `lookback.bottleneck`, trained to copy. It runs in bottleneck.js.
 """
 
-from base64 import b64encode
-
 from matplotlib.figure import Figure
 from traitlets import Dict, Int, Unicode, validate
 
-from lookback.widgets import base, pictures
-from lookback.widgets.checks import check_tensors, need
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import check_tensors, need
 
 TRAITS = ("alphabet", "models", "width", "text")
-MOST = 30  # letters; bottleneck.js has the same
-
-
-def pack(state_dict: dict) -> dict:
-    """A Bottleneck's state_dict() as JSON can hold it: base64 of float16."""
-    packed = {}
-    for name, tensor in state_dict.items():
-        halves = tensor.detach().cpu().numpy().astype("<f2")
-        data = b64encode(halves.tobytes()).decode()
-        packed[name] = {"shape": list(tensor.shape), "data": data}
-    return packed
+MOST = base.limits("squeeze")["letters"]
 
 
 class Squeeze(base.Widget):

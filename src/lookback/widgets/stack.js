@@ -2,40 +2,51 @@
 // A stack of layers before any training: tokens up, gradients down. The widget
 // is depth.js; stack.py computes the same with the book's own layers.
 
-/** @typedef {number[][]} Matrix  rows of numbers */
+import limits from "./depth.json" with { type: "json" };
+import { dot, softmax, total } from "./lib/maths.js";
+import { uniform } from "./lib/mulberry.js";
+
+/** @typedef {number[][]} Matrix rows of numbers */
+/** @typedef {(g: Matrix) => Matrix} Back what a gradient above becomes below */
+/** @typedef {"Q" | "K" | "V" | "O" | "one" | "two"} Name */
+/** @typedef {Record<Name, Matrix>} Layer */
 /** @typedef {{tokens: number, depth: number, seed: number, residual: boolean,
  *   norm: string, feedforward: boolean, step: number}} State */
 
-export const D = 16; // d_model; depth.py has the same
-export const D_FF = 32;
+export const { d_model: D, d_ff: D_FF } = limits;
 const EPSILON = 1e-5;
 
-/** Numbers from 0 up to 1, the same for the same seed: mulberry32.
- * @param {number} seed */
+/** Numbers from 0 up to 1, the same for the same seed. @param {number} seed */
 export function random(seed) {
-  let a = seed | 0;
-  return () => {
-    a = (a + 0x6d2b79f5) | 0;
-    let t = Math.imul(a ^ (a >>> 15), 1 | a);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
+  let i = 0;
+  return () => uniform(seed, i++);
 }
 
-/** A matrix of numbers between −most and most. @returns {Matrix} */
-const draw = (next, rows, columns, most) => Array.from({ length: rows }, () =>
-  Array.from({ length: columns }, () => (2 * next() - 1) * most));
+/** A matrix of numbers between −most and most.
+ * @param {() => number} next @param {number} rows @param {number} columns
+ * @param {number} most @returns {Matrix} */
+const draw = (next, rows, columns, most) =>
+  Array.from({ length: rows }, () =>
+    Array.from({ length: columns }, () => (2 * next() - 1) * most),
+  );
 
-/** The tokens, the weights of every layer and the direction that is asked of
- * the top; Xavier's bounds, no biases. Layer i is the same in every depth.
+/** The tokens, the weights of every layer and the direction whose
+ * gradient is taken at the top; Xavier's bounds, no biases. Layer i is the same at every depth.
  * @param {State} state */
 export function drawn({ seed, tokens, depth }) {
   const next = random(seed);
+  /** @param {number} rows @param {number} columns */
   const xavier = (rows, columns) => draw(next, rows, columns, Math.sqrt(6 / (rows + columns)));
   const x = draw(next, tokens, D, Math.sqrt(3));
   const asked = draw(next, tokens, D, Math.sqrt(3));
-  const layers = Array.from({ length: depth }, () => ({ Q: xavier(D, D), K: xavier(D, D),
-    V: xavier(D, D), O: xavier(D, D), one: xavier(D_FF, D), two: xavier(D, D_FF) }));
+  const layers = Array.from({ length: depth }, () => ({
+    Q: xavier(D, D),
+    K: xavier(D, D),
+    V: xavier(D, D),
+    O: xavier(D, D),
+    one: xavier(D_FF, D),
+    two: xavier(D, D_FF),
+  }));
   return { x, asked, layers };
 }
 
@@ -47,22 +58,18 @@ const times = (a, b) => timesT(a, transpose(b));
 const transpose = (a) => a[0].map((_, k) => a.map((row) => row[k]));
 /** @param {Matrix} a @param {Matrix} b @returns {Matrix} */
 const plus = (a, b) => a.map((row, i) => row.map((x, k) => x + b[i][k]));
-const dot = (a, b) => { let sum = 0; for (let k = 0; k < a.length; k++) sum += a[k] * b[k]; return sum; };
-const mean = (row) => row.reduce((a, b) => a + b, 0) / row.length;
+/** @param {number[]} row */
+const mean = (row) => total(row) / row.length;
 /** ‖a‖, the square root of the sum of all squares. @param {Matrix} a */
 export const size = (a) => Math.sqrt(a.reduce((sum, row) => sum + dot(row, row), 0));
 
 /** Attention with one head: its result, and the way back.
- * @param {Matrix} x @returns {[Matrix, (g: Matrix) => Matrix]} */
+ * @param {Matrix} x @param {Layer} layer @returns {[Matrix, Back]} */
 function attention(x, { Q, K, V, O }) {
   const scale = 1 / Math.sqrt(D);
   const [q, k, v] = [Q, K, V].map((W) => timesT(x, W));
-  const A = timesT(q, k).map((row) => {
-    const most = Math.max(...row);
-    const raised = row.map((e) => Math.exp((e - most) * scale));
-    const sum = raised.reduce((a, b) => a + b, 0);
-    return raised.map((e) => e / sum);
-  });
+  const A = timesT(q, k).map((row) => softmax(row.map((e) => e * scale)));
+  /** @type {Back} */
   const back = (g) => {
     const gContext = times(g, O);
     const gA = timesT(gContext, v);
@@ -70,50 +77,68 @@ function attention(x, { Q, K, V, O }) {
       const through = dot(row, gA[i]);
       return row.map((a, j) => a * (gA[i][j] - through) * scale);
     });
-    const parts = [[times(gScores, k), Q], [times(transpose(gScores), q), K],
-      [times(transpose(A), gContext), V]];
+    const parts = [
+      [times(gScores, k), Q],
+      [times(transpose(gScores), q), K],
+      [times(transpose(A), gContext), V],
+    ];
     return parts.map(([g, W]) => times(g, W)).reduce(plus);
   };
   return [timesT(times(A, v), O), back];
 }
 
 /** max(0, x W₁) W₂, and the way back.
- * @param {Matrix} x @returns {[Matrix, (g: Matrix) => Matrix]} */
+ * @param {Matrix} x @param {Layer} layer @returns {[Matrix, Back]} */
 function feedForward(x, { one, two }) {
   const hidden = timesT(x, one);
   const bent = hidden.map((row) => row.map((h) => Math.max(0, h)));
-  const back = (g) => times(times(g, two).map((row, i) =>
-    row.map((h, k) => (hidden[i][k] > 0 ? h : 0))), one);
+  /** @type {Back} */
+  const back = (g) =>
+    times(
+      times(g, two).map((row, i) => row.map((h, k) => (hidden[i][k] > 0 ? h : 0))),
+      one,
+    );
   return [timesT(bent, two), back];
 }
 
 /** (x − μ) / √(σ² + ε) for each token, and the way back.
- * @param {Matrix} x @returns {[Matrix, (g: Matrix) => Matrix]} */
+ * @param {Matrix} x @returns {[Matrix, Back]} */
 export function layerNorm(x) {
   const spread = x.map((row) => {
     const mu = mean(row);
     return Math.sqrt(mean(row.map((one) => (one - mu) ** 2)) + EPSILON);
   });
-  const y = x.map((row, i) => { const mu = mean(row); return row.map((one) => (one - mu) / spread[i]); });
-  const back = (g) => g.map((row, i) => {
-    const [level, along] = [mean(row), dot(row, y[i]) / row.length];
-    return row.map((one, k) => (one - level - y[i][k] * along) / spread[i]);
+  const y = x.map((row, i) => {
+    const mu = mean(row);
+    return row.map((one) => (one - mu) / spread[i]);
   });
+  /** @type {Back} */
+  const back = (g) =>
+    g.map((row, i) => {
+      const [level, along] = [mean(row), dot(row, y[i]) / row.length];
+      return row.map((one, k) => (one - level - y[i][k] * along) / spread[i]);
+    });
   return [y, back];
 }
 
-/** What stands around one attention or feed-forward layer.
- * @param {State} state @returns {[Matrix, (g: Matrix) => Matrix]} */
+/** What is wrapped around one attention or feed-forward layer.
+ * @param {State} state @param {Matrix} x @param {(x: Matrix) => [Matrix, Back]} f
+ * @returns {[Matrix, Back]} */
 function sublayer({ residual, norm }, x, f) {
-  const [before, backBefore] = norm === "pre" ? layerNorm(x) : [x, (g) => g];
+  /** @type {(x: Matrix) => [Matrix, Back]} */
+  const same = (x) => [x, (g) => g];
+  const [before, backBefore] = (norm === "pre" ? layerNorm : same)(x);
   const [change, backChange] = f(before);
   const sum = residual ? plus(x, change) : change;
-  const [y, backAfter] = norm === "post" ? layerNorm(sum) : [sum, (g) => g];
-  return [y, (g) => {
-    const inner = backAfter(g);
-    const through = backBefore(backChange(inner));
-    return residual ? plus(inner, through) : through;
-  }];
+  const [y, backAfter] = (norm === "post" ? layerNorm : same)(sum);
+  return [
+    y,
+    (g) => {
+      const inner = backAfter(g);
+      const through = backBefore(backChange(inner));
+      return residual ? plus(inner, through) : through;
+    },
+  ];
 }
 
 /** ‖X − 1 x̄ᵀ‖ / ‖X‖: how far the tokens are from their mean. @param {Matrix} x */
@@ -128,7 +153,7 @@ export function run(state) {
   const { x, asked, layers } = drawn(state);
   /** @type {Matrix[]} */
   const xs = [x];
-  /** @type {((g: Matrix) => Matrix)[]} */
+  /** @type {Back[]} */
   const backs = [];
   for (const layer of layers) {
     let [y, back] = sublayer(state, xs[xs.length - 1], (z) => attention(z, layer));

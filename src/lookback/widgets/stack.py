@@ -1,35 +1,31 @@
-"""What stack.js computes, by the book's own layers: up and down a stack.
+"""What stack.js computes, with the book's own layers: up and down a stack.
 
     xs          the tokens X at every level, on the way up
     gradients   ∂(Σ asked · top) / ∂X at every level, on the way down
 
-No training: weights are uniform within Xavier's bounds, from a generator
-that both languages have, mulberry32.
+No training: weights are uniform within Xavier's bounds, drawn by mulberry32,
+which both languages have.
 """
 
-from collections.abc import Iterator
+import math
 
 import torch
 from torch import Tensor
 
 from lookback.layers import EncoderLayer
+from lookback.widgets import base
+from lookback.widgets.lib.mulberry import uniform
 
-D, D_FF = 16, 32  # as in stack.js
-
-
-def uniform(seed: int) -> Iterator[float]:
-    """mulberry32: numbers from 0 up to 1, as stack.js draws them."""
-    a, low = seed, 0xFFFFFFFF
-    while True:
-        a = (a + 0x6D2B79F5) & low
-        t = (a ^ (a >> 15)) * (1 | a) & low
-        t = ((t + ((t ^ (t >> 7)) * (61 | t) & low)) & low) ^ t
-        yield ((t ^ (t >> 14)) & low) / 2**32
+LIMITS = base.limits("depth")
+D, D_FF = LIMITS["d_model"], LIMITS["d_ff"]
 
 
 def stack(state) -> tuple[Tensor, Tensor, list[EncoderLayer]]:
-    """The tokens, what is asked of the top, and the layers, in float64."""
-    numbers = uniform(state.seed)
+    """The tokens, the direction asked of the top, the layers, in float64."""
+    shapes = [(D, D)] * 4 + [(D_FF, D), (D, D_FF)]
+    each = sum(math.prod(shape) for shape in shapes)
+    count = 2 * state.tokens * D + state.depth * each
+    numbers = iter(uniform(state.seed, count).tolist())
 
     def drawn(rows: int, columns: int, most: float) -> Tensor:
         row = [(2 * next(numbers) - 1) * most for _ in range(rows * columns)]
@@ -41,7 +37,6 @@ def stack(state) -> tuple[Tensor, Tensor, list[EncoderLayer]]:
         layer = EncoderLayer(D, 1, d_ff, 0.0, state.norm, state.residual)
         layer = layer.double().eval()
         maps = [getattr(layer.attention, f"W_{name}") for name in "QKVO"]
-        shapes = [(D, D)] * 4 + [(D_FF, D), (D, D_FF)]
         if state.feedforward:
             maps += [layer.feedforward.W_1, layer.feedforward.W_2]
         values = [drawn(*s, (6 / sum(s)) ** 0.5) for s in shapes]

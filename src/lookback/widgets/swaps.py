@@ -1,7 +1,7 @@
-"""Is one translator better than another? Let the coin swap and see.
+"""Is one translator better than another? Swap them by a coin and see.
 
-Each caption's two translations change places with probability ½, in every
-trial anew (lookback.significance). It runs in swaps.js, with the same coins.
+In every trial each caption's two translations change places with probability
+½ (lookback.significance). It runs in swaps.js, with the same coins.
 """
 
 import re
@@ -12,11 +12,12 @@ from traitlets import Int, List, validate
 
 from lookback.significance import bleu, caption_rows, swapped_gaps
 from lookback.widgets import base
-from lookback.widgets.checks import need
-from lookback.widgets.pictures import BLUE, INK
-from lookback.widgets.saturation import uniform
+from lookback.widgets.lib.checks import need
+from lookback.widgets.lib.mulberry import uniform
+from lookback.widgets.lib.pictures import BLUE, INK
 
 TRAITS = ("labels", "counts", "first", "second", "size", "trials", "seed")
+MOST = base.limits("swaps")["trials"]
 CAPTIONS = re.compile(r"((^|,)\s*(\d+\s+){5}\d+\s*)+")
 
 
@@ -26,11 +27,11 @@ class Swaps(base.Widget):
     `counts` holds a text for each label, as `caption_rows` reads it.
 
     Raises:
-        TraitError: for what is not there, does not fit or is too large.
+        TraitError: for what is missing, does not fit or is too large.
     """
 
     _esm = base.module("swaps")
-    _css = base.style("swaps")
+    _css = base.style("swaps", "chart")
     labels = List().tag(sync=True)
     counts = List().tag(sync=True)
     first = Int(0).tag(sync=True)
@@ -55,12 +56,12 @@ class Swaps(base.Widget):
             at = getattr(new, name)
             need(0 <= at < count, f"{name} is {at}: give 0 to {count - 1}")
         need(new.size > 0, f"size is {new.size}: give 1 caption at least")
-        need(0 <= new.trials <= 10_000, "trials: give 0 to 10,000")
+        need(0 <= new.trials <= MOST, f"trials: give 0 to {MOST:,}")
         need(0 <= new.seed < 2**31, f"seed is {new.seed}: give one from 0 up")
         return proposal["value"]
 
     def gaps(self, trials: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Both BLEU scores, and the gap after each of so many trials."""
+        """Both BLEU scores, and the gap after each of the trials."""
         texts = self.counts[self.first], self.counts[self.second]
         one, two = (caption_rows(text)[: self.size] for text in texts)
         coins = torch.tensor(uniform(self.seed, trials * len(one)) < 0.5)

@@ -11,17 +11,18 @@ from torch import Tensor
 from lookback.bottleneck import Bottleneck
 from lookback.lab import weights
 from lookback.lab.decoding import translate
-from lookback.rnnsearch import RNNsearch, energies
+from lookback.rnnsearch import RNNsearch
 from lookback.transformer import Transformer
 from lookback.vocabulary import END, START, Vocabulary
 from lookback.widgets.alignment_stepper import AlignmentStepper
-from lookback.widgets.squeeze import Squeeze, pack
+from lookback.widgets.lib.half import pack
+from lookback.widgets.squeeze import Squeeze
 
 LEAST = 5e-5  # the smallest weight whose logarithm is taken
 
 
 def squeeze(text: str, width: int = 16) -> Squeeze:
-    """The models of the experiment `copying`, narrow enough for a page."""
+    """The models of the experiment `copying` that are small enough to send."""
     models = {
         str(size): pack(
             weights.load(f"copying-{size}", Bottleneck)[0].state_dict()
@@ -74,7 +75,7 @@ def cross_heads(
     sentence: str,
     numbers: int = 12,
 ) -> AlignmentStepper:
-    """Every head of the last decoder layer's look back, one example each."""
+    """Each head of the last decoder layer looking back, one example each."""
     found = []
     for head in range(model.config.heads):
 
@@ -105,6 +106,27 @@ def examples(model, source, target, sentences, see, numbers) -> list[dict]:
 
 
 @torch.no_grad()
+def energies(
+    model: RNNsearch,
+    source_words: list[str],
+    target_words: list[str],
+    source: Vocabulary,
+    target: Vocabulary,
+) -> tuple[Float[Tensor, "target source"], Float[Tensor, "source two_hidden"]]:
+    """All e_ij and h_j while the model writes `target_words` and <end>."""
+    model.eval()
+    where = model.attention.v.device
+    numbers = [*source.encode(source_words), END]
+    memory = model.encode(torch.tensor([numbers], device=where))
+    state, rows = model.start(memory), []
+    for word in [START, *target.encode(target_words)]:
+        rows.append(model.attention.scores(state.hidden, memory.keys)[0])
+        token = torch.tensor([word], device=where)
+        _, state, _ = model.step(token, state, memory)
+    return torch.stack(rows).cpu(), memory.values[0].cpu()
+
+
+@torch.no_grad()
 def log_weights(
     model: Transformer,
     source_words: list[str],
@@ -116,9 +138,10 @@ def log_weights(
     """Logarithms of the last decoder layer's weights, whose softmax they are.
 
     With a `head`, its weights, and beside them its values v_j, which they
-    average. Without, the mean over the heads, which is no softmax of one
-    energy, and beside it the encoder's output, of which all values are made.
-    Weights below LEAST count as that: the logarithm of 0 is no number.
+    average. Without, the mean over the heads, which is not the softmax of any
+    one energy, and beside it the encoder's output, from which all values are
+    made.
+    Weights below LEAST count as LEAST, since 0 has no logarithm.
     """
     model.eval()
     numbers = torch.tensor([[*source.encode(source_words), END]])

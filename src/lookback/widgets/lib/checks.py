@@ -1,16 +1,17 @@
 """What the widgets refuse, and what they say when they do."""
 
 import math
-from base64 import b64decode
 
 import numpy as np
 from traitlets import TraitError
+
+from lookback.widgets.lib.half import unpack, whole
 
 EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight")
 
 
 def need(fits: object, message: str) -> None:
-    """Refuse traits that do not fit, with the one message.
+    """Refuse traits that do not fit, with this message.
 
     Raises:
         TraitError: when they do not.
@@ -34,7 +35,7 @@ def finite(*rows: list) -> bool:
 
 
 def even(rows: list, width: int | None = None) -> bool:
-    """Whether all rows have one length, that of `width` where it is given."""
+    """Whether all rows are of one length: `width`, if it is given."""
     lengths = {len(row) for row in rows}
     return len(lengths) <= 1 and (width is None or lengths <= {width})
 
@@ -67,17 +68,11 @@ def check_tensors(tensors: dict, letters: int, where: str) -> None:
     for name in (*EMBEDDINGS, "squeeze.weight", "readout.output.weight"):
         need(name in tensors, f"{where} lacks {name}")
     for name, tensor in tensors.items():
-        held = len(b64decode(tensor["data"])) == 2 * math.prod(tensor["shape"])
-        need(held, f"{where}: {name} is not {tensor['shape']} float16")
+        shape = tensor["shape"]
+        need(whole(tensor), f"{where}: {name} is not {shape} float16")
     for name in (*EMBEDDINGS, "readout.output.weight"):
         fit = tensors[name]["shape"][0] == letters + 4
         need(fit, f"{where}: {name} must have 4 + {letters} rows")
-
-
-def halves(packed: dict) -> np.ndarray:
-    """The tensor that `squeeze.pack` packed."""
-    flat = np.frombuffer(b64decode(packed["data"]), "<f2")
-    return flat.reshape(packed["shape"]).astype(float)
 
 
 def check_heads(one: dict, where: str) -> tuple[int, int]:
@@ -93,8 +88,7 @@ def check_heads(one: dict, where: str) -> tuple[int, int]:
     fit = fit and shape[2] == words
     need(fit, f"{where}: queries, keys must be [layers, heads, {words}, d_k]")
     for part in ("queries", "keys"):
-        held = len(b64decode(one[part]["data"])) == 2 * np.prod(shape)
-        need(held, f"{where}: {part} is not {shape} in float16")
-        fit = np.isfinite(halves(one[part])).all()
+        need(whole(one[part]), f"{where}: {part} is not {shape} in float16")
+        fit = np.isfinite(unpack(one[part])).all()
         need(fit, f"{where}: a number of {part} is not finite")
     return shape[:2]

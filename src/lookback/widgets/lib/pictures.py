@@ -1,7 +1,7 @@
 """The still pictures that stand in for widgets where no script runs.
 
-Each function draws one kind on a matplotlib figure; `svg` makes it text, the
-same bytes for the same picture.
+Each function draws one kind on a matplotlib figure; `svg` turns that into
+text, always the same for the same picture.
 """
 
 import textwrap
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from io import StringIO
 
 from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
@@ -31,18 +32,24 @@ def svg(draw: Callable[[Figure], None]) -> str:
     return text.getvalue()
 
 
+def lengths(axes: Axes, labels, numbers, fmt: str) -> None:
+    """One bar for each label, the first on top, its number beside it."""
+    drawn = axes.barh(range(len(labels)), numbers, color=BLUE)
+    axes.bar_label(drawn, fmt=fmt, padding=3)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.spines[["top", "right"]].set_visible(False)
+    if not axes.yaxis_inverted():
+        axes.invert_yaxis()
+
+
 def bars(figure: Figure, labels, scores, weights) -> None:
-    """Scores and weights side by side, a bar a label."""
+    """Scores and weights side by side, a bar for each label."""
     charts = figure.subplots(1, 2, sharey=True)
     named = zip(charts, ("scores", "weights"), (scores, weights), strict=True)
     for axes, title, numbers in named:
-        drawn = axes.barh(range(len(labels)), numbers, color=BLUE)
-        axes.bar_label(drawn, fmt="%.2f", padding=3)
-        axes.set_yticks(range(len(labels)), labels)
+        lengths(axes, labels, numbers, "%.2f")
         axes.set(title=title)
         axes.margins(x=0.2)
-        axes.spines[["top", "right"]].set_visible(False)
-    charts[0].invert_yaxis()
 
 
 def grid(figure: Figure, weights, source, target, row: int) -> None:
@@ -56,7 +63,7 @@ def grid(figure: Figure, weights, source, target, row: int) -> None:
 
 
 def maps(figure: Figure, weights) -> None:
-    """Small maps of weights, a row a layer and a column a head."""
+    """Small maps of weights, a row per layer and a column per head."""
     layers, heads = weights.shape[:2]
     charts = figure.subplots(layers, heads, squeeze=False)
     for layer, row in enumerate(charts):
@@ -90,13 +97,9 @@ def route(figure: Figure, stops: list[str]) -> None:
 
 
 def ranking(figure: Figure, labels, numbers, title: str) -> None:
-    """One bar a label, the first on top."""
+    """One bar for each label, the first on top."""
     figure.set_size_inches(6.4, 0.3 * len(labels) + 0.8)
     axes = figure.subplots()
-    drawn = axes.barh(range(len(labels)), numbers, color=BLUE)
-    axes.bar_label(drawn, fmt="%.3g", padding=3)
-    axes.set_yticks(range(len(labels)), labels)
+    lengths(axes, labels, numbers, "%.3g")
     axes.set(xlabel=title)
-    axes.invert_yaxis()
     axes.margins(x=0.12)
-    axes.spines[["top", "right"]].set_visible(False)

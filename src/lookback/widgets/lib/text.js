@@ -1,0 +1,23 @@
+// @ts-check
+// Numbers as they are shown, and as people type them.
+
+/** Digits with a true minus sign, and never "−0.00".
+ * @param {number} x @param {number} [places] */
+export const digits = (x, places = 2) =>
+  x
+    .toFixed(places)
+    .replace(/^-(?=0\.?0*$)/, "")
+    .replace("-", "\u2212");
+
+/** Several numbers in brackets. @param {number[]} numbers */
+export const spread = (numbers) => `(${numbers.map((x) => digits(x)).join(", ")})`;
+
+/** A whole number, its digits in groups of three. @param {number} n */
+export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+
+/** The whole number that a reader typed, "2,048" too; NaN for anything else.
+ * @param {string} text */
+export function readWhole(text) {
+  const plain = text.replace(/[,\s]/g, "");
+  return /^\d+$/.test(plain) ? Number(plain) : NaN;
+}
