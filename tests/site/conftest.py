@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 from browsers import launch
 from watching import PATIENCE, Visit
@@ -78,6 +78,7 @@ class Mode:
     still: bool = False
     scripts: bool = True
     from_disk: bool = False
+    kept: bool = True  # may what another page has loaded be used again?
 
 
 class Reader:
@@ -91,6 +92,7 @@ class Reader:
     def __init__(self, browser: Browser, site: Path, address: str) -> None:
         self.browser, self.site, self.address = browser, site, address
         self.tabs: dict[bool, Page] = {}
+        self.wires: dict[bool, CDPSession] = {}
         self.now: Visit | None = None
         self.shown: tuple[str, Mode] | None = None
 
@@ -99,7 +101,9 @@ class Reader:
         if scripts not in self.tabs:
             context = self.browser.new_context(java_script_enabled=scripts)
             context.set_default_timeout(1000 * PATIENCE)
-            self.tabs[scripts] = context.new_page()
+            page = self.tabs[scripts] = context.new_page()
+            self.wires[scripts] = context.new_cdp_session(page)
+            self.wires[scripts].send("Network.enable")
         return self.tabs[scripts]
 
     def leave(self) -> None:
@@ -133,6 +137,9 @@ class Reader:
             media="null",
             color_scheme="dark" if mode.dark else "light",
             reduced_motion="reduce" if mode.still else "no-preference",
+        )
+        self.wires[mode.scripts].send(
+            "Network.setCacheDisabled", {"cacheDisabled": not mode.kept}
         )
         base = self.site.as_uri() if mode.from_disk else self.address
         self.now = Visit(page, base)

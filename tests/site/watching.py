@@ -36,6 +36,7 @@ SEE_ALL = """async (most) => {
   scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
   await tick();
   await tick();
+  await document.fonts.ready;
   return late;
 }"""
 # The page's widgets as they were when it was opened: what was rendered goes,
