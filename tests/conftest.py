@@ -1,6 +1,8 @@
 """What all tests share: calm threads, no display, the repository's root."""
 
 import os
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,31 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def root() -> Path:
     """The repository's folder."""
     return ROOT
+
+
+@pytest.fixture(scope="session", autouse=True)
+def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A commit for records to name, where the book came without its history.
+
+    That is so in a downloaded archive; in a clone nothing is done.
+    """
+    if (ROOT / ".git").exists():
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_DIR", str(tmp_path_factory.mktemp("history")))
+        patch.setenv("GIT_WORK_TREE", str(ROOT))
+        for name in ("AUTHOR", "COMMITTER"):
+            patch.setenv(f"GIT_{name}_NAME", "A test")
+            patch.setenv(f"GIT_{name}_EMAIL", "test@example.org")
+        commit = [
+            "git",
+            "commit",
+            "--quiet",
+            "--allow-empty",
+            "-m",
+            "downloaded",
+        ]
+        for command in (["git", "init", "--quiet"], commit):
+            subprocess.run(command, check=True)
+        yield
