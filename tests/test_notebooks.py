@@ -240,11 +240,12 @@ def test_links_are_absolute(golden):
 
 
 @cache
-def published(docname):
-    """A page of the built book, for looking things up in it."""
+def places(docname):
+    """Every place with an id on a page of the built book, by its id."""
     path = SITE / f"{docname}.html"
     assert path.is_file(), f"{path} is missing: run `make book`"
-    return BeautifulSoup(path.read_text("utf-8"), "html.parser")
+    page = BeautifulSoup(path.read_text("utf-8"), "html.parser")
+    return {place["id"]: place for place in page.find_all(id=True)}
 
 
 @pytest.mark.site
@@ -257,8 +258,8 @@ def test_links_lead_somewhere_in_the_built_book():
         file, _, anchor = url.removeprefix(f"{book.address}/").partition("#")
         assert (SITE / file).is_file(), f"{url} is not in the built book"
         if anchor:
-            page = published(file.removesuffix(".html"))
-            assert page.find(id=anchor), f"{url}: no such place"
+            there = places(file.removesuffix(".html"))
+            assert anchor in there, f"{url}: no such place"
 
 
 @pytest.mark.site
@@ -267,7 +268,7 @@ def test_numbers_are_those_of_the_built_book():
     for name, label in book.labels.items():
         if not label.number:
             continue
-        place = published(label.docname).find(id=label.anchor)
+        place = places(label.docname).get(label.anchor)
         assert place, f"{name}: no place {label.anchor} in the built book"
         if label.kind == "equation":
             shown = place.find(class_="eqno").get_text()
