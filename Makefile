@@ -50,8 +50,10 @@ serve:
 	@test -f $(SITE)/index.html || $(MAKE) book
 	@$(IN)python tools/serve.py $(SITE) $(PORT)
 
+# A worker for each core, four at most; a plain pytest runs them one by one.
 test: book lint
-	LOOKBACK_SITE=$(SITE) $(IN)python -m pytest
+	LOOKBACK_SITE=$(SITE) $(IN)python -m pytest --numprocesses logical \
+		--maxprocesses 4 --dist worksteal --durations 10
 
 lint: environment libraries
 	$(IN)ruff check .

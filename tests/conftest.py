@@ -5,12 +5,52 @@ from pathlib import Path
 
 import pytest
 
-# Two cores at most: small tensors gain nothing from more threads.
-os.environ.setdefault("OMP_NUM_THREADS", "2")
+# One thread: small tensors gain nothing from more, and two threads that wait
+# for one another cost six times the work.
+os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.setdefault("MPLBACKEND", "agg")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first, so that no worker is left alone with them."""
+
+    def turn(item: pytest.Item) -> int:
+        for turn, mark in enumerate(("notebooks", "site")):
+            if item.get_closest_marker(mark):
+                return turn
+        return 2
+
+    items.sort(key=turn)
+
+
+# How heavy every page is, in kB as a server would send it: a report, written
+# beside the site, and no limit.
+WEIGHTS: dict[str, dict[str, int]] = {}
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note what a test of a page has weighed, on whatever worker it ran."""
+    if report.when == "call":
+        for name, value in report.user_properties:
+            if name == "weight":
+                site, page, weight = value
+                WEIGHTS.setdefault(site, {})[page] = weight
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the report, once."""
+    if hasattr(session.config, "workerinput"):
+        return  # the process that started the workers has all the notes
+    for site, weights in WEIGHTS.items():
+        lines = [
+            f"{page:24} {weight / 1000:8.1f} kB gzipped\n"
+            for page, weight in sorted(weights.items())
+        ]
+        (Path(site).parent / "page-weight.txt").write_text("".join(lines))
 
 
 @pytest.fixture(scope="session")

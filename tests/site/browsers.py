@@ -16,6 +16,8 @@ NAMES = (
     "google-chrome-stable",
     "chrome",
 )
+# No graphics card is played in software: nothing here looks at pixels.
+PLAIN = ("--disable-gpu", "--disable-software-rasterizer")
 HELP = """No Chromium was found, and none could be fetched.
 Install one (Debian and Ubuntu: apt-get install chromium), or name one:
     LOOKBACK_CHROMIUM=/path/to/chrome make test"""
@@ -73,11 +75,11 @@ def find(playwright: Playwright) -> str:
 def launch(playwright: Playwright, home: Path) -> Browser:
     """Start it with a home folder of its own, so that ours stays clean."""
     path = find(playwright)
-    sandbox = [] if os.geteuid() else ["--no-sandbox"]
+    sandbox = () if os.geteuid() else ("--no-sandbox",)
     try:
         return playwright.chromium.launch(
             executable_path=path,
-            args=sandbox,
+            args=[*PLAIN, *sandbox],
             env=os.environ | {"HOME": str(home), "XDG_CACHE_HOME": str(home)},
         )
     except Error as error:

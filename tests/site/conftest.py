@@ -6,13 +6,16 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from filelock import FileLock
+from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 from browsers import launch
-from watching import Visit
+from watching import PATIENCE, Visit
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,9 +32,11 @@ def site() -> Path:
     """The built site; `make test` has just built it, others build it here."""
     folder = os.environ.get("LOOKBACK_SITE")
     if folder is None:
-        done = subprocess.run(
-            ["make", "book"], cwd=ROOT, capture_output=True, text=True
-        )
+        (ROOT / ".cache").mkdir(exist_ok=True)
+        with FileLock(ROOT / ".cache" / "book.lock"):
+            done = subprocess.run(
+                ["make", "book"], cwd=ROOT, capture_output=True, text=True
+            )
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
         folder = ROOT / "_build" / "html"
     assert (Path(folder) / "index.html").exists(), f"no book in {folder}"
@@ -64,37 +69,127 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture
-def visit(
-    browser: Browser, site: Path, address: str
-) -> Iterator[Callable[..., Visit]]:
-    """Open a page in a fresh context: visit("book/index", dark=True)."""
-    contexts = []
+@dataclass(frozen=True)
+class Mode:
+    """How a page is read."""
 
-    def open_page(
-        name: str,
-        *,
-        width: int = 1280,
-        dark: bool = False,
-        still: bool = False,
-        scripts: bool = True,
-        from_disk: bool = False,
-    ) -> Visit:
-        context = browser.new_context(
-            viewport={"width": width, "height": 900 if width > 600 else 740},
-            color_scheme="dark" if dark else "light",
-            reduced_motion="reduce" if still else "no-preference",
-            java_script_enabled=scripts,
+    width: int = 1280
+    dark: bool = False
+    still: bool = False
+    scripts: bool = True
+    from_disk: bool = False
+    kept: bool = True  # may what another page has loaded be used again?
+
+
+class Reader:
+    """Opens page after page in one tab, each loaded whole and by itself.
+
+    A fresh tab for every page would cost three times as much. Nothing goes
+    from one page to the next: storage is emptied, and a blank page stands
+    between two. Only a tab without scripts is another one.
+    """
+
+    def __init__(self, browser: Browser, site: Path, address: str) -> None:
+        self.browser, self.site, self.address = browser, site, address
+        self.tabs: dict[bool, Page] = {}
+        self.wires: dict[bool, CDPSession] = {}
+        self.now: Visit | None = None
+        self.shown: tuple[str, Mode] | None = None
+
+    def tab(self, scripts: bool) -> Page:
+        """The tab with or without scripts."""
+        if scripts not in self.tabs:
+            context = self.browser.new_context(java_script_enabled=scripts)
+            context.set_default_timeout(1000 * PATIENCE)
+            page = self.tabs[scripts] = context.new_page()
+            self.wires[scripts] = context.new_cdp_session(page)
+            self.wires[scripts].send("Network.enable")
+        return self.tabs[scripts]
+
+    def leave(self) -> None:
+        """Go from the page that is open, and leave nothing behind."""
+        if self.now is None:
+            return
+        self.now.leave()
+        page, mode = self.now.page, self.shown[1]
+        if mode.scripts:
+            page.mouse.up()
+            page.evaluate("localStorage.clear()")
+        page.context.clear_cookies()
+        page.goto("about:blank")
+        self.now = self.shown = None
+
+    def forget(self) -> None:
+        """Close all tabs, in whatever state they are; the next are new."""
+        self.now = self.shown = None
+        for page in self.tabs.values():
+            page.context.close()
+        self.tabs = {}
+
+    def open(self, name: str, **kind: Any) -> Visit:
+        """Load a page: open("book/index", dark=True)."""
+        mode = Mode(**kind)
+        self.leave()
+        page = self.tab(mode.scripts)
+        height = 900 if mode.width > 600 else 740
+        page.set_viewport_size({"width": mode.width, "height": height})
+        page.emulate_media(
+            media="null",
+            color_scheme="dark" if mode.dark else "light",
+            reduced_motion="reduce" if mode.still else "no-preference",
         )
-        context.set_default_timeout(60_000)  # busy machines
-        contexts.append(context)
-        base = site.as_uri() if from_disk else address
-        one = Visit(context.new_page(), base)
-        one.open(f"{base}/{name}.html")
-        if scripts:
-            one.settle()
-        return one
+        self.wires[mode.scripts].send(
+            "Network.setCacheDisabled", {"cacheDisabled": not mode.kept}
+        )
+        base = self.site.as_uri() if mode.from_disk else self.address
+        self.now = Visit(page, base)
+        self.shown = (name, mode)
+        self.now.open(f"{base}/{name}.html")
+        if mode.scripts:
+            self.now.settle()
+        return self.now
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    def at_start(self, name: str) -> Visit:
+        """A page, with its widgets as they are when it is opened.
+
+        Where it is open already, they alone are rendered anew.
+        """
+        if self.shown != (name, Mode()):
+            return self.open(name)
+        self.now.troubles.clear()
+        self.now.start_again()
+        return self.now
+
+
+@pytest.fixture(scope="session")
+def only_reader(browser: Browser, site: Path, address: str) -> Iterator[Reader]:
+    """The tabs that all tests of this process share."""
+    reader = Reader(browser, site, address)
+    yield reader
+    reader.forget()
+
+
+@pytest.fixture
+def reader(
+    only_reader: Reader, request: pytest.FixtureRequest
+) -> Iterator[Reader]:
+    """Those tabs; a test that fails leaves none of them to the next."""
+    failed = request.session.testsfailed
+    yield only_reader
+    if request.session.testsfailed > failed:
+        only_reader.forget()
+
+
+@pytest.fixture
+def visit(reader: Reader) -> Callable[..., Visit]:
+    """Load a page for this test alone: visit("book/index", dark=True)."""
+    return reader.open
+
+
+@pytest.fixture
+def at_start(reader: Reader) -> Callable[[str], Visit]:
+    """A page whose widgets stand as they do when it is opened.
+
+    For tests that step a widget, and touch nothing else of the page.
+    """
+    return reader.at_start

@@ -11,10 +11,11 @@ from lookback.vocabulary import END, START
 FIRST, MOST = 4, 30  # id of the alphabet's first letter; letters at most
 
 
-def softmax(scores: list[float]) -> np.ndarray:
-    """exp(e_j) / Σ exp(e_k), the plain way, in double precision."""
-    raised = np.exp(np.array(scores, dtype=np.float64) - max(scores))
-    return raised / raised.sum()
+def softmax(scores: list | np.ndarray) -> np.ndarray:
+    """exp(e_j) / Σ exp(e_k) over the last axis, in double precision."""
+    scores = np.asarray(scores, dtype=np.float64)
+    raised = np.exp(scores - scores.max(-1, keepdims=True))
+    return raised / raised.sum(-1, keepdims=True)
 
 
 def alignment(state: dict, step: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,11 +1,15 @@
 """Every page: no trouble, no request elsewhere, for every reader."""
 
 import pytest
+from playwright.sync_api import Page
 
 from contents import OTHERS, PAGES, ROOT
+from stepping import act, kinds, widgets
+from test_site_widgets import check_alignment, check_squeeze
+from weighing import weigh
 
 AXE = ROOT / "node_modules/axe-core/axe.min.js"
-SCHEMES = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+ASKED = [*PAGES, "search"]
 # What axe cannot see into is BertViz's drawing; its frame's title it checks.
 RUN_AXE = """async () => {
   const found = await axe.run(document, {
@@ -17,44 +21,106 @@ RUN_AXE = """async () => {
     (node) => `${violation.impact} ${violation.id}: ${node.target.join(" ")}`
   ));
 }"""
-WIDER = """() => [...document.querySelectorAll("body *")]
-  .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
-  .filter((one) => !one.closest(
-    ".formula, .drawing-scroll, .pst-scrollable-table-container, pre,"
-    + " .cell_output, .scroll, .katex-mathml, .map, .bd-sidebar-primary,"
-    + " .bd-sidebar-secondary"))
-  .slice(0, 5).map((one) => one.outerHTML.slice(0, 120))"""
+# The page's width, and what reaches out of it, where it is too wide.
+TOO_WIDE = """() => {
+  const width = document.documentElement.scrollWidth;
+  if (width <= innerWidth) return [];
+  const wide = [...document.querySelectorAll("body *")]
+    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
+    .filter((one) => !one.closest(
+      ".formula, .drawing-scroll, .pst-scrollable-table-container, pre,"
+      + " .cell_output, .scroll, .katex-mathml, .map, .bd-sidebar-primary,"
+      + " .bd-sidebar-secondary"))
+    .slice(0, 5).map((one) => one.outerHTML.slice(0, 120));
+  return [`${width} px`, ...wide];
+}"""
+TWICE = """() => {
+  const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
+  return ids.filter((id, i) => ids.indexOf(id) !== i);
+}"""
+OUT_OF_REACH = """() => [...document.querySelectorAll(
+    ".lookback-widget :is(button, input, select)")]
+  .filter((one) => one.tabIndex < 0)
+  .map((one) => one.outerHTML.slice(0, 120))"""
+MOVING = """() => document.getAnimations()
+  .filter((one) => one.effect.getComputedTiming().duration > 1)
+  .map((one) => one.effect.target.outerHTML.slice(0, 120))"""
+KINDS = "(all) => all.map((one) => one.dataset.widget)"
 
 
-@SCHEMES
+def axe(page: Page) -> list[str]:
+    """What axe finds wrong."""
+    page.add_script_tag(path=AXE)
+    return page.evaluate(RUN_AXE)
+
+
+def printed(page: Page) -> list[str]:
+    """What is not as it should be on paper: the text, and it alone."""
+    page.emulate_media(media="print")
+    seen = {
+        "no title": not page.locator("article h1").is_visible(),
+        "a sidebar": page.locator(".bd-sidebar-primary").first.is_visible(),
+        "a header": page.locator(".bd-header-article").first.is_visible(),
+    }
+    page.emulate_media(media="null")
+    return [what for what, is_so in seen.items() if is_so]
+
+
+# Each test loads its page once and asks all that can be asked of it in that
+# state. `wrong` names every question with a wrong answer.
+
+
 @pytest.mark.parametrize("name", [*PAGES, *OTHERS])
-def test_page_is_without_trouble(visit, name, dark):
-    one = visit(name, dark=dark)
+def test_page_in_light(visit, site, record_property, name):
+    one = visit(name, kept=False)
+    page, wrong = one.page, {}
     one.walk_down()
-    assert one.troubles == []
+    weight = weigh(one, site)
+    record_property("weight", [str(site), name, weight])
+    wrong["weightless"] = not weight
+    wrong["too wide"] = page.evaluate(TOO_WIDE)
+    if name in PAGES:
+        wrong["ids given twice"] = page.evaluate(TWICE)
+        wrong["out of reach with tab"] = page.evaluate(OUT_OF_REACH)
+        shown = set(page.locator(".lookback-widget").evaluate_all(KINDS))
+        wrong["widgets"] = shown ^ kinds(site, name)
+    if name in ASKED:
+        wrong["axe"] = axe(page)
+    if name in PAGES:
+        wrong["on paper"] = printed(page)  # last: it lays the page out anew
+    wrong["troubles"] = one.troubles
+    assert {what: said for what, said in wrong.items() if said} == {}
 
 
-@SCHEMES
-@pytest.mark.parametrize("name", [*PAGES, "search"])
-def test_page_passes_axe(visit, name, dark):
-    one = visit(name, dark=dark)
-    one.page.add_script_tag(path=AXE)
-    assert one.page.evaluate(RUN_AXE) == []
+@pytest.mark.parametrize("name", [*PAGES, *OTHERS])
+def test_page_in_the_dark(visit, name):
+    one = visit(name, dark=True)
+    one.walk_down()
+    assert one.page.evaluate("document.documentElement.dataset.theme") == "dark"
+    found = axe(one.page) if name in ASKED else []
+    assert (one.troubles, found) == ([], [])
 
 
-@pytest.mark.parametrize("name", [*PAGES, "search"])
+@pytest.mark.parametrize("name", ASKED)
 def test_page_fits_a_narrow_phone(visit, name):
     one = visit(name, width=320)
     one.walk_down()
-    width = one.page.evaluate("document.documentElement.scrollWidth")
-    assert width <= 320, one.page.evaluate(WIDER)
+    assert one.page.evaluate(TOO_WIDE) == []
     assert one.troubles == []
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page_opens_from_disk(visit, name):
+def test_page_lives_when_opened_from_disk(visit, name):
     one = visit(name, from_disk=True)
     one.walk_down()
+    for root, state in widgets(one.page, "alignment-stepper"):
+        act(root, "last").click()
+        example = state["examples"][state["example"]]
+        check_alignment(root, state, len(example["target"]) - 1)
+    for root, state in widgets(one.page, "squeeze"):
+        act(root, "first").click()
+        act(root, "last").click()
+        check_squeeze(root, state)
     assert one.troubles == []
 
 
@@ -64,11 +130,7 @@ def test_page_holds_still_when_asked(visit, name):
     play = one.page.locator(".lookback-widget [data-action=play]")
     for index in range(play.count()):
         play.nth(index).click()
-    moving = one.page.evaluate(
-        """() => document.getAnimations().filter((one) =>
-          one.effect.getComputedTiming().duration > 1).length"""
-    )
-    assert moving == 0
+    assert one.page.evaluate(MOVING) == []
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -85,27 +147,6 @@ def test_page_reads_without_scripts(visit, name):
         assert pictures.nth(index).is_visible()
     bare = page.locator("article .math.notranslate:not(:has(.katex))")
     assert bare.count() == 0
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_page_has_one_of_each_id(visit, name):
-    one = visit(name)
-    twice = one.page.evaluate(
-        """() => {
-          const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
-          return ids.filter((id, i) => ids.indexOf(id) !== i);
-        }"""
-    )
-    assert twice == []
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_page_prints_its_text_alone(visit, name):
-    page = visit(name).page
-    page.emulate_media(media="print")
-    assert page.locator("article h1").is_visible()
-    for furniture in (".bd-sidebar-primary", ".bd-header-article"):
-        assert not page.locator(furniture).first.is_visible()
 
 
 def test_sidebar_names_every_page(visit):

@@ -6,19 +6,15 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator
 
-from test_site_widgets import act, live, numbers, widgets
+from recompute import softmax
+from stepping import act, live, numbers, problem, widgets
 
 PAGE = "book/attention"
 
 
 @pytest.fixture
-def one(visit):
-    return visit(PAGE)
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    raised = np.exp(scores - scores.max(-1, keepdims=True))
-    return raised / raised.sum(-1, keepdims=True)
+def one(at_start):
+    return at_start(PAGE)
 
 
 def lookup(one) -> tuple[Locator, dict]:
@@ -27,10 +23,6 @@ def lookup(one) -> tuple[Locator, dict]:
 
 def masks(one) -> tuple[Locator, dict]:
     return widgets(one.page, "masks")[0]
-
-
-def problem(root: Locator) -> str:
-    return root.locator('[data-role="problem"]').inner_text()
 
 
 def check_lookup(root: Locator, state: dict) -> None:
@@ -223,10 +215,3 @@ def test_both_live_when_opened_from_disk(visit):
     root, state = masks(one)
     check_masks(root, state, np.array(state["mask"]), state["step"])
     assert one.troubles == []
-
-
-@pytest.mark.parametrize("width", [320, 1280])
-def test_nothing_is_wider_than_the_page(visit, width):
-    page = visit(PAGE, width=width).page
-    wide = page.evaluate("document.documentElement.scrollWidth")
-    assert wide <= width

@@ -4,14 +4,14 @@ import pytest
 from playwright.sync_api import Locator
 
 from lookback.budget import Sizes, count, touched
-from test_site_widgets import act, live, numbers, widgets
+from stepping import act, live, numbers, problem, widgets
 
 PAGE = "book/feedforward"
 
 
 @pytest.fixture
-def one(visit):
-    return visit(PAGE)
+def one(at_start):
+    return at_start(PAGE)
 
 
 def budget(one) -> tuple[Locator, dict]:
@@ -65,7 +65,7 @@ def test_sizes_by_keyboard(one):
         one.page.keyboard.press("Tab")
         sizes[name] = int(text.replace(",", "").replace(" ", ""))
         check_budget(root, sizes)
-        assert root.locator('[data-role="problem"]').inner_text() == ""
+        assert problem(root) == ""
     act(root, "gated").focus()
     one.page.keyboard.press("Space")
     sizes["gated"] = True
@@ -91,7 +91,7 @@ def test_what_does_not_fit_is_named_and_the_old_kept(one, name, text, says):
     root, state = budget(one)
     act(root, name).fill(text)
     act(root, name).press("Tab")
-    assert says in root.locator('[data-role="problem"]').inner_text()
+    assert says in problem(root)
     check_budget(root, state["sizes"])
     kept = f"{state['sizes'][name]:,}"
     assert act(root, name).input_value() == kept

@@ -1,44 +1,36 @@
 """The chapter on heads: its widget, stepped; its BertViz frames, alive."""
 
-from base64 import b64decode
-
 import numpy as np
 import pytest
 
-from test_site_widgets import act, live, numbers, widgets
+from recompute import softmax, tensor
+from stepping import act, live, numbers, widgets
 
 PAGE = "book/heads"
 
 
-def tensor(packed: dict) -> np.ndarray:
-    """float16 from the page's state."""
-    halves = np.frombuffer(b64decode(packed["data"]), "<f2")
-    return halves.reshape(packed["shape"]).astype(float)
-
-
-def recompute(state: dict, **change) -> np.ndarray:
+def maps_of(state: dict, **change) -> np.ndarray:
     """All maps of the sentence, from its queries and keys."""
     state = {**state, **change}
     one = state["examples"][state["example"]]
-    queries, keys = tensor(one["queries"]), tensor(one["keys"])
+    queries, keys = (tensor(one[of]).numpy() for of in ("queries", "keys"))
     scores = queries @ keys.swapaxes(-1, -2)
     if state["scaled"]:
         scores /= np.sqrt(queries.shape[-1])
-    raised = np.exp(scores - scores.max(-1, keepdims=True))
-    return raised / raised.sum(-1, keepdims=True)
+    return softmax(scores)
 
 
 @pytest.fixture
-def widget(visit):
+def widget(at_start):
     """The page, the widget's root and its state."""
-    one = visit(PAGE)
+    one = at_start(PAGE)
     ((root, state),) = widgets(one.page, "heads")
     return one, root, state
 
 
 def check(root, state, step, layer, head, words) -> None:
     """The bars and the sentence are those of this head and word."""
-    row = recompute(state)[layer, head, step]
+    row = maps_of(state)[layer, head, step]
     assert np.allclose(numbers(root, "weight"), row, atol=1e-9)
     said = live(root)
     assert f"“{words[step]}”" in said
@@ -76,7 +68,7 @@ def test_word_by_word_by_keyboard(widget):
 
 def test_two_looks_side_by_side_and_the_mean(widget):
     _, root, state = widget
-    step, maps = state["step"], recompute(state)
+    step, maps = state["step"], maps_of(state)
     first = maps[state["layer"], state["head"], step]
     for value, second in (
         ("2-3", maps[2, 3, step]),
@@ -117,7 +109,7 @@ def test_the_table_holds_the_chosen_head(widget):
     words = state["examples"][0]["words"]
     assert rows.count() == len(words)
     cells = rows.nth(2).locator("td").all_inner_texts()
-    truth = recompute(state)[state["layer"], state["head"], 2]
+    truth = maps_of(state)[state["layer"], state["head"], 2]
     assert cells == [f"{x:.2f}" for x in truth]
 
 

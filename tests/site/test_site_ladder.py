@@ -11,14 +11,14 @@ from playwright.sync_api import Locator
 
 from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
 from lookback.widgets.saturation import uniform
-from test_site_widgets import act, live, numbers, widgets
+from stepping import act, live, numbers, widgets
 
 PAGE = "book/ladder"
 
 
-def opened(visit, kind: str, **how):
+def opened(at_start, kind: str):
     """The page, the one widget of this kind, its state."""
-    one = visit(PAGE, **how)
+    one = at_start(PAGE)
     [(root, state)] = widgets(one.page, kind)
     return one, root, state
 
@@ -57,8 +57,8 @@ def check_swaps(root: Locator, state: dict) -> float:
     return p
 
 
-def test_swaps_by_mouse(visit):
-    one, root, state = opened(visit, "swaps")
+def test_swaps_by_mouse(at_start):
+    one, root, state = opened(at_start, "swaps")
     check_swaps(root, state)
     for name, count in (("once", 1), ("once", 1), ("hundred", 100)):
         act(root, name).click()
@@ -77,8 +77,8 @@ def test_swaps_by_mouse(visit):
     assert one.troubles == []
 
 
-def test_swaps_of_another_pair_and_fewer_captions(visit):
-    one, root, state = opened(visit, "swaps")
+def test_swaps_of_another_pair_and_fewer_captions(at_start):
+    one, root, state = opened(at_start, "swaps")
     last = len(state["labels"]) - 1
     act(root, "hundred").click()
     act(root, "first").select_option(str(last))
@@ -93,8 +93,8 @@ def test_swaps_of_another_pair_and_fewer_captions(visit):
     assert one.troubles == []
 
 
-def test_a_translator_is_not_swapped_with_itself(visit):
-    one, root, state = opened(visit, "swaps")
+def test_a_translator_is_not_swapped_with_itself(at_start):
+    one, root, state = opened(at_start, "swaps")
     act(root, "second").select_option(str(state["first"]))
     assert "Choose two different translators" in live(root)
     for name in ("once", "hundred", "thousand"):
@@ -105,8 +105,8 @@ def test_a_translator_is_not_swapped_with_itself(visit):
     assert one.troubles == []
 
 
-def test_swaps_end_at_ten_thousand(visit):
-    one, root, state = opened(visit, "swaps")
+def test_swaps_end_at_ten_thousand(at_start):
+    one, root, state = opened(at_start, "swaps")
     act(root, "size").select_option("100")
     for _ in range(10):
         act(root, "thousand").click()
@@ -116,8 +116,8 @@ def test_swaps_end_at_ten_thousand(visit):
     assert one.troubles == []
 
 
-def test_swaps_by_keyboard(visit):
-    one, root, state = opened(visit, "swaps")
+def test_swaps_by_keyboard(at_start):
+    one, root, state = opened(at_start, "swaps")
     press = one.page.keyboard.press
     act(root, "first").focus()
     names = "second size once hundred thousand again table".split()
@@ -169,8 +169,8 @@ def check_rungs(root: Locator, state: dict) -> None:
         assert ("above" in said) == (pair[0] > pair[1])
 
 
-def test_rungs_by_mouse(visit):
-    one, root, state = opened(visit, "rungs")
+def test_rungs_by_mouse(at_start):
+    one, root, state = opened(at_start, "rungs")
     check_rungs(root, state)
     for step in range(1, len(state["rungs"])):
         act(root, "next").click()
@@ -193,8 +193,8 @@ def test_rungs_by_mouse(visit):
     assert one.troubles == []
 
 
-def test_rungs_by_keyboard(visit):
-    one, root, state = opened(visit, "rungs")
+def test_rungs_by_keyboard(at_start):
+    one, root, state = opened(at_start, "rungs")
     press, last = one.page.keyboard.press, len(state["rungs"]) - 1
     act(root, "rung").first.focus()
     for key, step in (

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator
 
 import recompute
-from test_site_widgets import act, live, numbers, widgets
+from stepping import act, live, numbers, problem, widgets
 
 PAGE = "book/positions"
 
@@ -97,11 +97,11 @@ def check_clocks(root: Locator, state: dict) -> None:
 
 
 @pytest.fixture
-def opened(visit):
+def opened(at_start, visit):
     """The page, and the one widget of a kind with its state."""
 
     def open_page(kind: str, **more):
-        one = visit(PAGE, **more)
+        one = visit(PAGE, **more) if more else at_start(PAGE)
         root, state = widgets(one.page, kind)[0]
         return one, root, dict(state)
 
@@ -174,14 +174,14 @@ def test_words_are_moved_and_typed_by_keyboard(opened):
     keyboard.press("ControlOrMeta+a")
     keyboard.type("two words")
     keyboard.press("Tab")
-    assert "not one word" in root.locator('[data-role="problem"]').inner_text()
+    assert "not one word" in problem(root)
     check_shuffle(root, state)
     assert "The vectors of “fish” are equal" in live(root)
     act(root, "word").nth(0).focus()
     keyboard.press("ControlOrMeta+a")
     keyboard.press("Delete")
     keyboard.press("Tab")
-    assert "empty field" in root.locator('[data-role="problem"]').inner_text()
+    assert "empty field" in problem(root)
     check_shuffle(root, state)
     assert one.troubles == []
 

@@ -12,15 +12,15 @@ from playwright.sync_api import Locator
 
 from lookback.residual import apart
 from lookback.widgets.stack import run
-from test_site_widgets import act, live, numbers, widgets
+from stepping import act, live, numbers, widgets
 
 PAGE = "book/residual"
 
 
 @pytest.fixture
-def opened(visit):
+def opened(at_start):
     """The visit, the widget's root and its state."""
-    one = visit(PAGE)
+    one = at_start(PAGE)
     ((root, state),) = widgets(one.page, "depth")
     return one, root, {k: v for k, v in state.items() if k[0] != "_"}
 

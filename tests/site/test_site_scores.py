@@ -10,24 +10,24 @@ import torch
 from playwright.sync_api import Locator
 
 from lookback.widgets.saturation import SIZES, draw_scores
-from test_site_widgets import act, live, numbers, widgets
+from stepping import act, live, numbers, widgets
 
 PAGE = "book/scores"
 
 
 @pytest.fixture
-def likeness(visit):
+def likeness(at_start):
     """The page, the widget, its state."""
-    one = visit(PAGE)
+    one = at_start(PAGE)
     [(root, state)] = widgets(one.page, "likeness")
     yield one, root, state
     assert one.troubles == []
 
 
 @pytest.fixture
-def saturation(visit):
+def saturation(at_start):
     """The page, the widget, its state."""
-    one = visit(PAGE)
+    one = at_start(PAGE)
     [(root, state)] = widgets(one.page, "saturation")
     yield one, root, state
     assert one.troubles == []

@@ -5,7 +5,7 @@ What it should show is recomputed tick by tick from the embedded state.
 
 import pytest
 
-from test_site_widgets import act, live, numbers, widgets
+from stepping import act, live, numbers, problem, widgets
 
 KIND = "serial-wall"
 LANES = ("recurrent", "attention")
@@ -51,8 +51,8 @@ def check(root, state: dict, tick: int) -> None:
 
 
 @pytest.fixture
-def opened(visit):
-    return visit("book/serial")
+def opened(at_start):
+    return at_start("book/serial")
 
 
 def test_serial_wall_by_mouse(opened):
@@ -115,11 +115,10 @@ def test_serial_wall_refuses_and_keeps_what_was_there(opened):
     for name, wrong in (("length", "65"), ("width", "2.5"), ("workers", "x")):
         act(root, name).fill(wrong)
         act(root, name).press("Enter")
-        problem = root.locator('[data-role="problem"]')
-        assert f"“{wrong}” is not a whole number" in problem.inner_text()
+        assert f"“{wrong}” is not a whole number" in problem(root)
         check(root, state, 0)
     act(root, "next").click()
-    assert root.locator('[data-role="problem"]').inner_text() == ""
+    assert problem(root) == ""
 
 
 def test_serial_wall_plays_to_the_end(opened):

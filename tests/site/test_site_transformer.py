@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lookback.transformer import Transformer, TransformerConfig
-from test_site_widgets import act, live, numbers, widgets
+from stepping import act, live, numbers, problem, widgets
 
 PAGE = "book/transformer"
 LAST = 53
@@ -47,8 +47,8 @@ def check_counts(root, expected: dict[str, int]) -> None:
 
 
 @pytest.fixture
-def one(visit):
-    opened = visit(PAGE)
+def one(at_start):
+    opened = at_start(PAGE)
     [(root, state)] = widgets(opened.page, "dataflow")
     yield root, state
     assert opened.troubles == []
@@ -118,19 +118,18 @@ def test_generation_asks_with_one_word(one):
 
 def test_sizes_may_be_set_and_nonsense_is_named(one):
     root, state = one
-    problem = root.locator('[data-role="problem"]')
     act(root, "heads").fill("7")
     act(root, "heads").press("Enter")
-    assert "7 heads cannot share 512" in problem.inner_text()
+    assert "7 heads cannot share 512" in problem(root)
     assert act(root, "heads").input_value() == str(state["heads"])
     for text, says in (("many", "not a whole number"), ("0", "from 1 to")):
         act(root, "source").fill(text)
         act(root, "source").press("Enter")
-        assert says in problem.inner_text()
+        assert says in problem(root)
         assert act(root, "source").input_value() == str(state["source"])
     act(root, "source").fill("20")
     act(root, "source").press("Enter")
-    assert problem.inner_text() == ""
+    assert problem(root) == ""
     assert shape(root)["source"] == [20]
     act(root, "big").click()
     sizes = {"d_model": 1024, "heads": 16, "d_ff": 4096, "layers": 6}
@@ -162,8 +161,8 @@ def test_every_control_is_reached_by_tab(one):
     assert wanted | {f"part-{part}" for part in parts} <= seen
 
 
-def test_both_models_translate_the_same_sentences(visit):
-    opened = visit(PAGE)
+def test_both_models_translate_the_same_sentences(at_start):
+    opened = at_start(PAGE)
     found = widgets(opened.page, "alignment-stepper")
     (both, state), (heads, one_each) = found
     titles = [each["title"] for each in state["examples"]]

@@ -5,16 +5,17 @@ page embeds, through numpy and torch, never through the widget's own script.
 """
 
 import copy
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator
 
 import recompute
 from contents import PAGES
 from lookback.widgets import base
+from stepping import act, kinds, live, numbers, pages_with, problem, widgets
+from watching import Visit
 
 FOLDER = Path(base.__file__).parent
 KINDS = sorted(
@@ -22,48 +23,6 @@ KINDS = sorted(
     for path in FOLDER.glob("*.py")
     if path.with_suffix(".css").exists()
 )
-STATES = """() => {
-  const kind = "application/vnd.jupyter.widget-";
-  const all = (what) => [
-    ...document.querySelectorAll(`script[type="${kind}${what}+json"]`),
-  ].map((script) => JSON.parse(script.textContent));
-  const models = Object.assign({}, ...all("state").map((one) => one.state));
-  const roots = [...document.querySelectorAll(".lookback-widget")];
-  return all("view").map(({ model_id }, i) => {
-    const { _esm, _css, ...state } = models[model_id].state;
-    return [roots[i].dataset.widget, state];
-  });
-}"""
-
-
-def states(page: Page, kind: str) -> list[dict]:
-    """The embedded states of one kind, in the page's order."""
-    return [state for name, state in page.evaluate(STATES) if name == kind]
-
-
-def widgets(page: Page, kind: str) -> list[tuple[Locator, dict]]:
-    """The roots of one kind, each with its state."""
-    roots = page.locator(f'.lookback-widget[data-widget="{kind}"]')
-    found = states(page, kind)
-    assert roots.count() == len(found)
-    return [(roots.nth(i), state) for i, state in enumerate(found)]
-
-
-def numbers(root: Locator, role: str) -> list[float]:
-    """The numbers of one role, at full precision."""
-    return root.locator(
-        f'[data-role="{role}"][data-value], [data-role="{role}"] [data-value]'
-    ).evaluate_all("(all) => all.map((one) => Number(one.dataset.value))")
-
-
-def act(root: Locator, name: str) -> Locator:
-    """One control."""
-    return root.locator(f'[data-action="{name}"]')
-
-
-def live(root: Locator) -> str:
-    """What a listener hears."""
-    return root.locator('[data-role="live"]').inner_text()
 
 
 def check_alignment(root: Locator, state: dict, step: int) -> None:
@@ -98,83 +57,63 @@ def check_squeeze(root: Locator, state: dict) -> None:
     assert right.count() == hits
 
 
-@pytest.fixture
-def pages_with(visit, site):
-    """Open each page that holds a widget of this kind, one after the other."""
-
-    def opened(kind: str):
-        module = f".{kind.replace('-', '_')}."
-        for name in PAGES:
-            text = (site / f"{name}.html").read_text(encoding="utf-8")
-            ids = re.findall(r'"_anywidget_id": "([^"]*)"', text)
-            if any(module in one for one in ids):
-                yield visit(name)
-
-    return opened
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_book_holds_every_kind_of_widget(pages_with, kind):
-    assert widgets(next(pages_with(kind)).page, kind)
+def test_book_holds_every_kind_of_widget(site, kind):
+    assert pages_with(site, kind)
 
 
-def test_landing_page_opens_with_a_live_alignment(visit):
-    page = visit(PAGES[0]).page
+def test_landing_page_opens_with_a_live_alignment(at_start):
+    page = at_start(PAGES[0]).page
     first = page.locator(".lookback-widget").first
     assert first.get_attribute("data-widget") == "alignment-stepper"
 
 
-def test_alignment_stepper_by_mouse(pages_with):
-    for one in pages_with("alignment-stepper"):
-        for root, state in widgets(one.page, "alignment-stepper"):
-            example = state["examples"][state["example"]]
-            check_alignment(root, state, state["step"])
-            for step in range(state["step"] + 1, len(example["target"])):
-                act(root, "next").click()
-                check_alignment(root, state, step)
-            act(root, "first").click()
-            check_alignment(root, state, 0)
-            row = len(example["target"]) - 1
-            root.locator(f'td[data-row="{row}"][data-column="0"]').click()
-            check_alignment(root, state, row)
-            act(root, "previous").click()
-            check_alignment(root, state, row - 1)
-            act(root, "table").click()
-            assert act(root, "table").get_attribute("aria-pressed") == "true"
-        assert one.troubles == []
+def alignment_by_mouse(one: Visit) -> None:
+    for root, state in widgets(one.page, "alignment-stepper"):
+        example = state["examples"][state["example"]]
+        check_alignment(root, state, state["step"])
+        for step in range(state["step"] + 1, len(example["target"])):
+            act(root, "next").click()
+            check_alignment(root, state, step)
+        act(root, "first").click()
+        check_alignment(root, state, 0)
+        row = len(example["target"]) - 1
+        root.locator(f'td[data-row="{row}"][data-column="0"]').click()
+        check_alignment(root, state, row)
+        act(root, "previous").click()
+        check_alignment(root, state, row - 1)
+        act(root, "table").click()
+        assert act(root, "table").get_attribute("aria-pressed") == "true"
 
 
-def test_alignment_stepper_changes_its_sentence(pages_with):
-    for one in pages_with("alignment-stepper"):
-        for root, state in widgets(one.page, "alignment-stepper"):
-            for index in range(len(state["examples"])):
-                if len(state["examples"]) > 1:
-                    act(root, "example").select_option(str(index))
-                check_alignment(root, state | {"example": index}, 0)
+def alignment_changes_its_sentence(one: Visit) -> None:
+    for root, state in widgets(one.page, "alignment-stepper"):
+        for index in range(len(state["examples"])):
+            if len(state["examples"]) > 1:
+                act(root, "example").select_option(str(index))
+            check_alignment(root, state | {"example": index}, 0)
 
 
-def test_alignment_stepper_by_keyboard(pages_with):
-    for one in pages_with("alignment-stepper"):
-        keyboard = one.page.keyboard
-        for root, state in widgets(one.page, "alignment-stepper"):
-            last = len(state["examples"][state["example"]]["target"]) - 1
-            act(root, "next").focus()
-            keyboard.press("Home")
-            check_alignment(root, state, 0)
-            keyboard.press("ArrowRight")
-            check_alignment(root, state, 1)
-            keyboard.press("ArrowLeft")
-            check_alignment(root, state, 0)
-            keyboard.press("End")
-            check_alignment(root, state, last)
-            act(root, "previous").focus()
-            keyboard.press("Enter")
-            check_alignment(root, state, last - 1)
-        assert one.troubles == []
+def alignment_by_keyboard(one: Visit) -> None:
+    keyboard = one.page.keyboard
+    for root, state in widgets(one.page, "alignment-stepper"):
+        last = len(state["examples"][state["example"]]["target"]) - 1
+        act(root, "next").focus()
+        keyboard.press("Home")
+        check_alignment(root, state, 0)
+        keyboard.press("ArrowRight")
+        check_alignment(root, state, 1)
+        keyboard.press("ArrowLeft")
+        check_alignment(root, state, 0)
+        keyboard.press("End")
+        check_alignment(root, state, last)
+        act(root, "previous").focus()
+        keyboard.press("Enter")
+        check_alignment(root, state, last - 1)
 
 
-def test_alignment_stepper_plays_by_itself(pages_with):
-    one = next(pages_with("alignment-stepper"))
+def test_alignment_stepper_plays_by_itself(at_start, site):
+    one = at_start(pages_with(site, "alignment-stepper")[0])
     root, state = widgets(one.page, "alignment-stepper")[0]
     before = live(root)
     act(root, "play").click()
@@ -186,74 +125,67 @@ def test_alignment_stepper_plays_by_itself(pages_with):
     check_alignment(root, state, state["step"] + 1)
 
 
-def test_softmax_stepper_by_mouse(pages_with):
-    for one in pages_with("softmax-stepper"):
-        for root, state in widgets(one.page, "softmax-stepper"):
-            stages = root.locator('[data-action="stage"]')
-            stages.nth(4).click()
-            check_softmax(root, state)
-            stages.last.click()
-            check_softmax(root, state)
-            act(root, "previous").click()
-            act(root, "next").click()
-            check_softmax(root, state)
-            if state["d_k"] > 1:
-                act(root, "scale").click()
-                check_softmax(root, state | {"scale": not state["scale"]})
-                act(root, "reset").click()
-            check_softmax(root, state)
-        assert one.troubles == []
+def softmax_by_mouse(one: Visit) -> None:
+    for root, state in widgets(one.page, "softmax-stepper"):
+        stages = root.locator('[data-action="stage"]')
+        stages.nth(4).click()
+        check_softmax(root, state)
+        stages.last.click()
+        check_softmax(root, state)
+        act(root, "previous").click()
+        act(root, "next").click()
+        check_softmax(root, state)
+        if state["d_k"] > 1:
+            act(root, "scale").click()
+            check_softmax(root, state | {"scale": not state["scale"]})
+            act(root, "reset").click()
+        check_softmax(root, state)
 
 
-def test_softmax_stepper_by_keyboard(pages_with):
-    for one in pages_with("softmax-stepper"):
-        keyboard = one.page.keyboard
-        for root, state in widgets(one.page, "softmax-stepper"):
-            now = copy.deepcopy(state)
-            root.locator('[data-action="stage"]').first.focus()
-            keyboard.press("End")
-            act(root, "score").first.focus()
-            keyboard.press("ControlOrMeta+a")
-            keyboard.type("3.25")
-            keyboard.press("Tab")
-            now["scores"][0] = 3.25
-            check_softmax(root, now)
-            act(root, "temperature").focus()
-            keyboard.press("End")
-            now["temperature"] = 10.0
-            check_softmax(root, now)
-        assert one.troubles == []
+def softmax_by_keyboard(one: Visit) -> None:
+    keyboard = one.page.keyboard
+    for root, state in widgets(one.page, "softmax-stepper"):
+        now = copy.deepcopy(state)
+        root.locator('[data-action="stage"]').first.focus()
+        keyboard.press("End")
+        act(root, "score").first.focus()
+        keyboard.press("ControlOrMeta+a")
+        keyboard.type("3.25")
+        keyboard.press("Tab")
+        now["scores"][0] = 3.25
+        check_softmax(root, now)
+        act(root, "temperature").focus()
+        keyboard.press("End")
+        now["temperature"] = 10.0
+        check_softmax(root, now)
 
 
-def test_softmax_stepper_names_a_wrong_number(pages_with):
-    one = next(pages_with("softmax-stepper"))
+def test_softmax_stepper_names_a_wrong_number(at_start, site):
+    one = at_start(pages_with(site, "softmax-stepper")[0])
     root, state = widgets(one.page, "softmax-stepper")[0]
     root.locator('[data-action="stage"]').last.click()
     act(root, "score").first.fill("cat")
     act(root, "score").first.press("Tab")
-    assert "cat" in root.locator('[data-role="problem"]').inner_text()
+    assert "cat" in problem(root)
     check_softmax(root, state)
 
 
-def test_squeeze_by_mouse(pages_with):
-    for one in pages_with("squeeze"):
-        for root, state in widgets(one.page, "squeeze"):
-            widths = list(state["models"])
-            for index, width in enumerate(widths):
-                act(root, "width").nth(index).click()
-                check_squeeze(root, state | {"width": width})
-            act(root, "first").click()
-            assert "Nothing is read yet" in live(root)
-            act(root, "last").click()
-            check_squeeze(root, state | {"width": widths[-1]})
-        assert one.troubles == []
+def squeeze_by_mouse(one: Visit) -> None:
+    for root, state in widgets(one.page, "squeeze"):
+        widths = list(state["models"])
+        for index, width in enumerate(widths):
+            act(root, "width").nth(index).click()
+            check_squeeze(root, state | {"width": width})
+        act(root, "first").click()
+        assert "Nothing is read yet" in live(root)
+        act(root, "last").click()
+        check_squeeze(root, state | {"width": widths[-1]})
 
 
-@pytest.mark.parametrize("text", ["a", "attention", "zyxwvutsrqponmlkjihg"])
-def test_squeeze_by_keyboard(pages_with, text):
-    for one in pages_with("squeeze"):
-        keyboard = one.page.keyboard
-        for root, state in widgets(one.page, "squeeze"):
+def squeeze_by_keyboard(one: Visit) -> None:
+    keyboard = one.page.keyboard
+    for root, state in widgets(one.page, "squeeze"):
+        for text in ("a", "attention", "zyxwvutsrqponmlkjihg"):
             act(root, "text").focus()
             keyboard.press("ControlOrMeta+a")
             keyboard.type(text)
@@ -262,7 +194,6 @@ def test_squeeze_by_keyboard(pages_with, text):
             check_squeeze(root, state | {"text": text})
             keyboard.press("Home")
             assert "Nothing is read yet" in live(root)
-        assert one.troubles == []
 
 
 def verdicts(root: Locator) -> list[str]:
@@ -272,48 +203,43 @@ def verdicts(root: Locator) -> list[str]:
     )
 
 
-def test_quiz_by_mouse(pages_with):
-    for one in pages_with("quiz"):
-        for root, state in widgets(one.page, "quiz"):
-            options = state["options"]
-            for index, option in enumerate(options):
-                if option["correct"]:
-                    act(root, "choose").nth(index).click()
-            act(root, "check").click()
-            assert live(root) == "Right."
-            whys = root.locator('[data-role="why"]')
-            for index, option in enumerate(options):
-                plain = option["why"].replace("`", "")
-                assert plain in whys.nth(index).inner_text()
-            assert verdicts(root) == [
-                "correct" if option["correct"] else "wrong"
-                for option in options
-            ]
-            act(root, "retry").click()
-            assert verdicts(root) == [""] * len(options)
-        assert one.troubles == []
+def quiz_by_mouse(one: Visit) -> None:
+    for root, state in widgets(one.page, "quiz"):
+        options = state["options"]
+        for index, option in enumerate(options):
+            if option["correct"]:
+                act(root, "choose").nth(index).click()
+        act(root, "check").click()
+        assert live(root) == "Right."
+        whys = root.locator('[data-role="why"]')
+        for index, option in enumerate(options):
+            plain = option["why"].replace("`", "")
+            assert plain in whys.nth(index).inner_text()
+        assert verdicts(root) == [
+            "correct" if option["correct"] else "wrong" for option in options
+        ]
+        act(root, "retry").click()
+        assert verdicts(root) == [""] * len(options)
 
 
-def test_quiz_by_keyboard(pages_with):
-    for one in pages_with("quiz"):
-        keyboard = one.page.keyboard
-        for root, state in widgets(one.page, "quiz"):
-            wrong = [not option["correct"] for option in state["options"]]
-            act(root, "choose").nth(wrong.index(True)).focus()
-            keyboard.press("Space")
-            act(root, "check").focus()
-            keyboard.press("Enter")
-            assert live(root).startswith("Not yet")
-            assert act(root, "retry").evaluate(
-                "(node) => node === document.activeElement"
-            )
-            keyboard.press("Enter")
-            assert act(root, "check").is_visible()
-        assert one.troubles == []
+def quiz_by_keyboard(one: Visit) -> None:
+    keyboard = one.page.keyboard
+    for root, state in widgets(one.page, "quiz"):
+        wrong = [not option["correct"] for option in state["options"]]
+        act(root, "choose").nth(wrong.index(True)).focus()
+        keyboard.press("Space")
+        act(root, "check").focus()
+        keyboard.press("Enter")
+        assert live(root).startswith("Not yet")
+        assert act(root, "retry").evaluate(
+            "(node) => node === document.activeElement"
+        )
+        keyboard.press("Enter")
+        assert act(root, "check").is_visible()
 
 
-def test_quiz_remembers_in_this_browser_alone(pages_with):
-    one = next(pages_with("quiz"))
+def test_quiz_remembers_in_this_browser_alone(visit, site):
+    one = visit(pages_with(site, "quiz")[0])
     root, state = widgets(one.page, "quiz")[0]
     act(root, "choose").first.click()
     act(root, "check").click()
@@ -325,24 +251,23 @@ def test_quiz_remembers_in_this_browser_alone(pages_with):
     assert one.troubles == []
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_widgets_live_when_opened_from_disk(visit, name):
-    one = visit(name, from_disk=True)
-    for root, state in widgets(one.page, "alignment-stepper"):
-        act(root, "last").click()
-        example = state["examples"][state["example"]]
-        check_alignment(root, state, len(example["target"]) - 1)
-    for root, state in widgets(one.page, "squeeze"):
-        act(root, "first").click()
-        act(root, "last").click()
-        check_squeeze(root, state)
-    assert one.troubles == []
+# Every one of these on every page that holds the kind, each from the start.
+STEPPED = {
+    "alignment-stepper": [
+        alignment_by_mouse,
+        alignment_changes_its_sentence,
+        alignment_by_keyboard,
+    ],
+    "softmax-stepper": [softmax_by_mouse, softmax_by_keyboard],
+    "squeeze": [squeeze_by_mouse, squeeze_by_keyboard],
+    "quiz": [quiz_by_mouse, quiz_by_keyboard],
+}
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_control_can_be_reached_with_tab(visit, name):
-    page = visit(name).page
-    lost = page.locator(
-        ".lookback-widget :is(button, input, select)"
-    ).evaluate_all("(all) => all.filter((one) => one.tabIndex < 0).length")
-    assert lost == 0
+def test_widgets_of_many_pages(at_start, site, name):
+    for kind in sorted(kinds(site, name) & STEPPED.keys()):
+        for step in STEPPED[kind]:
+            one = at_start(name)
+            step(one)
+            assert one.troubles == [], step.__name__

@@ -1,6 +1,60 @@
 """A page with a note of everything that went wrong while it was open."""
 
+import time
+
 from playwright.sync_api import ConsoleMessage, Page, Request, Response
+
+# Resolves when every widget of the page stands, or says that it cannot.
+STANDING = """() => {
+  const kind = "application/vnd.jupyter.widget-view+json";
+  const views = [...document.querySelectorAll(`script[type="${kind}"]`)];
+  const roots = document.querySelectorAll(".lookback-widget");
+  return roots.length >= views.length
+    || views.some((view) => view.nextElementSibling?.role === "alert");
+}"""
+ALERTS = """() => [...document.querySelectorAll('div[role="alert"]')]
+  .map((one) => one.innerText)
+  .filter((text) => text.includes("could not start"))"""
+# Brings whatever loads lazily into sight and waits until it has loaded, or
+# failed to: a frame's `load` comes after that of all its scripts.
+SEE_ALL = """async (most) => {
+  const tick = () => new Promise(requestAnimationFrame);
+  const late = [];
+  for (const one of document.querySelectorAll('[loading="lazy"]')) {
+    one.scrollIntoView({ behavior: "instant", block: "center" });
+    const frame = one.contentDocument;
+    const there = one.localName === "iframe"
+      ? frame.URL !== "about:blank" && frame.readyState === "complete"
+      : one.complete;
+    if (there) continue;
+    const come = new Promise((done) => ["load", "error"].forEach(
+      (event) => one.addEventListener(event, done, { once: true })));
+    const over = new Promise((done) => setTimeout(done, most, "late"));
+    if (await Promise.race([come, over]) === "late")
+      late.push(one.outerHTML.slice(0, 120));
+  }
+  scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
+  await tick();
+  await tick();
+  await document.fonts.ready;
+  return late;
+}"""
+# The page's widgets as they were when it was opened: what was rendered goes,
+# and the page's own host renders them again.
+ANEW = """async () => {
+  localStorage.clear();
+  const kind = "application/vnd.jupyter.widget-view+json";
+  for (const view of document.querySelectorAll(`script[type="${kind}"]`))
+    view.nextElementSibling.remove();
+  const host = document.querySelector('script[src*="live_widgets"]');
+  const again = document.createElement("script");
+  again.src = host.src;
+  const ran = new Promise((done) => { again.onload = done; });
+  host.replaceWith(again);
+  await ran;
+  scrollTo({ top: 0, behavior: "instant" });
+}"""
+PATIENCE = 60  # seconds, for a busy machine
 
 
 class Visit:
@@ -11,12 +65,21 @@ class Visit:
         self.troubles: list[str] = []
         self.loaded: dict[str, int] = {}
         self.under_way: set[Request] = set()
-        page.on("console", self.on_console)
-        page.on("pageerror", lambda e: self.note("uncaught", str(e)))
-        page.on("request", self.on_request)
-        page.on("response", self.on_response)
-        page.on("requestfinished", self.on_end)
-        page.on("requestfailed", self.on_end)
+        self.listeners = {
+            "console": self.on_console,
+            "pageerror": self.on_error,
+            "request": self.on_request,
+            "response": self.on_response,
+            "requestfinished": self.on_end,
+            "requestfailed": self.on_end,
+        }
+        for event, listener in self.listeners.items():
+            page.on(event, listener)
+
+    def leave(self) -> None:
+        """Watch no more; the page may be used for another visit."""
+        for event, listener in self.listeners.items():
+            self.page.remove_listener(event, listener)
 
     def note(self, kind: str, what: str) -> None:
         self.troubles.append(f"{kind}: {what}")
@@ -24,6 +87,9 @@ class Visit:
     def on_console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning", "assert"):
             self.note(f"console {message.type}", message.text)
+
+    def on_error(self, error: Exception) -> None:
+        self.note("uncaught", str(error))
 
     def on_request(self, request: Request) -> None:
         """Nothing may leave the site."""
@@ -49,26 +115,23 @@ class Visit:
 
     def settle(self) -> None:
         """Wait until every widget of the page stands."""
-        self.page.wait_for_function(
-            """() => {
-              const kind = "application/vnd.jupyter.widget-view+json";
-              const views = document.querySelectorAll(`script[type="${kind}"]`);
-              const roots = document.querySelectorAll(".lookback-widget");
-              return roots.length >= views.length;
-            }"""
-        )
+        self.page.wait_for_function(STANDING)
+        for text in self.page.evaluate(ALERTS):
+            self.note("widget", text)
+
+    def start_again(self) -> None:
+        """The widgets as when the page was opened, the mouse out of them."""
+        self.page.mouse.up()
+        self.page.mouse.move(0, 0)
+        self.page.evaluate(ANEW)
+        self.settle()
 
     def walk_down(self) -> None:
         """Scroll to the end, so that lazy frames load, and wait for them."""
-        page = self.page
-        height = page.evaluate("document.documentElement.scrollHeight")
-        for top in range(0, height, 700):  # at once; the theme would glide
-            page.evaluate(f"scrollTo({{top: {top}, behavior: 'instant'}})")
-            page.wait_for_timeout(30)
-        quiet = 0
-        for _ in range(600):
-            page.wait_for_timeout(100)
-            quiet = 0 if self.under_way else quiet + 1
-            if quiet == 5:
-                return
-        self.note("never came", ", ".join(r.url for r in self.under_way))
+        for what in self.page.evaluate(SEE_ALL, 1000 * PATIENCE):
+            self.note("never came", what)
+        end = time.monotonic() + PATIENCE
+        while self.under_way and time.monotonic() < end:
+            self.page.wait_for_timeout(10)  # lets the events come in
+        for request in self.under_way:
+            self.note("never came", request.url)
