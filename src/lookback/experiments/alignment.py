@@ -22,7 +22,7 @@ from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
 TRAINING = training.TrainingConfig(epochs=12, learning_rate=3e-3)
-PAIRS, TESTS = 12_000, 1_000
+PAIRS, TESTS, HELD_OUT = 12_000, 1_000, 200
 SMALL = RNNsearchConfig(0, 0, embed=64, hidden=64, align=64, maxout=64)
 
 
@@ -57,7 +57,7 @@ def run(
     ]
     source, target = (Vocabulary(words) for words in phrasebook.words())
     pairs = [Pair(each.source, each.target) for each in training_set]
-    held_out = phrasebook.sample(200, seed=2)
+    held_out = phrasebook.sample(HELD_OUT, seed=2)
     fitted = fit(
         make,
         source,

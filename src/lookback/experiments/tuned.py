@@ -22,6 +22,7 @@ from lookback.transformer import Transformer, TransformerConfig
 
 DIRECTIONS = ("en-fr", "de-en")
 PIECES = 6000
+SIZES = {"d_model": 128, "heads": 4, "layers": 4, "d_ff": 512}
 KEEP = 5  # epochs averaged
 TRAINING = training.TrainingConfig(
     epochs=30, batch=128, learning_rate=3e-3, warmup=1000, patience=30
@@ -32,14 +33,7 @@ def make(*vocabularies: int) -> Transformer:
     """Narrow and deep."""
     return Transformer(
         TransformerConfig(
-            *vocabularies,
-            d_model=128,
-            heads=4,
-            layers=4,
-            d_ff=512,
-            dropout=0.3,
-            norm="pre",
-            tied="all",
+            *vocabularies, **SIZES, dropout=0.3, norm="pre", tied="all"
         )
     )
 
