@@ -21,6 +21,12 @@ by_hand = pytest.mark.parametrize(
 )
 
 
+def said_about(capsys, name, answer):
+    """What a check prints about an answer that is not right yet."""
+    assert getattr(check, name)(answer) is False
+    return " ".join(capsys.readouterr().out.split())
+
+
 def right_answer(made):
     return made.solution() if made.by_hand else made.solution
 
@@ -75,7 +81,7 @@ def test_an_error_in_the_answer_is_reported_not_raised(made, capsys):
     assert f"It was given {first} " in said
 
 
-def test_the_reader_sees_the_own_line_and_the_shapes(capsys):
+def test_the_reader_sees_their_own_line_and_the_shapes(capsys):
     def mine(weights, H):
         return weights @ H.sum(2) @ weights
 
@@ -177,6 +183,12 @@ def test_check_lists_its_exercises():
 def test_an_unknown_name_lists_the_known_ones():
     with pytest.raises(AttributeError, match="'gru_cel'.*'gru_cell'.*context"):
         check.gru_cel  # noqa: B018
+
+
+def test_a_chapter_has_one_module_of_exercises():
+    folder = Path(inspect.getfile(Exercise)).parent
+    modules = {path.stem for path in folder.glob("*.py")}
+    assert modules - {"__init__", "checking"} == {m.chapter for m in check}
 
 
 def test_two_exercises_of_one_name_are_refused():

@@ -2,16 +2,12 @@
 
 import pytest
 import torch
+from test_exercises import said_about
 from torch.nn import functional as F
 
 from lookback.exercises import check
 
 INF = float("inf")
-
-
-def said_about(capsys, name, answer):
-    assert getattr(check, name)(answer) is False
-    return " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
@@ -246,7 +242,7 @@ def test_soft_dictionary(mine, words, capsys):
     assert words in said_about(capsys, "soft_dictionary", mine)
 
 
-def test_soft_dictionary_takes_two_roads():
+def test_soft_dictionary_takes_two_routes():
     def spelled(q, K, V, t):
         e = torch.einsum("d,nd->n", q, K)
         if t == 0:

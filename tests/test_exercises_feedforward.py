@@ -3,15 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from test_exercises import said_about
 from torch import nn
 from torch.nn import functional as F
 
 from lookback.exercises import check
-
-
-def said_about(capsys, name, answer):
-    assert getattr(check, name)(answer) is False
-    return " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
@@ -106,7 +102,7 @@ def by_units(x, W_1, b_1, W_2, b_2):
 
 
 @pytest.mark.parametrize("mine", [by_module, by_units])
-def test_position_wise_by_other_roads(mine):
+def test_position_wise_by_other_routes(mine):
     assert check.position_wise(mine) is True
 
 
@@ -136,7 +132,7 @@ def test_swiglu(mine, words, capsys):
     assert words in said_about(capsys, "swiglu", mine)
 
 
-def test_swiglu_by_another_road():
+def test_swiglu_by_another_route():
     assert check.swiglu(gated(lambda a, b: F.silu(a) * b)) is True
     assert check.swiglu(gated(lambda a, b: a * b / (1 + (-a).exp()))) is True
 
@@ -186,7 +182,7 @@ def test_feedforward_share(mine, words, capsys):
     assert words in said_about(capsys, "feedforward_share", mine)
 
 
-def test_feedforward_share_by_another_road():
+def test_feedforward_share_by_another_route():
     from lookback.budget import Sizes, count
 
     def mine(sizes):

@@ -2,13 +2,9 @@
 
 import pytest
 import torch
+from test_exercises import said_about
 
 from lookback.exercises import check
-
-
-def said_about(capsys, name, answer):
-    assert getattr(check, name)(answer) is False
-    return " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
@@ -129,7 +125,7 @@ def no_values(x, W_Q, W_K, W_V, W_O, heads):
         (looks(join="reversed"), "reverse order"),
         (looks(join="mean"), "averaged the heads"),
         (looks(bare=True), "W_O is missing"),
-        (looks(turned=True), "stand transposed"),
+        (looks(turned=True), "matrices are transposed"),
         (looks(join="apart"), "still have an axis"),
         (looks(join="sum"), "added or averaged away"),
         (one_wide_head, "One head of full width"),

@@ -5,14 +5,10 @@ import math
 import numpy as np
 import pytest
 import torch
+from test_exercises import said_about
 
 from lookback.exercises import check
 from lookback.positions import angles, rotate, sinusoidal
-
-
-def said_about(capsys, name, answer):
-    assert getattr(check, name)(answer) is False
-    return " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from test_exercises import said_about
 from torch.nn import functional as F
 
 from lookback import scores
 from lookback.exercises import check
-
-
-def said_about(capsys, name, answer):
-    assert getattr(check, name)(answer) is False
-    return " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
@@ -110,7 +106,7 @@ def by_loop(query, key, W):
 @pytest.mark.parametrize(
     "mine", [scores.general, by_loop, lambda q, k, W: q @ W @ k.mT]
 )
-def test_general_scores_takes_any_road(mine):
+def test_general_scores_takes_any_route(mine):
     assert check.general_scores(mine) is True
 
 
@@ -163,7 +159,7 @@ def test_cosine_scores(mine, words, capsys):
         over(lambda q, k: (q * k).clamp_min(1e-9)),
     ],
 )
-def test_cosine_scores_takes_any_road(mine):
+def test_cosine_scores_takes_any_route(mine):
     assert check.cosine_scores(mine) is True
 
 
@@ -185,7 +181,7 @@ def over_batch(e):
 @pytest.mark.parametrize(
     "mine, words",
     [
-        (slopes(lambda d, p: p - d), "The sign is turned"),
+        (slopes(lambda d, p: p - d), "The sign is flipped"),
         (slopes(lambda d, p: d), "α_j α_m is missing"),
         (slopes(lambda d, p: -p), "The diagonal is missing"),
         (slopes(lambda d, p: (d - p) * torch.eye(4)), "Off the diagonal"),

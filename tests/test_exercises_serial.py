@@ -5,15 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
+from test_exercises import said_about
 
 from lookback.exercises import check
 
 RIGHT = [47_185_920, 32_378_880, 1024]
-
-
-def said_about(capsys, name, answer):
-    assert getattr(check, name)(answer) is False
-    return " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(

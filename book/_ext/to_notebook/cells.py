@@ -2,7 +2,6 @@
 
 import hashlib
 from pathlib import Path
-from textwrap import dedent
 
 import nbformat
 from jupytext.myst import myst_to_notebook
@@ -10,10 +9,8 @@ from nbformat import v4
 
 from to_notebook.code import import_lines, keep_edits
 from to_notebook.directives import DIRECTIVES
-from to_notebook.myst import SourceError, walk
-from to_notebook.roles import recorded
-from to_notebook.tables import cell_caption
-from to_notebook.text import Piece, Writer
+from to_notebook.myst import SourceError
+from to_notebook.text import Piece, Writer, recorded
 
 SETUP = """\
 # Set-up: fetches the book's package where it is missing, as in Colab.
@@ -54,9 +51,8 @@ def make_notebook(book, page, record=recorded):
     writer = Writer(book, page, DIRECTIVES, record)
     pieces = _without_solutions(page, list(_pieces(writer, page)))
     pieces = _live(page, pieces)
-    notes = _notes(writer, page)
     setup = SETUP.replace("REPOSITORY", book.repository)
-    cells = [Piece("code", setup, 1), *_cells(pieces, notes)]
+    cells = [Piece("code", setup, 1), *_cells(pieces)]
     return _notebook(Path(page.docname).name, cells)
 
 
@@ -69,16 +65,24 @@ def _pieces(writer, page):
         if cell.cell_type == "markdown":
             while not lines[start].strip():
                 start += 1
-            pieces = writer.pieces(cell.source, start + 1)
             yield Piece("text", "", start + 1, starts_cell=True)
-            yield from pieces
+            yield from writer.pieces(cell.source, start + 1)
         elif cell.cell_type == "code":
-            tags = tuple(cell.metadata.get("tags", ()))
-            if "page-only" not in tags:
-                yield Piece("code", cell.source, start, tags=tags)
-                yield from cell_caption(writer, cell.metadata, start)
+            _check(page, cell.metadata, start)
+            yield Piece("code", cell.source, start)
         else:
             raise SourceError(page.path, start, "raw cells have no place here")
+
+
+def _check(page, metadata, line):
+    """An error for a tag or an option of a cell that is not known here."""
+    unknown = [
+        *metadata.keys() - {"mystnb", "tags"},
+        *set(metadata.get("tags", ())) - {"hide-input"},
+        *metadata.get("mystnb", {}).keys() - {"image"},
+    ]
+    if unknown:
+        raise SourceError(page.path, line, f"{{code-cell}} with “{unknown[0]}”")
 
 
 def _without_solutions(page, pieces):
@@ -97,49 +101,36 @@ def _without_solutions(page, pieces):
 
 def _live(page, pieces):
     """Imports before the first cell; later cells keep a reader's edits."""
-    shown, wanted, live = {}, {}, []
+    shown, wanted = {}, {}
     for piece in pieces:
-        if piece.include:
-            for name, origin in piece.include.needs(shown).items():
-                if wanted.setdefault(name, origin) != origin:
-                    raise SourceError(
-                        page.path,
-                        piece.line,
-                        f"“{name}” is {wanted[name]} in an earlier include"
-                        f" and {origin} here",
-                    )
-            names = piece.include.names()
-            shown |= dict.fromkeys(names, piece.include.module)
-        elif piece.kind == "code":
-            piece.source = keep_edits(piece.source, shown)
-        if piece.source or piece.kind == "text":
-            live.append(piece)
+        try:
+            if piece.include:
+                _want(wanted, piece.include.needs(shown))
+                names = piece.include.names()
+                shown |= dict.fromkeys(names, piece.include.module)
+            elif piece.kind == "code":
+                piece.source = keep_edits(piece.source, shown)
+        except (SyntaxError, ValueError) as error:
+            raise SourceError(page.path, piece.line, str(error)) from None
     if wanted:
         own = {module.split(".")[0] for module in shown.values()}
-        first = next(i for i, p in enumerate(live) if p.kind == "code")
+        first = next(i for i, p in enumerate(pieces) if p.kind == "code")
         source = "# What the code below needs\n" + import_lines(wanted, own)
-        live.insert(first, Piece("code", source, live[first].line))
-    return live
+        pieces.insert(first, Piece("code", source, pieces[first].line))
+    return pieces
 
 
-def _notes(writer, page):
-    """{number: text} of the footnotes that the page's text cites."""
-    found = {}
-    lines = page.text.split("\n")
-    for token, *_ in walk(writer.book.parser, page, page.text):
-        if token.type == "footnote_reference_open":
-            start, end = token.map
-            first = lines[start].split("]:", 1)[1].strip()
-            rest = dedent("\n".join(lines[start + 1 : end]))
-            text = f"{first}\n{rest}".strip()
-            found[token.meta["label"]] = writer.inline(text, start + 1)
-    return {
-        number: found[label] for label, number in list(writer.notes.items())
-    }
+def _want(wanted, more):
+    for name, origin in more.items():
+        if wanted.setdefault(name, origin) != origin:
+            raise ValueError(
+                f"“{name}” is {wanted[name]} in an earlier include and"
+                f" {origin} here"
+            )
 
 
-def _cells(pieces, notes):
-    """Text that belongs together in one cell, its notes at its end."""
+def _cells(pieces):
+    """Text that belongs together in one cell."""
     cells = []
     for piece in pieces:
         last = cells[-1] if cells else None
@@ -148,13 +139,7 @@ def _cells(pieces, notes):
                 last.source = f"{last.source}\n\n{piece.source}".strip("\n")
                 continue
         cells.append(piece)
-    cells = [cell for cell in cells if cell.source.strip()]
-    for cell in cells:
-        for number, text in notes.items():
-            mark = f"<sup>note {number}</sup>"
-            if cell.kind == "text" and mark in cell.source:
-                cell.source += f"\n\n{mark} {text}"
-    return cells
+    return [cell for cell in cells if cell.source.strip()]
 
 
 def _notebook(stem, cells):
@@ -167,10 +152,7 @@ def _notebook(stem, cells):
         make = v4.new_markdown_cell
         if cell.kind == "code":
             make = v4.new_code_cell
-        made = make(cell.source, id=digest[:12])
-        if "raises-exception" in cell.tags:
-            made.metadata["tags"] = ["raises-exception"]
-        book.cells.append(made)
+        book.cells.append(make(cell.source, id=digest[:12]))
     book.nbformat, book.nbformat_minor = 4, 5
     nbformat.validate(book)
     return book

@@ -8,40 +8,27 @@ is dropped.
 """
 
 import ast
+import builtins
 import symtable
 from collections import defaultdict
-from pathlib import Path
 from textwrap import dedent
 
 from sphinx.config import Config
 from sphinx.directives.code import LiteralIncludeReader
 
-IGNORED = ("caption", "class", "dedent", "name")
-
 
 class Included:
-    """Lines of a source file, and what they need to run in a notebook."""
+    """One object of a source file, and what it needs to run in a notebook."""
 
-    def __init__(self, file, options, sources):
-        self.file = Path(file)
-        self.module = _module_name(self.file, Path(sources))
-        self.owner, _, self.method = options.get("pyobject", "").rpartition(".")
-        options = {k: v for k, v in options.items() if k not in IGNORED}
-        reader = LiteralIncludeReader(str(self.file), options, Config())
-        text, _ = reader.read()
-        self.is_inner = text[:1].isspace()
+    def __init__(self, file, name, sources):
+        parts = file.relative_to(sources).with_suffix("").parts
+        self.file, self.module = file, ".".join(parts)
+        self.owner, _, self.method = name.rpartition(".")
+        options = {"pyobject": name}
+        text, _ = LiteralIncludeReader(str(file), options, Config()).read()
         self.source = dedent(text).rstrip("\n")
-
-    @property
-    def is_live(self):
-        """Whole statements of the package; half a function is only shown."""
-        if self.module is None or self.is_inner and not self.owner:
-            return False
-        try:
-            compile(self.source, str(self.file), "exec")
-        except SyntaxError:
-            return False
-        return not (self.owner and "super()" in self.source)
+        if self.owner and "super()" in self.source:
+            raise ValueError(f"{name} cannot leave its class: it uses super()")
 
     @property
     def cell(self):
@@ -61,64 +48,41 @@ class Included:
         earlier cell has `shown` is there already.
         """
         tree = ast.parse(self.file.read_text("utf-8"))
-        imports = _imports(tree, self.module)
-        defined = _bound(tree)
+        imports, defined = _imports(tree), _bound(tree)
         wanted = {}
         free = _free(symtable.symtable(self.cell, str(self.file), "exec"))
         for name in sorted(free - _bound(ast.parse(self.source))):
             if name in imports:
                 wanted[name] = imports[name]
-            elif name in defined and shown.get(name) != self.module:
-                wanted[name] = (self.module, name)
-        future = imports.get("annotations")
-        if future == ("__future__", "annotations"):
-            wanted["annotations"] = future
+            elif name in defined:
+                if shown.get(name) != self.module:
+                    wanted[name] = (self.module, name)
+            elif name not in dir(builtins):
+                raise ValueError(f"“{name}”: no plain import or definition")
         return wanted
 
 
-def _module_name(file, sources):
-    if file.suffix != ".py" or not file.is_relative_to(sources):
-        return None
-    parts = file.relative_to(sources).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-def _imports(tree, module):
+def _imports(tree):
     """{name: (module, name there or None)} of a file's own imports."""
     found = {}
-    for node in _top_level(tree):
+    for node in tree.body:
         if isinstance(node, ast.Import):
             for item in node.names:
-                if item.asname:
-                    found[item.asname] = (item.name, None)
-                else:
+                if not item.asname:
                     found[item.name.split(".")[0]] = (item.name, None)
-        elif isinstance(node, ast.ImportFrom):
-            origin = node.module or ""
-            if node.level:
-                base = module.split(".")[: -node.level]
-                origin = ".".join([*base, origin] if origin else base)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
             for item in node.names:
-                found[item.asname or item.name] = (origin, item.name)
+                found[item.asname or item.name] = (node.module, item.name)
     return found
 
 
-def _top_level(tree):
-    """Statements of a file, those under `if TYPE_CHECKING:` included."""
-    for node in tree.body:
-        yield node
-        if isinstance(node, (ast.If, ast.Try)):
-            yield from _top_level(node)
-
-
 def _bound(tree):
+    """The names that a file's statements define."""
     names = set()
-    for node in _top_level(tree):
-        if isinstance(
-            node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        ):
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             names.add(node.name)
-        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             names |= {
                 part.id
                 for part in ast.walk(node)
@@ -144,31 +108,27 @@ def import_lines(wanted, own):
     """
     plain, grouped = set(), defaultdict(set)
     for name, (module, there) in wanted.items():
-        if there is not None:
-            alias = f" as {name}" if name != there else ""
-            grouped[module].add(f"{there}{alias}")
-        elif module.split(".")[0] == name:
+        if there is None:
             plain.add(f"import {module}")
         else:
-            plain.add(f"import {module} as {name}")
-    order = sorted(grouped, key=lambda module: (_rank(module, own), module))
+            alias = f" as {name}" if name != there else ""
+            grouped[module].add(f"{there}{alias}")
+
+    def rank(module):
+        return module.split(".")[0] in own, module
+
+    order = sorted(grouped, key=rank)
     named = [from_line(module, sorted(grouped[module])) for module in order]
-    future = [line for line in named if line.startswith("from __future__")]
-    return "\n".join([*future, *sorted(plain), *named[len(future) :]])
+    return "\n".join([*sorted(plain), *named])
 
 
-def _rank(module, own):
-    root = module.split(".")[0]
-    return 0 if root == "__future__" else 2 if root in own else 1
-
-
-def from_line(module, names, indent=""):
+def from_line(module, names):
     """`from module import names`, folded at 80 columns."""
-    line = f"{indent}from {module} import {', '.join(names)}"
+    line = f"from {module} import {', '.join(names)}"
     if len(line) <= 80:
         return line
-    inner = "".join(f"{indent}    {name},\n" for name in names)
-    return f"{indent}from {module} import (\n{inner}{indent})"
+    inner = "".join(f"    {name},\n" for name in names)
+    return f"from {module} import (\n{inner})"
 
 
 def keep_edits(source, shown):
@@ -177,10 +137,7 @@ def keep_edits(source, shown):
     `shown` maps each live name to its module.  From `from lookback.rnnsearch
     import RNNsearch, AdditiveAttention` the name that is live is dropped.
     """
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:  # a cell with an IPython magic
-        return source
+    tree = ast.parse(source)
     lines = source.split("\n")
     roots = {module.split(".")[0] for module in shown.values()}
     nodes = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
@@ -191,20 +148,14 @@ def keep_edits(source, shown):
             if item.name in shown
             and (node.module == shown[item.name] or node.module in roots)
         ]
+        if live and (node.col_offset or any(item.asname for item in live)):
+            raise ValueError(
+                f"import “{live[0].name}” at the top of the cell and under its"
+                " own name: the reader may have edited it"
+            )
         if live:
-            lines[node.lineno - 1 : node.end_lineno] = _without(node, live)
+            kept = [ast.unparse(x) for x in node.names if x not in live]
+            lines[node.lineno - 1 : node.end_lineno] = (
+                [from_line(node.module, kept)] if kept else []
+            )
     return "\n".join(lines).strip("\n")
-
-
-def _without(node, live):
-    indent = " " * node.col_offset
-    kept = [
-        f"{item.name} as {item.asname}" if item.asname else item.name
-        for item in node.names
-        if item not in live
-    ]
-    lines = [from_line(node.module, kept, indent)] if kept else []
-    for item in live:
-        if item.asname and item.asname != item.name:
-            lines.append(f"{indent}{item.asname} = {item.name}")
-    return lines or ([f"{indent}pass"] if indent else [])

@@ -1,146 +1,85 @@
 """What each directive of the book becomes in a notebook.
 
 A handler takes the writer of the page and the directive, and returns pieces.
-A directive that is missing from `DIRECTIVES` is an error.
+A directive that is missing from `DIRECTIVES` is an error, and so is a part of
+one that is not named there.
 """
 
 import re
 
 from to_notebook.code import Included
-from to_notebook.roles import link
-from to_notebook.tables import caption, csv_table, list_table, pipe_table
-from to_notebook.text import Piece, quote
-
-BARE = {
-    name: name.capitalize()
-    for name in "note tip hint important warning caution attention danger"
-    " error".split()
-} | {
-    "seealso": "See also",
-    "epigraph": "",
-    "pull-quote": "",
-    "margin": "",
-    "card": "",
-}
-TITLED = ("admonition", "dropdown", "sidebar", "topic", "card")
+from to_notebook.text import Piece, link
 
 
 def text(directive, source, starts_cell=False):
     return [Piece("text", source, directive.line, starts_cell)]
 
 
-def aside(writer, directive):
-    """An admonition: a quote with a bold title."""
-    if directive.name in TITLED:
-        title = writer.inline(directive.argument, directive.line)
-        return quote(writer.body(directive), title)
-    gap = "\n" * (directive.body_line - directive.line)
-    words = f"{directive.argument}{gap}{directive.body}"
-    return quote(writer.pieces(words, directive.line), BARE[directive.name])
-
-
-def inside(writer, directive):
-    """A box that a notebook does not draw: what it holds."""
-    return writer.body(directive)
-
-
-def titled(writer, directive):
-    """A tab or a rubric: its name in bold, then what it holds."""
-    title = writer.inline(directive.argument, directive.line)
-    return text(directive, f"**{title}**") + writer.body(directive)
+def option(writer, directive, name):
+    """The value of an option that must be there."""
+    if not directive.options.get(name):
+        raise writer.error(
+            directive.line, f"{{{directive.name}}} without :{name}:"
+        )
+    return directive.options[name]
 
 
 def strip(writer, directive):
     """The line at the top of a chapter: the page, the time, the needs."""
-    book, options = writer.book, directive.options
-    words = [f"A chapter of {link(book.title, book.url(writer.page.docname))}"]
-    if "minutes" in options:
-        words.append(f"about {options['minutes']} minutes")
-    if "needs" in options:
-        needs = writer.inline(options["needs"], directive.line)
-        words.append(f"you need: {needs}")
-    return text(directive, " · ".join(words))
+    book = writer.book
+    url = book.url(writer.page.docname)
+    minutes = option(writer, directive, "minutes")
+    needs = writer.inline(option(writer, directive, "needs"), directive.line)
+    return text(
+        directive,
+        f"A chapter of {link(book.title, url)} · about {minutes} minutes"
+        f" · you need: {needs}",
+    )
+
+
+def note(writer, directive):
+    """A quote with a bold title."""
+    pieces = writer.body(directive)
+    for piece in pieces:
+        if piece.kind != "text":
+            raise writer.error(piece.line, "code inside a note")
+    body = "\n\n".join(piece.source for piece in pieces)
+    lines = f"**Note**\n\n{body}".split("\n")
+    return text(directive, "\n".join(f"> {line}".rstrip() for line in lines))
 
 
 def mathematics(writer, directive):
-    latex = f"{directive.argument}\n{directive.body}"
-    return text(directive, writer.equation(latex, directive.line))
-
-
-def _picture(writer, directive, url):
-    alt = re.sub(r"([\[\]])", r"\\\1", directive.options.get("alt", ""))
-    words = "\n\n".join(piece.source for piece in writer.body(directive))
-    words = caption(writer, directive.line, "figure", words)
-    return text(directive, f"![{alt}]({url})\n\n{words}".strip())
-
-
-def figure(writer, directive):
-    url = writer.address(directive.argument, directive.line, image=True)
-    return _picture(writer, directive, url)
+    option(writer, directive, "label")
+    return text(directive, writer.equation(directive.body, directive.line))
 
 
 def drawing(writer, directive):
-    folder = f"{writer.book.address}/_static/drawings"
-    return _picture(writer, directive, f"{folder}/{directive.argument}")
-
-
-def listing(writer, directive):
-    """Code that is shown and not run."""
-    return _listing(writer, directive, directive.argument, directive.body)
-
-
-def _listing(writer, directive, language, source):
-    words = writer.inline(directive.options.get("caption", ""), directive.line)
-    words = (
-        caption(writer, directive.line, "code-block", words) if words else ""
-    )
-    return text(directive, f"{words}\n\n```{language}\n{source}\n```".strip())
+    """A picture, and its caption as the published page numbers it."""
+    name, line = directive.argument, directive.line
+    url = f"{writer.book.address}/_static/drawings/{name}"
+    alt = option(writer, directive, "alt")
+    alt = re.sub(r"([\[\]])", r"\\\1", alt)
+    words = writer.inline(directive.body, directive.body_line)
+    words = f"**Fig. {writer.number(line)}.** {words}"
+    return text(directive, f"![{alt}]({url})\n\n{words}")
 
 
 def include(writer, directive):
-    """The package's source: a live cell where it is whole statements."""
-    folder, sources = writer.book.root, (writer.book.root / "src").resolve()
-    if not directive.argument.startswith("/"):
-        folder /= writer.page.path.parent
-    file = (folder / directive.argument.lstrip("/")).resolve()
+    """The package's source as a live cell."""
+    root, name = writer.book.root, option(writer, directive, "pyobject")
+    file = (root / writer.page.path.parent / directive.argument).resolve()
     try:
-        included = Included(file, directive.options, sources)
+        included = Included(file, name, (root / "src").resolve())
     except (OSError, ValueError) as error:
         raise writer.error(directive.line, str(error)) from None
-    if not included.is_live:
-        language = directive.options.get("language", "python")
-        return _listing(writer, directive, language, included.source)
-    cell = Piece("code", included.cell, directive.line, include=included)
-    return [cell]
-
-
-def glossary(writer, directive):
-    """Terms in bold, each with its definition."""
-    lines = []
-    for at, line in enumerate(directive.body.split("\n")):
-        if line.strip() and not line[0].isspace():
-            term = writer.inline(line.strip(), directive.body_line + at)
-            lines += ["", f"**{term}**: "]
-        elif line.strip():
-            words = writer.inline(line.strip(), directive.body_line + at)
-            lines[-1] += words if lines[-1].endswith(": ") else f" {words}"
-    return text(directive, "\n".join(lines).strip())
-
-
-def bibliography(writer, directive):
-    url = writer.book.url(writer.book.bibliography)
-    return text(directive, f"The works cited: {link('bibliography', url)}.")
+    return [Piece("code", included.cell, directive.line, include=included)]
 
 
 def exercise(writer, directive):
-    """A heading with the number that the page shows, then the text."""
-    number = writer.book.numbers.get((writer.page.docname, directive.line))
-    name = "Exercise"
-    if number:
-        name = writer.book.formats["exercise"] % number
+    """A heading with the number that the page shows; the text follows."""
+    number = writer.number(directive.line)
     title = writer.inline(directive.argument, directive.line)
-    heading = f"### {name}: {title}" if title else f"### {name}"
-    return text(directive, heading, True) + writer.body(directive)
+    return text(directive, f"### Exercise {number}: {title}", True)
 
 
 def exercise_end(writer, directive):
@@ -149,40 +88,28 @@ def exercise_end(writer, directive):
 
 def solution(writer, directive):
     """Left out: a link to where the book shows it."""
-    label = directive.options.get("label", directive.argument)
+    label = option(writer, directive, "label")
     url = writer.book.url(writer.page.docname, label)
-    return text(directive, f"*{link('Solution in the book', url)}*")
-
-
-def solution_start(writer, directive):
     gate = Piece("gate", "open", directive.line)
-    return [*solution(writer, directive), gate]
+    return [
+        *text(directive, f"*{link('Solution in the book', url)}*"),
+        gate,
+    ]
 
 
 def solution_end(writer, directive):
     return [Piece("gate", "close", directive.line)]
 
 
+# name: (what writes it, the parts that it may have)
 DIRECTIVES = {
-    **dict.fromkeys([*BARE, *TITLED], aside),
-    **dict.fromkeys(["tab-set", "grid", "container", "div"], inside),
-    **dict.fromkeys(["tab-item", "rubric"], titled),
-    **dict.fromkeys(["code", "code-block", "sourcecode"], listing),
-    "bibliography": bibliography,
-    "chapter-strip": strip,
-    "csv-table": csv_table,
-    "drawing": drawing,
-    "exercise": exercise,
-    "exercise-end": exercise_end,
-    "exercise-start": exercise,
-    "figure": figure,
-    "glossary": glossary,
-    "image": figure,
-    "list-table": list_table,
-    "literalinclude": include,
-    "math": mathematics,
-    "solution": solution,
-    "solution-end": solution_end,
-    "solution-start": solution_start,
-    "table": pipe_table,
+    "chapter-strip": (strip, ":minutes: :needs:"),
+    "drawing": (drawing, "argument :alt: body"),
+    "exercise-end": (exercise_end, ""),
+    "exercise-start": (exercise, "argument :label:"),
+    "literalinclude": (include, "argument :language: :pyobject:"),
+    "math": (mathematics, ":label: body"),
+    "note": (note, "body"),
+    "solution-end": (solution_end, ""),
+    "solution-start": (solution, "argument :class: :label:"),
 }

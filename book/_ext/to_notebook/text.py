@@ -1,22 +1,25 @@
-"""Pages into pieces: text that any notebook shows, and cells of code.
+"""A page's text in pieces: runs of plain Markdown, and cells of code.
 
-A page's tokens say where each MyST construct stands; its lines are replaced
-there by plain Markdown and everything else is kept to the letter.  What is
-not known here is an error: nothing passes through raw.
+Plain Markdown is kept to the letter.  The roles and directives that the
+chapters use are replaced where they stand; citations and references become
+links into the published book, measured numbers are read from the records.
+Whatever else is found is an error: nothing passes through raw.
 """
 
 import re
 from dataclasses import dataclass
 
 from to_notebook.myst import SourceError, read_directive
-from to_notebook.roles import Inline, recorded
 
-LEAVES = ("code_block", "hr", "math_block")
-KEPT = frozenset(
+PLAIN_BLOCKS = frozenset(
     "blockquote bullet_list heading list_item ordered_list paragraph".split()
 )
-DROPPED = ("footnote_reference_open", "myst_line_comment", "myst_target")
-COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+PLAIN_WORDS = frozenset(
+    "code_inline em_close em_open hardbreak link_close link_open math_inline"
+    " softbreak strong_close strong_open text text_special".split()
+)
+TITLED = re.compile(r"(.*?)\s*<([^<>]+)>$", re.DOTALL)
+ALIGN = re.compile(r"\\(begin|end)\{(align|gather)\*?\}")
 
 
 @dataclass
@@ -28,84 +31,71 @@ class Piece:
     line: int
     starts_cell: bool = False
     include: object = None
-    tags: tuple[str, ...] = ()
 
 
-def fence(piece):
-    """A cell of code as text, where no cell can stand."""
-    return f"```python\n{piece.source}\n```"
+def recorded(path):
+    """A measured number, as the published page shows it."""
+    from lookback.lab import records
+
+    return records.quote(path)
 
 
-def quote(pieces, title=""):
-    """Text as a quote under a bold title; cells stand between quotes."""
-    if title:
-        line = pieces[0].line if pieces else 0
-        pieces = [Piece("text", f"**{title}**", line), *pieces]
-    quoted, run = [], []
-    for piece in [*pieces, None]:
-        if piece and piece.kind == "text":
-            run.append(piece.source.strip("\n"))
-            continue
-        body = "\n\n".join(text for text in run if text)
-        if body:
-            lines = (f"> {line}".rstrip() for line in body.split("\n"))
-            quoted.append(Piece("text", "\n".join(lines), 0))
-        run = []
-        if piece:
-            quoted.append(piece)
-    return quoted
+def split_title(content):
+    """(text, target) of `text <target>`; text is None for a bare target."""
+    match = TITLED.match(content)
+    return (match[1], match[2]) if match else (None, content.strip())
 
 
-class Writer(Inline):
-    """Writes one page of a book; `directives` maps names to handlers."""
+def link(text, url):
+    return f"[{text}]({url})"
+
+
+class Writer:
+    """Writes one page of a book.
+
+    `directives` maps the name of each directive to what writes it and to the
+    parts that it may have.
+    """
 
     def __init__(self, book, page, directives, record=recorded):
-        super().__init__(book, page, record)
-        self.directives = directives
+        self.book, self.page = book, page
+        self.directives, self.record = directives, record
 
     def pieces(self, text, line):
         """The pieces of a stretch of MyST that starts at `line`."""
         lines = text.split("\n")
-        tokens = self.book.parser.parse(text, self.page.env)
         written, kept, at = [], [], 0
-        for token in tokens:
+        for token in self.book.parser.parse(text):
             if token.map is None or token.map[0] < at:
                 continue
             start, end = token.map
-            if token.type == "amsmath":  # its map leaves out the last line
-                end = start + token.content.rstrip("\n").count("\n") + 1
             new = self._block(token, lines[start:end], line + start)
             if token.tag == "h2" and token.nesting == 1 and not token.level:
-                kept += self._between(kept, lines[at:start])
+                kept += self._blank(lines[at:start], line + at)
                 written.append(_text(kept, line + at))
                 written.append(Piece("text", "", line + start, True))
                 kept, at = [], start
             if new is None:
                 continue
-            kept += self._between(kept, lines[at:start])
+            kept += self._blank(lines[at:start], line + at)
             at = end
             if isinstance(new, str):
-                _append(kept, new)
-            elif token.level or not _is_fence_line(lines[start]):
-                _append(kept, _nest(lines[start], token.markup, new))
+                kept += new.split("\n")
             else:
                 written += [_text(kept, line), *new]
                 kept = []
-        written.append(_text(kept + self._between(kept, lines[at:]), line))
+        kept += self._blank(lines[at:], line + at)
+        written.append(_text(kept, line))
         return [
             p for p in written if p.source or p.starts_cell or p.kind == "gate"
         ]
 
-    def _between(self, kept, lines):
-        """Lines outside every block: blank, or a link's definition."""
-        lines = [line for line in lines if not self._is_definition(line)]
-        while kept and not kept[-1] and lines and not lines[0].strip():
-            lines.pop(0)
+    def _blank(self, lines, line):
+        """Lines outside every block: only blank ones have a notebook form."""
+        for at, words in enumerate(lines):
+            if words.strip("> "):
+                raise self.error(line + at, f"no notebook form for “{words}”")
         return lines
-
-    def _is_definition(self, line):
-        is_label = line.lstrip().startswith("[")
-        return is_label and not self.book.parser.parse(line, {})
 
     def _block(self, token, raw, line):
         """What stands for a block: None (as it is), a string, or pieces."""
@@ -116,83 +106,144 @@ class Writer(Inline):
             return "\n".join(
                 self.inline(row, line + at) for at, row in enumerate(raw)
             )
-        if kind in ("fence", "colon_fence"):
-            return self._fence(token, raw, line)
-        if kind == "math_block_label":
-            return self.equation(token.content, line)
-        if kind == "amsmath" and "*}" in token.content:
-            return self.equation(token.content, line)
-        if kind == "dl_open":
-            return self._definitions(raw, line)
-        if kind in LEAVES:
+        if kind == "fence":
+            return self._fence(token, line)
+        if kind == "math_block":
             return "\n".join(raw)
-        if kind in DROPPED:
-            return ""
-        if kind == "html_block":
-            return COMMENT.sub("", "\n".join(raw)).strip("\n")
-        base = re.sub(r"_(open|close)$", "", kind)
-        if base not in KEPT:
-            raise self.error(line, f"no notebook form for “{base}”")
+        if re.sub(r"_(open|close)$", "", kind) not in PLAIN_BLOCKS:
+            raise self._unknown(token, line)
         return None
 
-    def _definitions(self, raw, line):
-        """A definition list: terms in bold, definitions below."""
-        lines = []
-        for at, row in enumerate(raw):
-            words = self.inline(row.strip(), line + at)
-            if row.startswith(":"):
-                words = words[1:].strip()
-            elif words and not row[0].isspace():
-                words = f"**{words}**\\"
-            lines.append(words)
-        return "\n".join(lines)
-
-    def _fence(self, token, raw, line):
+    def _fence(self, token, line):
         directive = read_directive(token, line)
+        if token.level:
+            raise self.error(line, "code or a box inside a list or a quote")
+        if directive is None and token.info.strip() == "python":
+            return [Piece("code", token.content.rstrip("\n"), line)]
         if directive is None:
-            if token.info.strip() in ("python", "ipython3"):
-                return [Piece("code", token.content.rstrip("\n"), line)]
-            return "\n".join(raw)
-        handler = self.directives.get(directive.name)
-        if handler is None:
-            raise self.error(line, f"unknown directive {{{directive.name}}}")
-        return handler(self, directive)
+            raise self.error(line, f"no notebook form for “```{token.info}”")
+        name = directive.name
+        if name not in self.directives:
+            raise self.error(line, f"unknown directive {{{name}}}")
+        write, known = self.directives[name]
+        for part in _parts(directive):
+            if part not in known.split():
+                raise self.error(line, f"{{{name}}} has an unknown {part}")
+        return write(self, directive)
 
     def body(self, directive):
         """The pieces of a directive's body."""
         return self.pieces(directive.body, directive.body_line)
 
+    def inline(self, raw, line):
+        """`raw` with every role replaced."""
+        (block,) = self.book.parser.parseInline(raw)
+        edits = []
+        for token in block.children:
+            if token.type == "myst_role":
+                edits.append((token.meta["span"], self._role(token, line)))
+            elif not _is_plain(token):
+                raise self._unknown(token, line)
+            line += token.type in ("softbreak", "hardbreak")
+        for (start, end), new in reversed(edits):
+            raw = raw[:start] + new + raw[end:]
+        return raw
+
+    def _role(self, token, line):
+        name, content = token.meta["name"], token.content
+        if name in ("cite", "cite:t"):
+            return self._cite(content, name == "cite:t", line)
+        if name == "ref":
+            return self._ref(content, line)
+        if name == "eq":
+            found, url = self._label(f"equation:{content.strip()}", line)
+            return link(f"({found.number})", url)
+        if name == "doc":
+            return self._doc(content, line)
+        if name == "record":
+            return self.record(content)
+        if name == "math":
+            return f"${content}$"
+        raise self.error(line, f"unknown role {{{name}}}")
+
+    def _cite(self, content, textual, line):
+        links = []
+        for key in content.split(","):
+            try:
+                authors, year, url = self.book.citation(key.strip())
+            except KeyError:
+                raise self.error(
+                    line,
+                    f"no work “{key.strip()}” with authors and a year in the"
+                    " bibliography",
+                ) from None
+            text = f"{authors} ({year})" if textual else f"{authors}, {year}"
+            links.append(link(text, url))
+        if textual:
+            return " and ".join(links)
+        return f"({'; '.join(links)})"
+
+    def _label(self, label, line):
+        if label not in self.book.labels:
+            name = label.removeprefix("equation:")
+            raise self.error(line, f"no label “{name}”")
+        found = self.book.labels[label]
+        return found, self.book.url(found.docname, found.anchor)
+
+    def _ref(self, content, line):
+        text, label = split_title(content)
+        _, url = self._label(label, line)
+        if not text:
+            raise self.error(line, f"{{ref}} to “{label}” without a text")
+        return link(text, url)
+
+    def _doc(self, content, line):
+        text, target = split_title(content)
+        docname = self.book.docname(self.page, target)
+        if docname is None:
+            raise self.error(line, f"no page “{target}”")
+        return link(text or self.book.titles[docname], self.book.url(docname))
+
+    def equation(self, latex, line):
+        """Displayed mathematics with its number."""
+        if re.search(r"\n\s*\n", latex):
+            raise self.error(line, "a blank line in an equation")
+        if "\\\\" in latex and "\\begin" not in latex:
+            raise self.error(line, "lines of an equation outside \\begin{…}")
+        latex = ALIGN.sub(r"\\\1{\2ed}", latex)
+        return f"$$\n{latex}\n\\tag{{{self.number(line)}}}\n$$"
+
+    def number(self, line):
+        """The number that the published page gives to what stands here."""
+        try:
+            return self.book.numbers[self.page.docname, line]
+        except KeyError:
+            raise self.error(line, "what stands here has no number") from None
+
     def error(self, line, message):
         return SourceError(self.page.path, line, message)
+
+    def _unknown(self, token, line):
+        name = re.sub(r"_(open|close|inline|block)$", "", token.type)
+        return self.error(line, f"no notebook form for “{name}”")
 
 
 def _text(lines, line):
     return Piece("text", "\n".join(lines).strip("\n"), line)
 
 
-def _append(kept, text):
-    """Add a block's text; one that is dropped leaves one blank line."""
-    if text:
-        kept += text.split("\n")
-    elif kept and kept[-1].strip():
-        kept.append("")
+def _parts(directive):
+    """What a directive has beside its name."""
+    if directive.argument:
+        yield "argument"
+    if directive.body.strip():
+        yield "body"
+    yield from (f":{option}:" for option in directive.options)
 
 
-def _is_fence_line(line):
-    return line.lstrip()[:3] in ("```", "~~~", ":::")
-
-
-def _nest(opening, markup, pieces):
-    """Pieces as text inside a list or a quote, under its prefix."""
-    first = opening[: opening.index(markup)]
-    rest = re.sub(r"[^>\s]", " ", first)
-    text = "\n\n".join(
-        fence(piece) if piece.kind == "code" else piece.source
-        for piece in pieces
-    )
-    lines = text.split("\n")
-    prefixes = [first] + [rest] * (len(lines) - 1)
-    return "\n".join(
-        (prefix + line).rstrip()
-        for prefix, line in zip(prefixes, lines, strict=True)
-    )
+def _is_plain(token):
+    """Markdown that a notebook shows just as the page does."""
+    if token.type == "link_open":
+        address = str(token.attrs.get("href"))
+        return len(token.attrs) == 1 and address.startswith("https://")
+    return token.type in PLAIN_WORDS and not token.attrs

@@ -1,19 +1,20 @@
-"""The exercises of the chapter `attention`, each check beside its solution.
+"""The exercises of `attention`: each check beside its reference solution.
 
-What is right is taken from plain loops over positions with `math.exp`, never
-from the solution. The two masks have their own module.
+What is right comes from plain loops over positions with `math.exp`, never from
+the solution.
 """
 
 import math
 
 import torch
 
-from lookback.exercises.checking import exercise
-from lookback.exercises.judging import (
+from lookback.exercises.checking import (
     Hint,
     as_numbers,
     as_tensor,
+    exercise,
     expect,
+    float64,
     random_inputs,
 )
 
@@ -29,7 +30,7 @@ def attention_by_hand_solution():
     return [4 * first, 8 * (1 - first), 4 * second, 8 * (1 - second)]
 
 
-@exercise("attention", attention_by_hand_solution, by_hand=True)
+@exercise(attention_by_hand_solution, by_hand=True)
 def attention_by_hand(answer):
     """softmax(Q Kᵀ / √d_k) V of two positions; the answer is four numbers."""
     if isinstance(answer, (list, tuple)) and len(answer) == 2:
@@ -38,9 +39,10 @@ def attention_by_hand(answer):
     found = as_numbers(
         answer, 4, "four numbers (the first output, then the second)"
     )
-    Q, K, V = (torch.tensor(m, dtype=torch.float64) for m in (_Q, _K, _V))
+    Q, K, V = map(float64, (_Q, _K, _V))
     e = Q @ K.T
-    shares = {
+    soft = (e / 2).softmax(1)
+    slips = {
         "The scores are not divided by √d_k. A key has four numbers: divide "
         "by √4 = 2.": e.softmax(1),
         "You divided by d_k = 4; the formula divides by its root, 2.": (
@@ -56,27 +58,24 @@ def attention_by_hand(answer):
             e / e.sum(1, keepdim=True)
         ),
         "A hard choice: you gave each query its best value whole. The soft "
-        "look takes some of the other, too.": torch.eye(2).double(),
+        "look takes some of the other, too.": torch.eye(2).to(e),
         "That is with a causal mask; here every position sees both.": (
-            torch.tensor([[1.0, 0.0], (e / 2).softmax(1)[1].tolist()]).double()
+            torch.stack([torch.eye(2).to(e)[0], soft[1]])
         ),
         "You multiplied the values by the scores; softmax comes between.": (
             e / 2
         ),
     }
     mistakes = {
-        hint: (weights @ V).flatten() for hint, weights in shares.items()
+        hint: (weights @ V).flatten() for hint, weights in slips.items()
+    } | {
+        "Those are the weights. Multiply them into the values.": soft.flatten(),
+        "The second output stands first: give row 1, then row 2.": (
+            (soft @ V).flip(0).flatten()
+        ),
+        "Right, but to one decimal only; give two.": [2.9, 2.2, 0.5, 7],
     }
-    mistakes["Those are the weights. Multiply them into the values."] = (
-        (e / 2).softmax(1).flatten()
-    )
-    mistakes["The second output stands first: give row 1, then row 2."] = (
-        ((e / 2).softmax(1) @ V).flip(0).flatten()
-    )
-    truth = torch.tensor([2.924, 2.152, 0.477, 7.046]).double()
-    mistakes["Right, but to one decimal only; give two."] = torch.tensor(
-        [2.9, 2.2, 0.5, 7.0]
-    ).double()
+    truth = [2.924, 2.152, 0.477, 7.046]
     otherwise = (
         "Not yet right, and no slip that I know. The scores are 2, 1 for the "
         "first query and 0, 2 for the second, after dividing by 2."
@@ -92,6 +91,12 @@ def attend_from_scratch_solution(Q, K, V, mask):
     return torch.softmax(scores, dim=-1) @ V
 
 
+def _mean(shares, values):
+    """The values' mean, each weighted by its share."""
+    pairs = zip(shares, values, strict=True)
+    return sum(share * value for share, value in pairs) / sum(shares)
+
+
 def _attend_loop(Q, K, V, mask):
     """One sentence, one query and one key after another."""
     outputs = []
@@ -101,8 +106,7 @@ def _attend_loop(Q, K, V, mask):
                 math.exp(float(q @ k) / math.sqrt(len(k))) if ok else 0.0
                 for k, ok in zip(k_b, may, strict=True)
             ]
-            pairs = zip(shares, v_b, strict=True)
-            outputs.append(sum(a * v for a, v in pairs) / sum(shares))
+            outputs.append(_mean(shares, v_b))
     return torch.stack(outputs).view(*Q.shape[:2], V.shape[-1])
 
 
@@ -150,7 +154,7 @@ def _attended_wrong(Q, K, V, mask):
     }
 
 
-@exercise("attention", attend_from_scratch_solution)
+@exercise(attend_from_scratch_solution)
 def attend_from_scratch(mine):
     """softmax(Q Kᵀ / √d_k) V with a mask, batched."""
     for seed, (target, source, d_k, d_v) in enumerate(
@@ -170,7 +174,7 @@ def attend_from_scratch(mine):
         found = as_tensor(
             mine(Q, K, V, mask), (2, target, d_v), "[batch, target, d_v]", known
         )
-        exact = Q.double(), K.double(), V.double(), mask
+        exact = *map(float64, (Q, K, V)), mask
         if not found.isfinite().all():
             raise Hint(
                 "Your result holds NaN: 0 times infinity, or 0/0. Fill the "
@@ -178,6 +182,92 @@ def attend_from_scratch(mine):
             )
         expect(found, _attend_loop(*exact), _attended_wrong(*exact))
     return "equal to a loop over queries and keys, on two batches with masks."
+
+
+def causal_mask_solution(tokens):
+    """True where the column is at or before the row."""
+    place = torch.arange(tokens.shape[1])
+    return place[None, :] <= place[:, None]
+
+
+def _booleans(found, shape, axes, known):
+    """A mask, once its type and shape are right."""
+    found_there = as_tensor(found, shape, axes, known)
+    if found.dtype != torch.bool:
+        raise Hint(
+            f"A mask here is a tensor of True and False; yours is "
+            f"{found.dtype}. Compare something: a comparison gives booleans."
+        )
+    return found_there
+
+
+@exercise(causal_mask_solution)
+def causal_mask(mine):
+    """Which word may see which, so that nobody sees the future."""
+    for batch, n in ((2, 4), (3, 1), (1, 6)):
+        tokens = torch.arange(4, 4 + batch * n).view(batch, n)
+        known = {
+            (batch, n): "One row for each word: who may be seen by whom is a "
+            "square, [target, target].",
+            (batch, n, n): "The causal mask is the same for every sentence: "
+            "leave the batch axis out.",
+        }
+        axes = "[target, target]"
+        found = _booleans(mine(tokens), (n, n), axes, known)
+        truth = [[float(j <= i) for j in range(n)] for i in range(n)]
+        ones = torch.ones(n, n)
+        mistakes = {
+            "Rows and columns are exchanged: word i (row) may see words j ≤ i, "
+            "and yours sees j ≥ i.": ones.triu(),
+            "True is where a word MAY look; yours is True on the future.": (
+                ones.triu(1)
+            ),
+            "A word may see itself: the diagonal is True. Without it the "
+            "first word has nothing at all to look at.": ones.tril(-1),
+            "Everything is allowed in yours: the future, too.": ones,
+            "Yours lets a word see itself alone.": torch.eye(n),
+            "Yours lets a word see one word of the future.": ones.tril(1),
+        }
+        expect(found, truth, mistakes)
+    return "shape, type, and every pair of places for three lengths."
+
+
+def padding_mask_solution(tokens, pad):
+    """True at words; an axis of 1 stands for every query."""
+    return (tokens != pad).unsqueeze(1)
+
+
+@exercise(padding_mask_solution)
+def padding_mask(mine):
+    """[batch, 1, source], True where there is a word."""
+    for pad in (0, 9):
+        tokens = torch.tensor(
+            [[5, 3, 7, pad], [4, pad, pad, pad], [6, 2, 8, 1]]
+        )
+        known = {
+            (3, 4): "All queries share it: give it an axis of 1 for them, "
+            "unsqueeze(1), so that it fits scores [batch, target, source].",
+            (3, 4, 1): "The axis of 1 stands for the queries, so it is the "
+            "middle one: unsqueeze(1).",
+            (3, 1, 1, 4): "That has one axis for heads too many: three axes.",
+            (3, 4, 4): "Broadcasting does that: keep an axis of 1.",
+        }
+        found = mine(tokens, pad)
+        found = _booleans(found, (3, 1, 4), "[batch, 1, source]", known)
+        truth = [[[float(word != pad) for word in row]] for row in tokens]
+        mistakes = {
+            "True and False are swapped: yours looks at the padding alone.": (
+                (tokens == pad).unsqueeze(1)
+            ),
+            "Use the argument `pad`: yours takes 0 for the padding, always.": (
+                (tokens != 0).unsqueeze(1)
+            ),
+            "Word numbers may be smaller than pad: compare with !=, not with "
+            "<  or >.": (tokens > pad).unsqueeze(1),
+            "Everything is allowed in yours, padding too.": torch.ones(3, 1, 4),
+        }
+        expect(found, truth, mistakes)
+    return "shape, type, and every place for two paddings."
 
 
 def soft_dictionary_solution(query, keys, values, temperature):
@@ -190,18 +280,17 @@ def soft_dictionary_solution(query, keys, values, temperature):
 
 
 def _dictionary_loop(query, keys, values, temperature):
-    """Entry by entry, the highest score taken off first."""
+    """Entry by entry, the highest score subtracted first."""
     scores = [float(query @ key) for key in keys]
     top = max(scores)
     if temperature == 0:
         shares = [float(score == top) for score in scores]
     else:
         shares = [math.exp((score - top) / temperature) for score in scores]
-    pairs = zip(shares, values, strict=True)
-    return sum(share * value for share, value in pairs) / sum(shares)
+    return _mean(shares, values)
 
 
-@exercise("attention", soft_dictionary_solution)
+@exercise(soft_dictionary_solution)
 def soft_dictionary(mine):
     """softmax(K q / T) V, and the best entry at T = 0."""
     query, keys, values = random_inputs(3, (4,), (5, 4), (5, 2))
@@ -213,7 +302,7 @@ def soft_dictionary(mine):
         known[(len(k),)] = "Those are weights: mix the values with them."
         known[(len(k), 2)] = "Add the weighted values up: sum over entries."
         found = as_tensor(result, (2,), "[d_v]", known)
-        q, K, V = query.double(), k.double(), v.double()
+        q, K, V = map(float64, (query, k, v))
         e = K @ q
         if t == 0:
             otherwise = (

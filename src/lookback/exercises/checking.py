@@ -1,7 +1,9 @@
-"""`check`: knows every exercise, runs a reader's answer, says what it found.
+"""What all checks share: `check`, which knows every exercise, and its tools.
 
 A check is a function that takes the reader's `Answer`, raises `Hint` at the
 first thing that is wrong, and returns a sentence saying what was verified.
+Inputs come in the reader's default dtype, so that a plain `torch.zeros` fits
+them; what is right is computed in float64, by another route than the solution.
 """
 
 import copy
@@ -14,15 +16,109 @@ import traceback
 
 import torch
 
-from lookback.exercises.judging import Hint, NotAttempted
+
+class Hint(Exception):
+    """The first thing wrong with an answer, said as a teacher would."""
+
+
+class NotAttempted(Exception):
+    """There is nothing to check yet."""
+
+
+def random_inputs(seed, *shapes):
+    """One tensor of normal numbers for each shape, the same every time."""
+    draw = torch.Generator(device="cpu").manual_seed(seed)
+    return [torch.randn(shape, generator=draw) for shape in shapes]
+
+
+def float64(values):
+    """A tensor, number or table of numbers as a float64 tensor."""
+    return torch.as_tensor(values, dtype=torch.float64)
+
+
+def as_numbers(answer, count, what, known=None):
+    """An answer found by hand as float64 [count], or the hint that it is not.
+
+    `known` maps a telling wrong count to its hint.
+    """
+    if isinstance(answer, torch.Tensor) or hasattr(answer, "tolist"):
+        answer = answer.tolist()
+    given = list(answer) if isinstance(answer, (list, tuple)) else [answer]
+    given = [n.tolist() if hasattr(n, "tolist") else n for n in given]
+    if all(number is None or number is ... for number in given):
+        raise NotAttempted(f"Give {what}.")
+    if any(number is None or number is ... for number in given):
+        raise Hint(f"A part of your answer is still open. Give {what}.")
+    if not all(isinstance(number, (int, float)) for number in given):
+        raise Hint(f"Give {what} as plain numbers, not text or nested lists.")
+    if count == 1 and len(given) == 2:
+        raise Hint("Two numbers: Python writes decimals with a point, 0.25.")
+    if len(given) != count:
+        if known and len(given) in known:
+            raise Hint(known[len(given)])
+        raise Hint(f"You gave {len(given)} numbers; give {what}.")
+    return float64(given)
+
+
+def as_tensor(result, shape, axes, known=None):
+    """A result as float64 on the CPU, once its type and shape are right.
+
+    `known` maps a telling wrong shape to its hint.
+    """
+    if not isinstance(result, torch.Tensor):
+        raise Hint(
+            f"Your function gives back {type(result).__name__}; "
+            f"give back a torch tensor {axes}."
+        )
+    if tuple(result.shape) != tuple(shape):
+        general = (
+            f"Shape first: your result has shape {list(result.shape)}, "
+            f"and {axes} is {list(shape)} here."
+        )
+        special = (known or {}).get(tuple(result.shape))
+        raise Hint(f"{general} {special}" if special else general)
+    return float64(result.detach().cpu())
+
+
+def expect(found, truth, mistakes, given="", tolerance=1e-4, otherwise=None):
+    """Nothing if `found` is `truth`; else the hint of the mistake it shows.
+
+    `truth` is a tensor or plain numbers. `mistakes` maps a hint to the value
+    that this mistake gives; `otherwise` is said if none fits, in place of the
+    value that is furthest off.
+    """
+    truth = float64(truth)
+    if _close(found, truth, tolerance):
+        return
+    for hint, wrong in mistakes.items():
+        if _close(found, float64(wrong), tolerance):
+            raise Hint(hint)
+    if otherwise:
+        raise Hint(otherwise)
+    if not found.isfinite().all():
+        raise Hint(f"Your result holds NaN or infinity {given}.")
+    gap = (found - truth).abs()
+    at = [int(i) for i in torch.unravel_index(gap.argmax(), gap.shape)]
+    spot = f" at {at}" if at else ""
+    raise Hint(
+        f"The shape is right, a value is not: {given and given + ' '}yours is "
+        f"{found[tuple(at)].item():.4g}{spot}, and it should be "
+        f"{truth[tuple(at)].item():.4g}."
+    )
+
+
+def _close(found, value, tolerance):
+    return found.shape == value.shape and torch.allclose(
+        found, value, rtol=tolerance, atol=tolerance
+    )
 
 
 class Exercise:
     """A check with its reference solution; call it with an answer."""
 
-    def __init__(self, chapter, judge, solution, by_hand):
+    def __init__(self, judge, solution, by_hand):
         self.name = judge.__name__
-        self.chapter = chapter
+        self.chapter = judge.__module__.rpartition(".")[2]
         self.judge = judge
         self.solution = solution
         self.by_hand = by_hand
@@ -65,7 +161,7 @@ class Exercise:
 
 
 class Answer:
-    """The reader's function: called on copies, its slips turned to hints."""
+    """The reader's function: called on copies, its slips turned into hints."""
 
     def __init__(self, function, inputs):
         self.function = function
@@ -170,15 +266,17 @@ class Checks:
 check = Checks()
 
 
-def exercise(chapter, solution, by_hand=False):
-    """Register the decorated function as the check of a chapter's exercise.
+def exercise(solution, by_hand=False):
+    """Register the decorated function as the check of an exercise.
+
+    Its chapter is the one that its module is named after.
 
     The solution's signature is what the reader's function is called with;
     for an answer found by hand it takes nothing and returns the answer.
     """
 
     def register(judge):
-        made = Exercise(chapter, judge, solution, by_hand)
+        made = Exercise(judge, solution, by_hand)
         check.add(made)
         return made
 
@@ -198,7 +296,7 @@ def _describe(value):
 
 
 def _line_of(error, function):
-    """The line of the reader's own code on which the error came up."""
+    """The line of the reader's own code on which the error arose."""
     code = getattr(function, "__code__", None)
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if code and f.filename == code.co_filename]

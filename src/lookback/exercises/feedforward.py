@@ -1,8 +1,8 @@
-"""The feed-forward layer's exercises, each check beside its solution.
+"""The exercises of `feedforward`: each check beside its reference solution.
 
-What is right is taken from torch's own convolution, from loops over
-positions and hidden units, and from counting the matrices of a model that is
-built without memory, never from the solution.
+What is right comes from torch's own convolution, from loops over positions and
+hidden units, and from counting the matrices of a model built without memory,
+never from the solution.
 """
 
 import math
@@ -10,12 +10,13 @@ import math
 import torch
 from torch.nn import functional as F
 
-from lookback.exercises.checking import exercise
-from lookback.exercises.judging import (
+from lookback.exercises.checking import (
     Hint,
     as_numbers,
     as_tensor,
+    exercise,
     expect,
+    float64,
     random_inputs,
 )
 
@@ -31,18 +32,15 @@ def memory_by_hand_solution():
     return (a * 1 + c * 0, a * 2 + c * -3)  # 2, 1
 
 
-@exercise("feedforward", memory_by_hand_solution, by_hand=True)
+@exercise(memory_by_hand_solution, by_hand=True)
 def memory_by_hand(answer):
     """What a memory of four keys and values answers to x."""
-    if isinstance(answer, (list, tuple)) and len(answer) == 4:
-        raise Hint(
-            "Four numbers are how strongly the units fire. The answer is the "
-            "sum of the values, each times its number: two numbers."
-        )
-    found = as_numbers(answer, 2, "the two numbers of the answer")
-    x, keys, values = (
-        torch.tensor(rows, dtype=torch.float64) for rows in (_X, _KEYS, _VALUES)
-    )
+    known = {
+        4: "Four numbers are how strongly the units fire. The answer is the "
+        "sum of the values, each times its number: two numbers."
+    }
+    found = as_numbers(answer, 2, "the two numbers of the answer", known)
+    x, keys, values = map(float64, (_X, _KEYS, _VALUES))
     score = keys @ x
     bent = score.clamp(min=0)
     mistakes = {
@@ -72,8 +70,7 @@ def memory_by_hand(answer):
         "Not yet right, and no slip that I know. The scores x · k_i are "
         "2, −3, 1, −2; bend them, and add up the values."
     )
-    truth = torch.tensor([2.0, 1.0], dtype=torch.float64)
-    expect(found, truth, mistakes, tolerance=0.01, otherwise=otherwise)
+    expect(found, [2, 1], mistakes, tolerance=0.01, otherwise=otherwise)
     return "units 1 and 3 fire with 2 and 1: 2·(1, 2) + 1·(0, −3) = (2, 1)."
 
 
@@ -82,27 +79,17 @@ def position_wise_solution(x, W_1, b_1, W_2, b_2):
     return torch.relu(x @ W_1 + b_1) @ W_2 + b_2
 
 
-@exercise("feedforward", position_wise_solution)
+@exercise(position_wise_solution)
 def position_wise(mine):
     """The paper's equation 2, at every position."""
     given = random_inputs(3, (2, 4, 3), (3, 6), (6,), (6, 3), (3,))
-    found = as_tensor(
-        mine(*given),
-        (2, 4, 3),
-        "[batch, length, d_model]",
-        {
-            (
-                2,
-                4,
-                6,
-            ): "That is the hidden layer, d_ff wide; W_2 takes it back.",
-            (
-                2,
-                3,
-            ): "One vector a sentence: the layer has one for each position.",
-        },
-    )
-    x, W_1, b_1, W_2, b_2 = (each.double() for each in given)
+    known = {
+        (2, 4, 6): "That is the hidden layer, d_ff wide; W_2 takes it back.",
+        (2, 3): "One vector a sentence: the layer has one for each position.",
+    }
+    axes = "[batch, length, d_model]"
+    found = as_tensor(mine(*given), (2, 4, 3), axes, known)
+    x, W_1, b_1, W_2, b_2 = map(float64, given)
     inner, bent = x @ W_1 + b_1, (x @ W_1 + b_1).relu()
     mistakes = {
         "The bend is missing: without max(0, ·) the two maps are one "
@@ -157,13 +144,13 @@ def _swiglu_loop(x, W_1, W_3, W_2):
     return answer
 
 
-@exercise("feedforward", swiglu_solution)
+@exercise(swiglu_solution)
 def swiglu(mine):
     """Shazeer's gated layer, without biases."""
     given = random_inputs(4, (5, 3), (3, 6), (3, 6), (6, 3))
     known = {(5, 6): "That is the hidden layer; W_2 takes it back to d_model."}
     found = as_tensor(mine(*given), (5, 3), "[positions, d_model]", known)
-    x, W_1, W_3, W_2 = (each.double() for each in given)
+    x, W_1, W_3, W_2 = map(float64, given)
     gate, up = x @ W_1, x @ W_3
     mistakes = {
         "W_1 and W_3 are exchanged: Swish bends x W_1, and x W_3 passes "
@@ -203,7 +190,7 @@ def feedforward_share_solution(sizes):
     return feed / (sizes["vocab"] * d + layers * 4 * d**2 + feed)
 
 
-@exercise("feedforward", feedforward_share_solution)
+@exercise(feedforward_share_solution)
 def feedforward_share(mine):
     """The feed-forward layers' share of a decoder-only model's weights."""
     names = ("d_model", "d_ff", "layers", "vocab")
@@ -243,8 +230,7 @@ def feedforward_share(mine):
             "That is feed-forward against the rest, a ratio; the share "
             "divides by the whole.": feed / (rest + table),
         }
-        number = torch.tensor(float(given), dtype=torch.float64)
-        truth = torch.tensor(feed / (feed + rest + table), dtype=torch.float64)
-        wrong = {k: torch.tensor(v) for k, v in mistakes.items()}
-        expect(number, truth, wrong, f"for {numbers}", tolerance=1e-5)
+        found = float64(float(given))
+        truth = feed / (feed + rest + table)
+        expect(found, truth, mistakes, f"for {numbers}", tolerance=1e-5)
     return "45.8 % at GPT-2's sizes, counting matrices without biases."

@@ -1,4 +1,4 @@
-"""The exercises of the chapter `heads`, each check beside its solution.
+"""The exercises of `heads`: each check beside its reference solution.
 
 What is right is computed head by head and word by word in plain loops, never
 with the solution's reshaping.
@@ -8,11 +8,12 @@ import math
 
 import torch
 
-from lookback.exercises.checking import exercise
-from lookback.exercises.judging import (
+from lookback.exercises.checking import (
     as_numbers,
     as_tensor,
+    exercise,
     expect,
+    float64,
     random_inputs,
 )
 
@@ -34,15 +35,13 @@ def two_heads_by_hand_solution():
     ]
 
 
-@exercise("heads", two_heads_by_hand_solution, by_hand=True)
+@exercise(two_heads_by_hand_solution, by_hand=True)
 def two_heads_by_hand(answer):
     """Two heads' averages, through W^O; the answer is o."""
     found = as_numbers(answer, 2, "the two numbers of o")
-    scores, values, output = (
-        torch.tensor(each, dtype=torch.float64)
-        for each in (_SCORES, _VALUES, _OUTPUT)
+    scores, values, output, heads = map(
+        float64, (_SCORES, _VALUES, _OUTPUT, [2, 4])
     )
-    heads = torch.tensor([2.0, 4.0], dtype=torch.float64)
     one = scores.flatten().softmax(0).view(2, 3)
     mean = scores.softmax(1).mean(0).expand(2, 3)
     mistakes = {
@@ -76,9 +75,9 @@ def two_heads_by_hand(answer):
         "Not yet right, and no slip that I know. Head 1 weighs 1/4, 1/2, 1/4 "
         "and head 2 weighs 3/5, 1/5, 1/5; average, then multiply with W^O."
     )
-    truth = torch.tensor([2 * 1 + 4 * 0.5, 2 * 2 - 4 * 1], dtype=torch.float64)
+    truth = [2 * 1 + 4 * 0.5, 2 * 2 - 4 * 1]
     expect(found, truth, mistakes, tolerance=0.012, otherwise=otherwise)
-    return "both numbers of o; the heads bring home 2 and 4."
+    return "both numbers of o; the heads contribute 2 and 4."
 
 
 def split_heads_solution(x, heads):
@@ -86,7 +85,7 @@ def split_heads_solution(x, heads):
     return x.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
-@exercise("heads", split_heads_solution)
+@exercise(split_heads_solution)
 def split_heads(mine):
     """[batch, length, d_model] as [batch, heads, length, d_k]."""
     for batch, length, heads, d_k in ((3, 5, 2, 4), (2, 4, 4, 4), (1, 5, 3, 2)):
@@ -173,7 +172,7 @@ _SLIPS = {
 }
 
 
-@exercise("heads", multi_head_solution)
+@exercise(multi_head_solution)
 def multi_head(mine):
     """Multi-head self-attention without masks and biases."""
     sizes = ((2, 3, 8, 2), (2, 4, 8, 4), (1, 5, 6, 1))
@@ -189,14 +188,14 @@ def multi_head(mine):
         }
         label = "[batch, length, d_model]"
         found = as_tensor(mine(*given, heads), axes, label, known)
-        x, *W = exact = [tensor.double() for tensor in given]
+        x, *W = exact = [*map(float64, given)]
         eye = torch.eye(d_model, dtype=x.dtype)
         mistakes = {
             hint: _look(*exact, heads, **slip) for hint, slip in _SLIPS.items()
         } | {
             "One head of full width is at work here; there should be "
             f"{heads}, each with d_k = {d_model // heads}.": _look(*exact, 1),
-            "Your matrices stand transposed: here a row of x stands on the "
+            "Your matrices are transposed: here a row of x stands on the "
             "left, x @ W_Q (nn.Linear keeps the transposed matrix).": (
                 _look(x, *(each.T for each in W), heads)
             ),
@@ -209,3 +208,51 @@ def multi_head(mine):
         }
         expect(found, _look(*exact, heads), mistakes)
     return "shape; equal to a loop over sentences and heads, for 1, 2, 4 heads."
+
+
+def head_parts_solution(context, W_O):
+    """head_i W_i^O, the rows of W_O given an axis for the head."""
+    heads = context.shape[1]
+    return context @ W_O.unflatten(0, (heads, -1))
+
+
+@exercise(head_parts_solution)
+def head_parts(mine):
+    """Each head's own term of the output."""
+    for batch, heads, length, d_v in ((2, 2, 3, 4), (3, 3, 2, 2), (1, 4, 4, 4)):
+        d_model = heads * d_v
+        context, W_O = random_inputs(
+            5, (batch, heads, length, d_v), (d_model, d_model)
+        )
+        axes = (batch, heads, length, d_model)
+        known = {
+            (batch, length, d_model): "That has the size of the whole "
+            "output. Keep the heads apart: one term for each.",
+            (batch, length, heads, d_model): "Heads come before words.",
+            (heads, batch, length, d_model): "The batch comes first.",
+        }
+        label = "[batch, heads, length, d_model]"
+        found = as_tensor(mine(context, W_O), axes, label, known)
+        c, W = map(float64, (context, W_O))
+        own = [slice(h * d_v, (h + 1) * d_v) for h in range(heads)]
+
+        def terms(blocks, c=c):
+            each = [c[:, h] @ block for h, block in enumerate(blocks)]
+            return torch.stack(each, dim=1)
+
+        truth = terms(W[rows] for rows in own)
+        mistakes = {
+            "Head i owns ROWS of W_O here, since it stands on the right; you "
+            "took columns.": terms(W[:, columns].T for columns in own),
+            "Every head met the first block of W_O. Head i has rows i·d_v to "
+            "(i + 1)·d_v - 1, counted from 0.": terms([W[:d_v]] * heads),
+            "You took every heads-th row of W_O. A head's rows lie together.": (
+                terms(W[h::heads] for h in range(heads))
+            ),
+            "Each of your terms is the whole output; the terms should sum "
+            "to it.": truth.sum(1, keepdim=True).expand_as(truth),
+            "You divided by the number of heads. The terms are added up, not "
+            "averaged.": truth / heads,
+        }
+        expect(found, truth, mistakes)
+    return "shape; each head with its own rows; the terms sum to the output."

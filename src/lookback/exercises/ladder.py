@@ -1,6 +1,6 @@
-"""The exercises of the chapter `ladder`, each check beside its solution.
+"""The exercises of `ladder`: each check beside its reference solution.
 
-What is right is taken from plain loops, never from the solution.
+What is right comes from plain loops, never from the solution.
 """
 
 import math
@@ -8,8 +8,14 @@ from itertools import product
 
 import torch
 
-from lookback.exercises.checking import exercise
-from lookback.exercises.judging import Hint, as_numbers, as_tensor, expect
+from lookback.exercises.checking import (
+    Hint,
+    as_numbers,
+    as_tensor,
+    exercise,
+    expect,
+    float64,
+)
 from lookback.significance import bleu, caption_rows
 
 
@@ -40,14 +46,13 @@ _BY_HAND = {
 }
 
 
-@exercise("ladder", swaps_by_hand_solution, by_hand=True)
+@exercise(swaps_by_hand_solution, by_hand=True)
 def swaps_by_hand(answer):
     """All tosses of three coins: the gap, the tosses above it, and p."""
     found = as_numbers(answer, 3, "the true gap, the number of tosses and p")
     for number, (wanted, slips) in zip(found, _BY_HAND.items(), strict=True):
         what, truth, advice = wanted
         otherwise = f"The {what} is not right, by no slip that I know. {advice}"
-        truth = torch.tensor(truth).double()
         expect(number, truth, slips, tolerance=0.004, otherwise=otherwise)
     return "the gap is 6, two tosses in eight make it 8, and p is 3/9."
 
@@ -96,7 +101,7 @@ _BLEU_CASES = {
 }
 
 
-@exercise("ladder", corpus_bleu_solution)
+@exercise(corpus_bleu_solution)
 def corpus_bleu(mine):
     """BLEU of a table of captions."""
     for given, text in _BLEU_CASES.items():
@@ -110,8 +115,8 @@ def corpus_bleu(mine):
         }
         found = as_tensor(result, (), "one number, []", known)
         row = rows.sum(0).tolist()
-        truth = torch.tensor(_product(row)).double()
-        expect(found, truth, _bleu_gone_wrong(rows.tolist(), row), given)
+        slips = _bleu_gone_wrong(rows.tolist(), row)
+        expect(found, _product(row), slips, given)
     return "long, short and hopeless translations, from the sums of the rows."
 
 
@@ -147,7 +152,7 @@ def _swap_loop(one, two, coins, score):
         pairs = [(b, a) if heads else (a, b) for heads, a, b in rows]
         first, second = score(torch.tensor(pairs).sum(0)).tolist()
         gaps.append(second - first)
-    return torch.tensor(gaps, dtype=torch.float64)
+    return float64(gaps)
 
 
 def _swaps_gone_wrong(one, two, coins, score, truth):
@@ -156,12 +161,12 @@ def _swaps_gone_wrong(one, two, coins, score, truth):
     a, b = torch.where(heads, two, one), torch.where(heads, one, two)
     each = (score(b) - score(a)).double()
     return {
-        "Every sign is turned. The gap is the second's score minus the "
+        "Every sign is flipped. The gap is the second's score minus the "
         "first's, and rows change places where the coin is True.": -truth,
-        "The first keeps its own rows. What comes to the second must leave "
-        "the first.": score(b.sum(1)) - score(one.sum(0)),
-        "The second keeps its own rows. What comes to the first must leave "
-        "the second.": score(two.sum(0)) - score(a.sum(1)),
+        "The first keeps its own rows. A row that goes over to the "
+        "second must leave the first.": score(b.sum(1)) - score(one.sum(0)),
+        "The second keeps its own rows. A row that goes over to the "
+        "first must leave the second.": score(two.sum(0)) - score(a.sum(1)),
         "One coin decides for all captions of a trial; every caption has its "
         "own.": _swap_loop(one, two, by_trial, score),
         "Keep the sign: it is left out when p is counted.": truth.abs(),
@@ -170,7 +175,7 @@ def _swaps_gone_wrong(one, two, coins, score, truth):
     }
 
 
-@exercise("ladder", swap_gaps_solution)
+@exercise(swap_gaps_solution)
 def swap_gaps(mine):
     """The gap of two systems after each trial's swaps, by any score."""
     for ones, twos, tosses, score in _SWAPS:
@@ -221,7 +226,7 @@ _RUNGS = (
 )
 
 
-@exercise("ladder", not_beaten_solution)
+@exercise(not_beaten_solution)
 def not_beaten(mine):
     """The rungs that no other rung makes superfluous."""
     for rungs in _RUNGS:

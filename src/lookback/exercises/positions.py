@@ -1,20 +1,23 @@
-"""The exercises of `positions`: each solution, and the check beside it.
+"""The exercises of `positions`: each check beside its reference solution.
 
-What is right is computed one place and one pair at a time with `math`, never
-taken from the solution or from `lookback.positions`. What turns has its own
-module, `rotations`.
+What is right is computed one place and one pair at a time with `math` and
+complex numbers, never taken from the solution or from `lookback.positions`.
 """
 
+import cmath
 import math
+from functools import partial
 
 import torch
 
-from lookback.exercises.checking import exercise
-from lookback.exercises.judging import (
+from lookback.exercises.checking import (
     Hint,
     as_numbers,
     as_tensor,
+    exercise,
     expect,
+    float64,
+    random_inputs,
 )
 
 
@@ -73,7 +76,7 @@ _BY_HAND = (
 )
 
 
-@exercise("positions", codes_by_hand_solution, by_hand=True)
+@exercise(codes_by_hand_solution, by_hand=True)
 def codes_by_hand(answer):
     """Two dot products of codes and a mean square, for d = 4."""
     found = as_numbers(answer, 3, "the two products and the mean square")
@@ -98,29 +101,28 @@ def position_codes_solution(places, d):
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
 
 
-def codes(places, d, number=None):
-    """`number`(place, column) for all places and the d columns."""
+def _speed(i, d):
+    """ω_i, the speed of pair i."""
+    return 10000 ** (-2 * i / d)
 
-    def right(place, c):
-        angle = place / 10000 ** ((c - c % 2) / d)
-        return math.cos(angle) if c % 2 else math.sin(angle)
 
-    number = number or right
-    rows = [[number(place, c) for c in range(d)] for place in places]
-    return torch.tensor(rows, dtype=torch.float64)
+def _wave(c, angle):
+    """Even columns hold sines, odd ones cosines."""
+    return math.cos(angle) if c % 2 else math.sin(angle)
+
+
+def _codes(places, d, angle=None, wave=_wave):
+    """`wave`(column, `angle`(place, column)) for all places and columns."""
+    angle = angle or (lambda p, c: p * _speed(c // 2, d))
+    rows = [[wave(c, angle(p, c)) for c in range(d)] for p in places]
+    return float64(rows)
 
 
 def _codes_gone_wrong(places, d):
     """What each likely mistake in the codes gives, by its hint."""
-    truth = codes(places, d)
+    truth = _codes(places, d)
     sin, cos = truth[:, 0::2], truth[:, 1::2]
-
-    def trig(c, angle):
-        return math.cos(angle) if c % 2 else math.sin(angle)
-
-    def with_angle(angle):
-        return codes(places, d, lambda p, c: trig(c, angle(p, c)))
-
+    with_angle = partial(_codes, places, d)
     return {
         "All sines stand in the first half and all cosines in the second. "
         "They alternate: column 2i is a sine, 2i + 1 its cosine.": torch.cat(
@@ -130,7 +132,7 @@ def _codes_gone_wrong(places, d):
             torch.stack([cos, sin], -1).flatten(1)
         ),
         "You count the places yourself, from 0 on; take those that are "
-        "given.": codes(range(len(places)), d),
+        "given.": _codes(range(len(places)), d),
         "Every column has its own speed. A sine and the cosine beside it are "
         "one hand: both take 2i, the even number.": with_angle(
             lambda p, c: p / 10000 ** (c / d)
@@ -138,23 +140,21 @@ def _codes_gone_wrong(places, d):
         "The exponent is 2i/d, and yours is i/d: the hands slow down too "
         "little.": with_angle(lambda p, c: p / 10000 ** (c // 2 / d)),
         "The hands get faster and faster: the exponent is −2i/d, so divide "
-        "by 10000^{2i/d}.": with_angle(
-            lambda p, c: p * 10000 ** ((c - c % 2) / d)
-        ),
+        "by 10000^{2i/d}.": with_angle(lambda p, c: p / _speed(c // 2, d)),
         "Those are sines only; each has its cosine beside it.": torch.stack(
             [sin, sin], -1
         ).flatten(1),
-        "Those are the angles. Take the sine and the cosine of them.": codes(
-            places, d, lambda p, c: p / 10000 ** ((c - c % 2) / d)
+        "Those are the angles. Take the sine and the cosine of them.": _codes(
+            places, d, wave=lambda c, angle: angle
         ),
         "Your angles are in degrees, or turned into them; sine and cosine "
         "take radians.": with_angle(
-            lambda p, c: math.radians(p / 10000 ** ((c - c % 2) / d))
+            lambda p, c: math.radians(p * _speed(c // 2, d))
         ),
     }
 
 
-@exercise("positions", position_codes_solution)
+@exercise(position_codes_solution)
 def position_codes(mine):
     """The sinusoidal code of every place."""
     for given, d in (((0, 1, 2, 3), 8), ((5, 2, 9, 0, 7, 30), 6), ((4,), 2)):
@@ -167,5 +167,175 @@ def position_codes(mine):
         }
         found = as_tensor(mine(places, d), (length, d), "[length, d]", known)
         slips = _codes_gone_wrong(given, d)
-        expect(found, codes(given, d), slips, f"for d = {d}")
+        expect(found, _codes(given, d), slips, f"for d = {d}")
     return "three sets of places, equal to a loop over places and columns."
+
+
+def turn_by_place_solution(x):
+    """(a, b) → (a cos − b sin, a sin + b cos), by pos · ω_i."""
+    length, d = x.shape[-2:]
+    omega = 10000 ** (-torch.arange(0, d, 2) / d)
+    angle = torch.arange(length)[:, None] * omega  # [length, d/2]
+    a, b = x[..., 0::2], x[..., 1::2]
+    turned = [
+        a * angle.cos() - b * angle.sin(),
+        a * angle.sin() + b * angle.cos(),
+    ]
+    return torch.stack(turned, dim=-1).flatten(-2)
+
+
+def _turned(x, angle, pairs=lambda i, d: (2 * i, 2 * i + 1)):
+    """Each pair of x as a complex number times e^{i angle(place, i)}."""
+    out, d = x.clone(), x.shape[-1]
+    for b, sentence in enumerate(x.tolist()):
+        for place, row in enumerate(sentence):
+            for i in range(d // 2):
+                first, second = pairs(i, d)
+                z = complex(row[first], row[second])
+                z *= cmath.exp(1j * angle(place, i))
+                out[b, place, first] = z.real
+                out[b, place, second] = z.imag
+    return out
+
+
+def _one_by_one(x, angle):
+    """Each pair turned in place, the second line with the new first."""
+    out = x.clone()
+    for place in range(x.shape[1]):
+        for i in range(x.shape[2] // 2):
+            cos, sin = math.cos(angle(place, i)), math.sin(angle(place, i))
+            a, b = out[:, place, 2 * i], out[:, place, 2 * i + 1]
+            a.copy_(a * cos - b * sin)
+            b.copy_(a * sin + b * cos)  # a is the new one
+    return out
+
+
+def _turned_wrong(x):
+    """What each likely mistake in the rotation gives, by its hint."""
+    length, d = x.shape[1:]
+
+    def angle(place, i):
+        return place * _speed(i, d)
+
+    truth = _turned(x, angle)
+    back = _turned(x, lambda p, i: -angle(p, i))
+    return {
+        "You turn the other way. (a, b) becomes (a cos − b sin, "
+        "a sin + b cos).": back,
+        "You pair number i with number i + d/2, as many published models do. "
+        "Here the pair is (2i, 2i + 1).": _turned(
+            x, angle, lambda i, d: (i, i + d // 2)
+        ),
+        "You add the sinusoids; rotary turns the numbers and adds nothing.": x
+        + _codes(range(length), d),
+        "You multiply with the sinusoids; to turn, each new number takes "
+        "from BOTH old ones.": x * _codes(range(length), d),
+        "Only the cosines are there. Half of each new number comes from the "
+        "other of the pair.": (truth + back) / 2,
+        "Your places begin at 1. The scores would be the same, since only "
+        "offsets count; but the exercise says 0.": _turned(
+            x, lambda p, i: angle(p + 1, i)
+        ),
+        "All pairs turn at the speed 1; pair i has 10000^(−2i/d).": _turned(
+            x, lambda p, i: p
+        ),
+        "The exponent is 2i/d, and yours is i/d.": _turned(
+            x, lambda p, i: p * 10000 ** (-i / d)
+        ),
+        "Your second line uses the new a. Both new numbers come from the old "
+        "a and b.": _one_by_one(x, angle),
+        "Nothing turns: that is x itself.": x,
+        "The new numbers stand in two halves; put each pair back where it "
+        "was, side by side.": torch.cat(
+            [truth[..., 0::2], truth[..., 1::2]], 2
+        ),
+    }
+
+
+@exercise(turn_by_place_solution)
+def turn_by_place(mine):
+    """Every pair of numbers turned by its place's angle."""
+    for seed, sizes in enumerate(((2, 5, 8), (3, 3, 4), (1, 12, 6))):
+        (x,) = random_inputs(seed, sizes)
+        batch, length, d = sizes
+        known = {
+            (batch, length, d // 2, 2): "Lay each pair flat: flatten(-2).",
+            (batch, length, d // 2): "Half the numbers are missing: a pair "
+            "stays a pair.",
+        }
+        found = as_tensor(mine(x), sizes, "[batch, length, d]", known)
+        x = float64(x)
+        truth = _turned(x, lambda p, i, d=d: p * _speed(i, d))
+        expect(found, truth, _turned_wrong(x))
+    return (
+        "equal to complex numbers multiplied one by one, on three batches; "
+        "lengths stay, and scores depend on the offset alone."
+    )
+
+
+def step_matrix_solution(omega, k):
+    """One rotation a pair: M PE(pos) = PE(pos + k), for every pos."""
+    cos, sin = (k * omega).cos(), (k * omega).sin()  # [d/2]
+    blocks = torch.stack([cos, sin, -sin, cos], dim=-1).reshape(-1, 2, 2)
+    return torch.block_diag(*blocks)
+
+
+def _steps(d, angle, signs=(1, 1, -1, 1)):
+    """The block-diagonal matrix that turns pair i by `angle`(i).
+
+    `signs` are those of cos, sin, sin, cos in each block, row by row.
+    """
+    M = torch.zeros(d, d, dtype=torch.float64)
+    for i in range(d // 2):
+        cos, sin = math.cos(angle(i)), math.sin(angle(i))
+        parts = zip(signs, (cos, sin, sin, cos), strict=True)
+        block = float64([a * b for a, b in parts])
+        M[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = block.reshape(2, 2)
+    return M
+
+
+@exercise(step_matrix_solution)
+def step_matrix(mine):
+    """The one matrix that leads from any code to that k places on."""
+    for d, k in ((2, 1), (8, 3), (8, -1), (6, 20)):
+        omega = 10000 ** (-torch.arange(0, d, 2) / d)
+        known = {(d // 2, 2, 2): "Put the blocks along a diagonal: [d, d]."}
+        M = as_tensor(mine(omega, k), (d, d), "[d, d]", known)
+        before = _codes(range(300), d)
+        after = _codes(range(k, k + 300), d)
+
+        def turn(i, d=d, k=k):
+            return k * _speed(i, d)
+
+        right = _steps(d, turn)
+        back = (
+            "Right for k > 0 only: with k < 0 yours still steps forwards. "
+            "The sign of k must reach the sines."
+            if k < 0
+            else "Yours leads back: it turns every hand the wrong way. The "
+            "pair is (sin, cos), not (cos, sin), so the minus stands below."
+        )
+        even = torch.cat([torch.arange(0, d, 2), torch.arange(1, d, 2)])
+        wrong = {
+            back: right.T,
+            "Not a rotation: that has one minus, on one sine. Yours has it on "
+            "a cosine.": _steps(d, turn, (1, 1, 1, -1)),
+            "Not a rotation: that has one minus, on one sine. Yours has "
+            "none.": _steps(d, turn, (1, 1, 1, 1)),
+            "Sine and cosine are exchanged: the cosines stand on the "
+            "diagonal.": _steps(d, lambda i: math.pi / 2 - turn(i)),
+            "Those blocks suit codes with all sines first. Here a sine and "
+            "its cosine stand side by side.": right[even][:, even],
+            "Every hand turns by k; hand i turns by k ω_i.": _steps(
+                d, lambda i, k=k: k
+            ),
+            "k does not count in yours: it makes one step.": _steps(
+                d, lambda i, d=d: _speed(i, d)
+            ),
+            "That is the identity: the step has no length.": torch.eye(d),
+            "Only the cosines are there; the sines beside the diagonal mix "
+            "the two numbers of a pair.": torch.diag(right.diagonal()),
+        }
+        slips = {hint: before @ m.double().T for hint, m in wrong.items()}
+        expect(before @ M.T, after, slips, f"for d = {d}, k = {k}", 1e-3)
+    return "one matrix for 300 places, forwards and backwards."

@@ -1,7 +1,7 @@
-"""Exercises of the chapter `residual`, each check beside its solution.
+"""The exercises of `residual`: each check beside its reference solution.
 
-The measure of melting is in melting.py. What is right is taken from plain
-loops over tokens and numbers, never from the solution.
+What is right comes from plain loops over tokens and numbers, never from the
+solution.
 """
 
 import math
@@ -9,12 +9,13 @@ import statistics
 
 import torch
 
-from lookback.exercises.checking import exercise
-from lookback.exercises.judging import (
+from lookback.exercises.checking import (
     Hint,
     as_numbers,
     as_tensor,
+    exercise,
     expect,
+    float64,
     random_inputs,
 )
 
@@ -23,7 +24,7 @@ _X, _CHANGE = (1, 1, 2, 4), (0, 2, 1, 5)
 
 def post_norm_by_hand_solution():
     """LayerNorm(x + f(x)) for x = (1, 1, 2, 4) and f(x) = (0, 2, 1, 5)."""
-    total = [x + f for x, f in zip((1, 1, 2, 4), (0, 2, 1, 5), strict=True)]
+    total = [x + f for x, f in zip(_X, _CHANGE, strict=True)]
     mean = sum(total) / 4  # 4
     variance = sum((t - mean) ** 2 for t in total) / 4  # 36 / 4 = 9
     return [(t - mean) / math.sqrt(variance) for t in total]
@@ -32,28 +33,28 @@ def post_norm_by_hand_solution():
 def _normal(numbers, spread=statistics.pstdev):
     """(x − μ) / σ, in float64."""
     level, by = statistics.fmean(numbers), spread(numbers)
-    return torch.tensor([(x - level) / by for x in numbers]).double()
+    return float64([(x - level) / by for x in numbers])
 
 
-@exercise("residual", post_norm_by_hand_solution, by_hand=True)
+@exercise(post_norm_by_hand_solution, by_hand=True)
 def post_norm_by_hand(answer):
     """LayerNorm of a sum, by hand; the answer is its four numbers."""
     found = as_numbers(answer, 4, "the four numbers of LayerNorm(x + f(x))")
-    total = [x + f for x, f in zip(_X, _CHANGE, strict=True)]
-    x, change = (torch.tensor(row).double() for row in (_X, _CHANGE))
+    x, change = map(float64, (_X, _CHANGE))
+    total = x + change
     mistakes = {
-        "That is x + f(x), not yet normalised.": x + change,
-        "You took the mean off and did not divide by the standard deviation.": x
-        + change
-        - 4,
+        "That is x + f(x), not yet normalised.": total,
+        "You took the mean off and did not divide by the standard deviation.": (
+            total - 4
+        ),
         "You divided by the variance, 9; divide by its square root.": (
-            (x + change - 4) / 9
+            (total - 4) / 9
         ),
         "You divided the squares by 3. LayerNorm describes these four "
         "numbers and no larger crowd: divide by 4.": (
-            _normal(total, statistics.stdev)
+            _normal(total.tolist(), statistics.stdev)
         ),
-        "You divided by σ without taking the mean off first.": (x + change) / 3,
+        "You divided by σ without taking the mean off first.": total / 3,
         "You normalised x and left f(x) out: add first.": _normal(_X),
         "You normalised f(x) and left x out: the residual is missing.": (
             _normal(_CHANGE)
@@ -63,7 +64,7 @@ def post_norm_by_hand(answer):
         "You normalised f(x) and then added x. In post-norm the sum is "
         "made first.": _normal(_CHANGE) + x,
     }
-    truth = torch.tensor([-1, -1 / 3, -1 / 3, 5 / 3]).double()
+    truth = [-1, -1 / 3, -1 / 3, 5 / 3]
     otherwise = (
         "Not yet right, and no slip that I know. The sum is (1, 3, 3, 9); its "
         "mean is 4 and its variance 9."
@@ -82,17 +83,17 @@ def normalise_solution(x, gain, bias, epsilon):
 def _token_by_token(x, gain, bias, epsilon):
     """Layer normalisation in float64, one token after another."""
     rows = []
-    for row in x.double().flatten(0, -2).tolist():
+    for row in x.flatten(0, -2).tolist():
         level = statistics.fmean(row)
         by = math.sqrt(statistics.pvariance(row) + epsilon)
         rows.append([(one - level) / by for one in row])
-    y = torch.tensor(rows, dtype=torch.float64).view(x.shape)
-    return gain.double() * y + bias.double()
+    y, gain, bias = map(float64, (rows, gain, bias))
+    return gain * y.view(x.shape) + bias
 
 
 def _wrongly_normal(x, gain, bias, epsilon):
     """What each likely mistake in layer normalisation gives, by its hint."""
-    x, gain, bias = x.double(), gain.double(), bias.double()
+    x, gain, bias = map(float64, (x, gain, bias))
 
     def over(axes, correction=0):
         mean = x.mean(axes, keepdim=True)
@@ -141,7 +142,7 @@ def _wrongly_normal(x, gain, bias, epsilon):
     }
 
 
-@exercise("residual", normalise_solution)
+@exercise(normalise_solution)
 def normalise(mine):
     """Layer normalisation over the last axis, with gain, bias and ε."""
     x, gain, bias = random_inputs(3, (2, 3, 4), (4,), (4,))
@@ -156,7 +157,7 @@ def normalise(mine):
             "Four equal numbers give NaN: their variance is 0, and ε under "
             "the root is there for exactly this."
         )
-    expect(found, bias.double().view(1, 1, 4), {}, "for four equal numbers")
+    expect(found, bias.view(1, 1, 4), {}, "for four equal numbers")
     return (
         "each token by its own mean and variance, ε under the root, then "
         "gain and bias; four equal numbers become the bias."
@@ -170,7 +171,7 @@ def add_and_norm_solution(x, f, norm, where):
     return x + f(norm(x))
 
 
-@exercise("residual", add_and_norm_solution)
+@exercise(add_and_norm_solution)
 def add_and_norm(mine):
     """A residual around f with the norm after the sum, or before f."""
     (x,) = random_inputs(5, (2, 3, 4))
@@ -231,3 +232,68 @@ def add_and_norm(mine):
         'for "pre",',
     )
     return "post is norm(x + f(x)); pre is x + f(norm(x)), x untouched."
+
+
+def tokens_apart_solution(x):
+    """‖X − 1 x̄ᵀ‖ / ‖X‖ for each sentence."""
+    gap = x - x.mean(dim=1, keepdim=True)
+    return gap.flatten(1).norm(dim=1) / x.flatten(1).norm(dim=1)
+
+
+def _apart_loop(x):
+    """The same, sentence by sentence with plain numbers."""
+    found = []
+    for tokens in x.tolist():
+        columns = list(zip(*tokens, strict=True))
+        gap = sum(len(c) * statistics.pvariance(c) for c in columns)
+        whole = sum(one**2 for c in columns for one in c)
+        found.append(math.sqrt(gap / whole))
+    return found
+
+
+@exercise(tokens_apart_solution)
+def tokens_apart(mine):
+    """How far the tokens of each sentence lie from their mean."""
+    (x,) = random_inputs(8, (2, 3, 4))
+    known = {
+        (): "One number for each sentence, not one for the batch.",
+        (2, 3): "One number for each sentence: add the squares over the "
+        "tokens too.",
+        (2, 4): "One number for each sentence: add the squares over d_model "
+        "too.",
+    }
+    found = as_tensor(mine(x), (2,), "[batch]", known)
+    d = x.double()
+    gap = d - d.mean(1, keepdim=True)
+    own = d - d.mean(2, keepdim=True)
+    size = d.norm(dim=(1, 2))
+    expect(
+        found,
+        _apart_loop(d),
+        {
+            "You took the mean over each token's own numbers; the mean token "
+            "is the mean over the tokens, dim=1.": own.norm(dim=(1, 2)) / size,
+            "You took one mean over tokens and numbers; the mean token keeps "
+            "its d_model numbers.": (
+                (d - d.mean((1, 2), keepdim=True)).norm(dim=(1, 2)) / size
+            ),
+            "You took the mean token over the whole batch; each sentence has "
+            "its own.": (d - d.mean((0, 1), keepdim=True)).norm(dim=(1, 2))
+            / size,
+            "You did not divide by ‖X‖: the measure should not change when all "
+            "numbers are doubled.": gap.norm(dim=(1, 2)),
+            "Those are the squares: take the roots.": (
+                (gap.norm(dim=(1, 2)) / size) ** 2
+            ),
+            "That is the mean token's length against ‖X‖; measure what is left "
+            "when it is taken off.": (
+                d.mean(1, keepdim=True).expand_as(d).norm(dim=(1, 2)) / size
+            ),
+            "You added absolute values; the norm adds squares and takes the "
+            "root.": gap.abs().sum((1, 2)) / d.abs().sum((1, 2)),
+        },
+    )
+    same = torch.ones(1, 3, 4)
+    if float(as_tensor(mine(same), (1,), "[batch]")) > 1e-6:
+        raise Hint("Three equal tokens should be 0 apart.")
+    return "one number a sentence; equal tokens give 0, any size the same."

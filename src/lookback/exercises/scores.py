@@ -1,18 +1,19 @@
-"""The exercises of the chapter `scores`, each check beside its solution.
+"""The exercises of `scores`: each check beside its reference solution.
 
-What is right is taken from loops over pairs of words, from plain arithmetic
-or from torch's own derivative, never from the solution.
+What is right comes from loops over pairs of words, from plain arithmetic or
+from torch's own derivative, never from the solution.
 """
 
 import torch
 from torch.nn import functional as F
 
-from lookback.exercises.checking import exercise
-from lookback.exercises.judging import (
+from lookback.exercises.checking import (
     Hint,
     as_numbers,
     as_tensor,
+    exercise,
     expect,
+    float64,
     random_inputs,
 )
 
@@ -26,13 +27,11 @@ def likeness_by_hand_solution():
     return [*dots, *(d / n for d, n in zip(dots, lengths, strict=True))]
 
 
-@exercise("scores", likeness_by_hand_solution, by_hand=True)
+@exercise(likeness_by_hand_solution, by_hand=True)
 def likeness_by_hand(answer):
     """Two dot products and two cosines."""
-    if isinstance(answer, (list, tuple)) and len(answer) == 2:
-        as_numbers(answer, 2, "four numbers")
-        raise Hint("Two of four: give both dot products, then both cosines.")
-    found = as_numbers(answer, 4, "q·k1, q·k2, and the two cosines")
+    known = {2: "Two of four: give both dot products, then both cosines."}
+    found = as_numbers(answer, 4, "q·k1, q·k2, and the two cosines", known)
     mistakes = {
         "The keys are exchanged: k1 = (4, 3) comes first.": (40, 24),
         "You added number by number; a product multiplies first.": (14, 17),
@@ -41,7 +40,7 @@ def likeness_by_hand(answer):
         "Not yet the dot products: multiply number by number, 3 · 4 for the "
         "first place, then add up."
     )
-    _told(found[:2], (24, 40), mistakes, otherwise)
+    expect(found[:2], (24, 40), mistakes, tolerance=0.006, otherwise=otherwise)
     mistakes = {
         "You divided by |k| alone; the query's length divides, too.": (4.8, 4),
         "You divided by |q| alone; the key's length divides, too.": (4.8, 8),
@@ -57,14 +56,10 @@ def likeness_by_hand(answer):
         "The dot products are right, the cosines are not: divide each by "
         "|q| |k|. The lengths are 5, 5 and 10."
     )
-    _told(found[2:], (0.96, 0.8), mistakes, otherwise)
+    expect(
+        found[2:], (0.96, 0.8), mistakes, tolerance=0.006, otherwise=otherwise
+    )
     return "24 and 40, 0.96 and 0.8: k2 wins by length, k1 by direction."
-
-
-def _told(found, truth, mistakes, otherwise):
-    """`expect` for a few numbers, right to half a hundredth or so."""
-    wrong = {hint: torch.tensor(each) for hint, each in mistakes.items()}
-    expect(found, torch.tensor(truth), wrong, "", 0.006, otherwise)
 
 
 def variance_by_hand_solution():
@@ -73,7 +68,7 @@ def variance_by_hand_solution():
     return [variance, variance / 5**2]  # 16
 
 
-@exercise("scores", variance_by_hand_solution, by_hand=True)
+@exercise(variance_by_hand_solution, by_hand=True)
 def variance_by_hand(answer):
     """The variance of q · k where it is not d_k."""
     found = as_numbers(answer, 2, "the two variances")
@@ -92,7 +87,7 @@ def variance_by_hand(answer):
         "The first number is not right yet. One term q_i k_i has the "
         "variance 2 · 8, and d_k independent terms add up."
     )
-    _told(found[:1], [400], mistakes, otherwise)
+    expect(found[:1], [400], mistakes, tolerance=0.006, otherwise=otherwise)
     mistakes = {
         "You divided the variance by √d_k = 5. A number divided by 5 has a "
         "variance divided by 5².": [80],
@@ -103,7 +98,7 @@ def variance_by_hand(answer):
         "You divided by d_k twice; once is enough.": [0.64],
     }
     otherwise = "The second is not right: dividing by √25 divides it by 25."
-    _told(found[1:], [16], mistakes, otherwise)
+    expect(found[1:], [16], mistakes, tolerance=0.006, otherwise=otherwise)
     return "400 and 16: 1/√d_k takes away d_k, not the variances 2 and 8."
 
 
@@ -149,7 +144,7 @@ def _general_gone_wrong(q, k, M):
     return mistakes
 
 
-@exercise("scores", general_scores_solution)
+@exercise(general_scores_solution)
 def general_scores(mine):
     """q · (W k), batched."""
     sizes = ((2, 3, 5, 4, 4), (2, 3, 5, 4, 6), (1, 1, 4, 2, 3))
@@ -158,7 +153,7 @@ def general_scores(mine):
         given = random_inputs(seed, *shapes, (d_query, d_key))
         shape = (batch, target, source)
         found = as_tensor(mine(*given), shape, _AXES, _known(*shape))
-        q, k, M = exact = [tensor.double() for tensor in given]
+        q, k, M = exact = [*map(float64, given)]
         truth = torch.einsum("btq,qk,bsk->bts", q, M, k)
         expect(found, truth, _general_gone_wrong(*exact))
     return "shape, and the right sums on three batches."
@@ -170,13 +165,13 @@ def cosine_scores_solution(query, key):
     return query @ key.transpose(1, 2)
 
 
-@exercise("scores", cosine_scores_solution)
+@exercise(cosine_scores_solution)
 def cosine_scores(mine):
     """The cosine of every query with every key."""
     query, key = random_inputs(3, (2, 3, 4), (2, 5, 4))
     shape = (2, 3, 5)
     found = as_tensor(mine(query, key), shape, _AXES, _known(*shape))
-    q, k = query.double(), key.double()
+    q, k = map(float64, (query, key))
     truth = torch.cosine_similarity(q[:, :, None], k[:, None], dim=-1)
     dot = torch.einsum("btd,bsd->bts", q, k)
     q_long, k_long = q.norm(dim=-1)[..., None], k.norm(dim=-1)[:, None]
@@ -217,7 +212,7 @@ def softmax_slopes_solution(scores):
     return torch.diag_embed(a) - a.unsqueeze(2) * a.unsqueeze(1)
 
 
-@exercise("scores", softmax_slopes_solution)
+@exercise(softmax_slopes_solution)
 def softmax_slopes(mine):
     """The Jacobian of softmax, a table for each row."""
     (scores,) = random_inputs(5, (3, 4))
@@ -233,11 +228,13 @@ def softmax_slopes(mine):
     a, first = e.softmax(-1), e.softmax(0)
     each, other = a.unsqueeze(2), a.unsqueeze(1)
     mistakes = {
-        "The sign is turned: α_j δ_jm comes first, α_j α_m goes off.": -truth,
+        "The sign is flipped: α_j δ_jm comes first, α_j α_m is "
+        "subtracted.": -truth,
         "α_j α_m is missing: weights fall as others rise.": a.diag_embed(),
         "The diagonal is missing: α_j δ_jm.": -each * other,
         "Off the diagonal stands −α_j α_m.": torch.diag_embed(a * (1 - a)),
-        "You add α_j α_m; it goes off.": torch.diag_embed(a) + each * other,
+        "You add α_j α_m; it is subtracted.": torch.diag_embed(a)
+        + each * other,
         "You used the scores where the weights belong: take softmax "
         "first.": torch.diag_embed(e) - e.unsqueeze(2) * e.unsqueeze(1),
         "You put the identity in place of α_j δ_jm: α_j multiplies the whole "

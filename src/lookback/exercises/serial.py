@@ -1,28 +1,29 @@
-"""The exercises of the chapter `serial`, each check beside its solution.
+"""The exercises of `serial`: each check beside its reference solution.
 
-What is right is found by going through the work tick by tick or word by
-word, never by the solution's formula. Paths have their own module, `paths`.
+What is right is found by doing the work tick by tick, word by word or look by
+look, never by the solution's formula.
 """
 
 import torch
 
-from lookback.exercises.checking import exercise
-from lookback.exercises.judging import (
+from lookback.exercises.checking import (
     Hint,
     as_numbers,
     as_tensor,
+    exercise,
     expect,
+    float64,
     random_inputs,
 )
+
+_N, _D = 30, 512
 
 
 def products_by_hand_solution():
     """6nd², 4nd² + 2n²d, and the n at which 8nd² = 4nd² + 2n²d."""
-    n, d = 30, 512
-    return [6 * n * d**2, 4 * n * d**2 + 2 * n**2 * d, 2 * d]
+    return [6 * _N * _D**2, 4 * _N * _D**2 + 2 * _N**2 * _D, 2 * _D]
 
 
-_N, _D = 30, 512
 _BY_HAND = (
     {
         "The GRU has two matrices for each of its three gates, one for the "
@@ -53,35 +54,30 @@ _BY_HAND = (
 )
 
 
-@exercise("serial", products_by_hand_solution, by_hand=True)
+@exercise(products_by_hand_solution, by_hand=True)
 def products_by_hand(answer):
     """Multiplications of a GRU and of attention, and a crossing."""
     found = as_numbers(answer, 3, "GRU, attention and the crossing n")
-    n, d = 30, 512
+    n, d = _N, _D
     step = sum(d * d for _ in ("r", "z", "n") for _ in ("W", "U"))
     gru = sum(step for _ in range(n))
     pairs = sum(2 * d for _ in range(n) for _ in range(n))
     attention = sum(4 * d * d for _ in range(n)) + pairs
     crossing = next(m for m in range(1, 9999) if 2 * m * d >= 4 * d * d)
-    truths = zip(("GRU", "attention", "n"), (gru, attention, crossing))  # noqa: B905
-    for i, (name, truth) in enumerate(truths):
-        mistakes = {
-            f"{name}: {hint}": torch.tensor(float(wrong))
-            for hint, wrong in _BY_HAND[i].items()
-        }
-        if i < 2:
+    truths = {"GRU": gru, "attention": attention, "n": crossing}
+    for number, slips, name in zip(found, _BY_HAND, truths, strict=True):
+        truth = truths[name]
+        mistakes = {f"{name}: {hint}": wrong for hint, wrong in slips.items()}
+        if name != "n":
             mistakes[
                 f"{name}: count multiplications alone; you counted the "
                 "additions too."
-            ] = torch.tensor(2.0 * truth)
-        expect(
-            found[i],
-            torch.tensor(float(truth)).double(),
-            mistakes,
-            tolerance=2e-3,
-            otherwise=f"{name}: not yet right, and no slip that I know. One "
-            "vector times one matrix takes d² = 262,144.",
+            ] = 2 * truth
+        otherwise = (
+            f"{name}: not yet right, and no slip that I know. One vector "
+            "times one matrix takes d² = 262,144."
         )
+        expect(number, truth, mistakes, tolerance=2e-3, otherwise=otherwise)
     return "both counts, and the crossing with the LSTM."
 
 
@@ -100,7 +96,7 @@ def _played(stages, workers):
     return ticks
 
 
-@exercise("serial", ticks_needed_solution)
+@exercise(ticks_needed_solution)
 def ticks_needed(mine):
     """Ticks of stages that wait for each other, with finite workers."""
     cases = (
@@ -116,7 +112,7 @@ def ticks_needed(mine):
         truth = _played(stages, workers)
         mistakes = {
             "Round up inside the sum: whoever is idle in one stage may not "
-            "begin with the next.": -(-total // p),
+            "start on the next.": -(-total // p),
             "The last ticks of a stage are not full, and take a tick all the "
             "same: round up.": total / p,
             "You round to the nearest; round up.": sum(
@@ -127,18 +123,13 @@ def ticks_needed(mine):
             ),
             "That is the longest stage alone; they come one after the "
             "other.": max(-(-m // p) for m in stages),
-            "That is the number of stages: right only for workers without "
-            "end.": len(stages),
+            "That is the number of stages: right only with unlimited "
+            "workers.": len(stages),
             "You always add one tick; a stage that divides evenly needs "
             "none more.": sum(m // p + 1 for m in stages),
         }
-        expect(
-            found,
-            torch.tensor(float(truth)).double(),
-            {k: torch.tensor(float(v)) for k, v in mistakes.items()},
-            given=f"for stages {stages} and {workers} workers",
-            tolerance=1e-9,
-        )
+        given = f"for stages {stages} and {workers} workers"
+        expect(found, truth, mistakes, given, tolerance=1e-9)
     if mine([2**60 + 1], 2**59) != 3:
         raise Hint(
             "Right for small stages. For 2**60 + 1 products and 2**59 workers "
@@ -157,7 +148,7 @@ def hoisted_recurrence_solution(x, h, project, recur):
     return torch.stack(states, dim=1)
 
 
-@exercise("serial", hoisted_recurrence_solution)
+@exercise(hoisted_recurrence_solution)
 def hoisted_recurrence(mine):
     """A recurrent layer whose W x is one product."""
     for seed, (batch, n, d, hidden) in enumerate(((1, 4, 3, 5), (3, 3, 3, 3))):
@@ -221,3 +212,146 @@ def hoisted_recurrence(mine):
                 f"recur was called {calls['recur']} times for {n} words."
             )
     return "the states of a plain loop, with one call of project."
+
+
+def wavefront_ticks_solution(words, layers):
+    """l + t + 1, both from 0."""
+    return torch.arange(layers)[:, None] + torch.arange(len(words)) + 1
+
+
+def _waves(words, layers):
+    """Each place waits for the one below and the one before."""
+    grid = [[0] * words for _ in range(layers)]
+    for layer in range(layers):
+        for t in range(words):
+            below = grid[layer - 1][t] if layer else 0
+            before = grid[layer][t - 1] if t else 0
+            grid[layer][t] = 1 + max(below, before)
+    return float64(grid)
+
+
+@exercise(wavefront_ticks_solution)
+def wavefront_ticks(mine):
+    """The earliest tick of every layer at every word."""
+    for words, layers in ((4, 3), (1, 5), (6, 1), (3, 3)):
+        sentence = ["a", "black", "cat", "sleeps", "on", "."][:words]
+        known = {
+            (words, layers): "Rows are layers: yours is [words, layers].",
+            (layers,): "One tick for each layer; give one for each word too.",
+        }
+        axes = "[layers, words]"
+        found = as_tensor(mine(sentence, layers), (layers, words), axes, known)
+        truth = _waves(words, layers)
+        one = torch.arange(layers * words) + 1
+        below = torch.arange(layers)[:, None].expand(layers, words)
+        mistakes = {
+            "The first tick is 1, not 0.": truth - 1,
+            "A layer need not wait until the one below has read all words: it "
+            "needs it at the same word only.": one.view(layers, words),
+            "The layers of one word are done before the next word here; the "
+            "lowest layer can go on at once.": one.view(words, layers).T,
+            "All layers at one word have the same tick in yours; each needs "
+            "the one below first.": truth - below,
+            "All words of a layer have the same tick in yours; each word "
+            "needs the one before.": below + 1,
+            "Your row 0 is the highest layer; it should be the lowest.": (
+                truth.flip(0)
+            ),
+        }
+        given = f"for {words} words and {layers} layers"
+        expect(found, truth, mistakes, given)
+    return "four grids, each place as early as it can be."
+
+
+def looks_to_connect_solution(looks):
+    """Layers until everybody has something from everybody; else −1."""
+    seen, layers = [set(row) for row in looks], 1
+    while any(len(each) < len(looks) for each in seen):
+        further = [set().union(*(seen[j] for j in row)) for row in looks]
+        if further == seen:
+            return -1
+        seen, layers = further, layers + 1
+    return layers
+
+
+def _furthest(looks):
+    """The same by walking out from every position, look by look."""
+    most = 1
+    for start in range(len(looks)):
+        hops, front = {start: 0}, [start]
+        while front:
+            here = front.pop(0)
+            for j in looks[here]:
+                if j not in hops:
+                    hops[j] = hops[here] + 1
+                    front.append(j)
+        if len(hops) < len(looks):
+            return -1
+        most = max(most, *hops.values())
+    return most
+
+
+def _window(n, left, right):
+    """Each of n positions looks this far to either side."""
+    return [
+        list(range(max(0, i - left), min(n, i + right + 1))) for i in range(n)
+    ]
+
+
+_CASES = {
+    "everybody looks at everybody": _window(5, 5, 5),
+    "one neighbour to each side of 9": _window(9, 1, 1),
+    "two neighbours to each side of 12": _window(12, 2, 2),
+    "a ring of 9 in which each looks at the one before": [
+        [i, (i - 1) % 9] for i in range(9)
+    ],
+    "a ring of 6 in which each looks at the next": [
+        [i, (i + 1) % 6] for i in range(6)
+    ],
+    "the causal mask": _window(5, 5, 0),
+    "two groups that never meet": [[0, 1], [0, 1], [2, 3], [2, 3]],
+    "one position alone": [[0]],
+    "one neighbour to each side of 70": _window(70, 1, 1),
+}
+
+
+@exercise(looks_to_connect_solution)
+def looks_to_connect(mine):
+    """The maximum path length, from who may look at whom."""
+    for name, looks in _CASES.items():
+        found = as_numbers(mine(looks), 1, "one number of layers")[0]
+        truth = _furthest(looks)
+        turned = [
+            sorted({*row, *(j for j in range(len(looks)) if i in looks[j])})
+            for i, row in enumerate(looks)
+        ]
+        mistakes = {}
+        if _furthest(turned) != truth:
+            mistakes[
+                "You let a look count both ways: that i looks at j does not "
+                "let j look at i."
+            ] = _furthest(turned)
+        if name.endswith("the one before"):
+            mistakes[
+                "You let a position take over what another has learned in the "
+                "same layer: make the new sets from the old ones alone."
+            ] = 3
+        if truth == -1:
+            mistakes[
+                "Some never learn of each other here; give -1 when a further "
+                "layer adds nothing."
+            ] = len(looks)
+        else:
+            mistakes |= {
+                "Count the first layer too: full attention needs 1.": (
+                    truth - 1
+                ),
+                "One too many: stop as soon as everybody has something from "
+                "everybody.": truth + 1,
+                "You doubled the reach at every turn: that finds the "
+                "logarithm. One layer adds one look.": (
+                    (truth - 1).bit_length() + 1
+                ),
+            }
+        expect(found, truth, mistakes, f"for {name}")
+    return "nine ways to look, one-way and divided ones among them."

@@ -1,20 +1,141 @@
-"""The Transformer's exercises: each solution, and the check beside it.
+"""The exercises of `transformer`: each check beside its reference solution.
 
-What is right is taken from plain loops with `math`, never from the solution.
-Label smoothing has its own module, `smoothing`.
+What is right comes from plain loops with `math`, never from the solution.
 """
 
 import math
 
 import torch
 
-from lookback.exercises.checking import exercise
-from lookback.exercises.judging import (
+from lookback.exercises.checking import (
     Hint,
+    as_numbers,
     as_tensor,
+    exercise,
     expect,
+    float64,
     random_inputs,
 )
+
+_BELIEFS = ((0.7, 0.2, 0.1), (0.9998, 0.0001, 0.0001))
+
+
+def smoothing_by_hand_solution():
+    """−Σ_w q_w ln p_w with q = (0.9333, 0.0333, 0.0333), for two p."""
+    q = [0.9 + 0.1 / 3, 0.1 / 3, 0.1 / 3]
+    return [
+        -sum(share * math.log(p) for share, p in zip(q, belief, strict=True))
+        for belief in _BELIEFS
+    ]  # 0.463, 0.614
+
+
+@exercise(smoothing_by_hand_solution, by_hand=True)
+def smoothing_by_hand(answer):
+    """The smoothed loss of two beliefs; the answer is both numbers."""
+    found = as_numbers(answer, 2, "the two losses")
+    beliefs = float64(_BELIEFS)
+    logs = beliefs.log()
+
+    def lost(*q):
+        return -(logs @ float64(q))
+
+    third = 0.1 / 3
+    mistakes = {
+        "Those are the losses without smoothing, −ln p of the true word "
+        "alone.": lost(1, 0, 0),
+        "The 0.1 is shared among all three words, the true one included: it "
+        "keeps 0.9 + 0.1/3.": lost(0.9, 0.05, 0.05),
+        "The true word keeps 0.9 and its own share of the 0.1 as well: "
+        "0.9333, so that the three sum to 1.": lost(0.9, third, third),
+        "You gave each other word 0.1; all three share one 0.1.": (
+            lost(0.9, 0.1, 0.1)
+        ),
+        "Those are logarithms to base 2; a nat is ln.": (
+            lost(0.9 + third, third, third) / math.log(2)
+        ),
+        "Those are logarithms to base 10; take ln.": (
+            lost(0.9 + third, third, third) / math.log(10)
+        ),
+        "The sign: ln of a probability is negative, and the loss is minus "
+        "the sum.": -lost(0.9 + third, third, third),
+        "You smoothed what the model believes; the true answer is smoothed, "
+        "and the belief stays.": -(0.9 * beliefs[:, 0] + third).log(),
+    }
+    truth = [0.463290, 0.614214]
+    otherwise = (
+        "Not yet right, and no slip that I know. The smoothed truth is "
+        "(0.9333, 0.0333, 0.0333); the loss is −Σ q ln p."
+    )
+    expect(found, truth, mistakes, tolerance=0.006, otherwise=otherwise)
+    return "0.46 and 0.61: being surer than the smoothed truth has its price."
+
+
+def smoothed_loss_solution(logits, target, epsilon):
+    """−Σ_w q_w ln p_w, q = (1 − ε) one-hot + ε / vocab."""
+    logp = torch.log_softmax(logits, dim=-1)
+    true = logp.gather(-1, target.unsqueeze(-1)).squeeze(-1)
+    return -(1 - epsilon) * true - epsilon * logp.mean(dim=-1)
+
+
+def _smooth_loop(logits, target, epsilon, share=None):
+    """The smoothed loss, word by word of the vocabulary."""
+    losses = []
+    for row, true in zip(logits.tolist(), target.tolist(), strict=True):
+        total = sum(math.exp(x) for x in row)
+        rest = epsilon / len(row) if share is None else share(len(row))
+        q = [rest + (1 - epsilon) * (w == true) for w in range(len(row))]
+        losses.append(
+            -sum(
+                p * math.log(math.exp(x) / total)
+                for p, x in zip(q, row, strict=True)
+            )
+        )
+    return float64(losses)
+
+
+@exercise(smoothed_loss_solution)
+def smoothed_loss(mine):
+    """Cross-entropy with label smoothing, one loss for each row."""
+    for seed, (batch, vocab, epsilon) in enumerate(
+        ((4, 5, 0.1), (1, 3, 0.3), (2, 4, 0.0))
+    ):
+        (logits,) = random_inputs(seed, (batch, vocab))
+        target = torch.arange(batch) % vocab
+        known = {
+            (): "You summed or averaged over the batch; give one loss a row.",
+            (batch, vocab): "The sum over the vocabulary is missing.",
+            (batch, 1): "One axis too many: squeeze(-1).",
+        }
+        found = as_tensor(
+            mine(logits, target, epsilon), (batch,), "[batch]", known
+        )
+        truth = _smooth_loop(logits, target, epsilon)
+        plain = _smooth_loop(logits, target, 0.0)
+        exact = float64(logits)
+        each = exact.log_softmax(-1).sum(-1)
+        mistakes = {
+            "ε is not used: that is the plain cross-entropy.": plain,
+            "The other words get ε / (vocab − 1) here; the paper's formula "
+            "gives every word ε / vocab, the true one too.": (
+                (1 - epsilon) * plain
+                - epsilon * (each + plain) / max(1, vocab - 1)
+            ),
+            "You give every word the whole ε: divide it by vocab.": (
+                (1 - epsilon) * plain - epsilon * each
+            ),
+            "1 − ε and ε are exchanged.": (
+                epsilon * plain - (1 - epsilon) * each / vocab
+            ),
+            "The true word keeps weight 1 here; it keeps 1 − ε, so that all "
+            "weights sum to 1.": plain - epsilon * each / vocab,
+            "The sign is wrong: a loss is positive.": -truth,
+            "You forgot softmax: these are logits, not logarithms of "
+            "probabilities.": -(1 - epsilon)
+            * exact[torch.arange(batch), target]
+            - epsilon * exact.mean(-1),
+        }
+        expect(found, truth, mistakes, f"for ε = {epsilon}:")
+    return "three cases, ε = 0 among them, equal to the sum over all words."
 
 
 def warmup_rate_solution(step, d_model, warmup):
@@ -22,7 +143,7 @@ def warmup_rate_solution(step, d_model, warmup):
     return d_model**-0.5 * torch.minimum(step**-0.5, step * warmup**-1.5)
 
 
-@exercise("transformer", warmup_rate_solution)
+@exercise(warmup_rate_solution)
 def warmup_rate(mine):
     """The paper's learning rate at each of several steps."""
     step = torch.tensor([1.0, 10.0, 99.0, 100.0, 101.0, 400.0, 4000.0])
@@ -33,7 +154,7 @@ def warmup_rate(mine):
         both = list(zip(rise, fall, strict=True))
 
         def rate(numbers, d=d_model):
-            return torch.tensor([x / math.sqrt(d) for x in numbers]).double()
+            return [1e3 * x / math.sqrt(d) for x in numbers]
 
         mistakes = {
             "That is the larger of the two curves; the smaller one counts.": (
@@ -56,12 +177,8 @@ def warmup_rate(mine):
             ),
         }
         truth = rate(min(pair) for pair in both)
-        expect(
-            found * 1e3,
-            truth * 1e3,
-            {hint: wrong * 1e3 for hint, wrong in mistakes.items()},
-            f"d_model {d_model}, warmup {warmup}, in thousandths:",
-        )
+        given = f"d_model {d_model}, warmup {warmup}, in thousandths:"
+        expect(found * 1e3, truth, mistakes, given)
     return "it rises to its peak at step = warmup and falls as 1/√step."
 
 
@@ -78,7 +195,7 @@ def merge_pair_solution(pieces, pair):
     return merged
 
 
-@exercise("transformer", merge_pair_solution)
+@exercise(merge_pair_solution)
 def merge_pair(mine):
     """One merge of byte-pair encoding on one word."""
     cases = (
@@ -112,8 +229,8 @@ def merge_pair(mine):
             ["ch", "a", "t"],
             ("h", "a"),
             ["ch", "a", "t"],
-            "Pieces are whole: the h inside ch is no piece of its own. Do not "
-            "glue the word together and search in its letters.",
+            "Pieces are whole: the h inside ch is not a piece of its own. Do "
+            "not glue the word together and search in its letters.",
         ),
         (["le", "s"], ("le", "s"), ["les"], "The last two pieces merge too."),
         (["x"], ("x", "y"), ["x"], "A single piece stays as it is."),
@@ -152,15 +269,11 @@ def _look(q, keys, values, scale=True):
     ]
 
 
-@exercise("transformer", cached_step_solution)
+@exercise(cached_step_solution)
 def cached_step(mine):
     """One step of masked self-attention with cached keys and values."""
     for seed, (batch, past, d) in enumerate(((2, 3, 5), (3, 0, 4), (1, 5, 2))):
-        given = random_inputs(
-            seed,
-            *[(batch, d)] * 3,
-            *[(batch, past, d)] * 2,
-        )
+        given = random_inputs(seed, *[(batch, d)] * 3, *[(batch, past, d)] * 2)
         known = {
             (batch, 1, d): "One axis too many: there is one new word.",
             (batch, past + 1): "Those are weights or scores; the values are "
@@ -170,7 +283,7 @@ def cached_step(mine):
         rows = list(zip(*(part.tolist() for part in given), strict=True))
 
         def all_rows(look, rows=rows):
-            return torch.tensor([look(*row) for row in rows]).double()
+            return [look(*row) for row in rows]
 
         mistakes = {
             "√d_k is missing: divide the scores by it.": all_rows(
@@ -191,7 +304,7 @@ def cached_step(mine):
             ] = all_rows(lambda q, k, v, K, V: _look(q, K, V))
             mistakes[
                 "The cache is not used: the new word sees only itself."
-            ] = given[2].double()
+            ] = given[2]
         truth = all_rows(lambda q, k, v, K, V: _look(q, [*K, k], [*V, v]))
         expect(found, truth, mistakes, f"with {past} words in the cache:")
     return "equal to attention over the whole past, the empty one included."

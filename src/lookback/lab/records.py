@@ -12,12 +12,14 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-import jsonschema
 import torch
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
 from lookback.lab.schema import SCHEMA
 
 FOLDER = Path(__file__).parent.parent / "records"
+VALIDATOR = Draft202012Validator(SCHEMA)
 CODE = ("..", ":(exclude)../records")  # what must agree with the commit
 
 
@@ -110,9 +112,7 @@ def save(
 
 def validate(record: object, path: Path) -> None:
     """Raise RecordError, naming the place, if a record does not fit."""
-    try:
-        jsonschema.validate(record, SCHEMA)
-    except jsonschema.ValidationError as error:
+    if error := best_match(VALIDATOR.iter_errors(record)):
         place = "/".join(map(str, error.absolute_path)) or "the top"
         raise RecordError(
             f"{path} does not fit the record schema at {place}:"
