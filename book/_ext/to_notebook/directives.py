@@ -37,15 +37,29 @@ def strip(writer, directive):
     )
 
 
-def note(writer, directive):
-    """A quote with a bold title."""
+def box(writer, directive):
+    """What stands in a box, which holds text alone."""
     pieces = writer.body(directive)
     for piece in pieces:
         if piece.kind != "text":
             raise writer.error(piece.line, "code inside a note")
-    body = "\n\n".join(piece.source for piece in pieces)
-    lines = f"**Note**\n\n{body}".split("\n")
+    return "\n\n".join(piece.source for piece in pieces)
+
+
+def note(writer, directive):
+    """A quote with a bold title."""
+    title = writer.inline(directive.argument or "Note", directive.line)
+    lines = f"**{title}**\n\n{box(writer, directive)}".split("\n")
     return text(directive, "\n".join(f"> {line}".rstrip() for line in lines))
+
+
+def admonition(writer, directive):
+    """A note with a title of its own, folded where the page folds it."""
+    if directive.options.get("class") != "dropdown":
+        return note(writer, directive)
+    title = writer.inline(directive.argument, directive.line)
+    fold = f"<details><summary>{title}</summary>"
+    return text(directive, f"{fold}\n\n{box(writer, directive)}\n\n</details>")
 
 
 def mathematics(writer, directive):
@@ -103,6 +117,7 @@ def solution_end(writer, directive):
 
 # name: (what writes it, the parts that it may have)
 DIRECTIVES = {
+    "admonition": (admonition, "argument :class: body"),
     "chapter-strip": (strip, ":minutes: :needs:"),
     "drawing": (drawing, "argument :alt: body"),
     "exercise-end": (exercise_end, ""),
