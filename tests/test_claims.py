@@ -253,6 +253,11 @@ def test_one_link_a_word_is_too_few():
     assert 0.35 < sum(two) / len(two) < 0.45  # "two sentences in five"
 
 
+def test_the_landing_page_asks_what_the_ladder_answers():
+    page = Path(__file__).parents[1] / "book/index.md"
+    assert "{record}`ladder" not in page.read_text(encoding="utf-8")
+
+
 def test_the_search_makes_less_than_half_the_diagonals_errors():
     found = records.load("alignment")["results"]
     assert found["aer"] < found["aer_diagonal"] / 2
