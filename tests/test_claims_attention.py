@@ -236,3 +236,16 @@ def test_four_silent_heads_cost_a_point_and_less_than_the_interval():
     four = next(row for row in found["curve"] if row["removed"] == 4)
     lost = found["bleu"] - four["bleu"]
     assert 1 < lost < four["high"] - four["low"]
+
+
+def test_the_harms_do_more_than_add_up():
+    found = records.load("pruning")["results"]
+    alone = {
+        (row["kind"], row["layer"], row["head"]): row["harm"]
+        for row in found["single"]
+    }
+    removed = found["curve"][1:]
+    harms = [alone[row["kind"], row["layer"], row["head"]] for row in removed]
+    for k in (4, 8, 12, 18, 24, 36):
+        rise = found["curve"][k]["loss"] - found["loss"]
+        assert rise > sum(harms[:k])
