@@ -149,8 +149,18 @@ def test_joined_captions(captions):
 
 def test_one_head_and_four():
     one, four = LADDER["self-attention"], LADDER["heads"]
-    assert one["high"] < four["low"] < one["high"] + 0.5  # "hardly touch"
+    assert one["high"] < four["low"] < one["high"] + 0.5  # "just fail to touch"
     assert one["parameters"] == four["parameters"]
+    without = LADDER["positions"]["bleu"]
+    assert one["bleu"] < without < four["bleu"]  # "make good what one had cost"
+
+
+def test_the_product_falls_behind_on_three_and_four_captions():
+    added, product = (LADDER[name]["runs"][0]["long"] for name in RECURRENT)
+    for captions in ("3", "4"):
+        assert product[captions]["high"] < added[captions]["low"]
+    assert product["2"]["bleu"] < added["2"]["low"] < product["2"]["high"]
+    assert LADDER["dot"]["aer"] < LADDER["rnnsearch"]["aer"]
 
 
 def test_the_feed_forward_rung():
