@@ -5,9 +5,12 @@ these tests tell which sentences have to be written anew.
 """
 
 import re
+from itertools import pairwise
 from pathlib import Path
+from string import ascii_lowercase
 
 import pytest
+import torch
 
 from lookback.bottleneck import Bottleneck
 from lookback.experiments.copying import LETTERS, strings
@@ -15,8 +18,12 @@ from lookback.lab import metrics, phrasebook, records, weights
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import force, translate
 from lookback.rnnsearch import RNNsearch
+from lookback.vocabulary import END, START
 
 KINDS = {"bottleneck": Bottleneck, "rnnsearch": RNNsearch}
+SLEEPS = "a black cat sleeps on a red chair ."
+FOOTBALL = "two young men in white shirts are playing football ."
+COAT = "an old man in a gray coat is reading a yellow newspaper ."
 BENCH = (
     "a little girl in a pink dress is sitting on a bench next to"
     " an old woman who is reading a red book to a small boy ."
@@ -50,8 +57,7 @@ def test_the_bottleneck_loses_the_old_woman_and_the_boy_eats_the_book():
 
 
 def test_the_bottleneck_loses_the_newspapers_colour_only():
-    sentence = "an old man in a gray coat is reading a yellow newspaper ."
-    answer = said("bottleneck", sentence)
+    answer = said("bottleneck", COAT)
     assert "journal" in answer and "jaune" not in answer
     assert said("bottleneck", "a dog runs in the snow .") == (
         "un chien court dans la neige ."
@@ -64,15 +70,122 @@ def test_rnnsearch_carries_the_same_sentence():
 
 
 def test_the_gaze_jumps_over_the_adjective_and_comes_back():
-    pairs = looks("a black cat sleeps on a red chair .")
+    pairs = looks(SLEEPS)
     assert ("chat", "cat") in pairs and ("noir", "black") in pairs
     assert ("chaise", "chair") in pairs and ("rouge", "red") in pairs
+
+
+def shares(sentence: str, word: str) -> dict[str, float]:
+    """What the French word looks at; of two equal English words the last."""
+    model, source, target = weights.load("rnnsearch", RNNsearch)
+    english = sentence.split()
+    words, found = translate(model, [english], source, target, 5)[0]
+    row = found.weights[[*words, "<end>"].index(word)].tolist()
+    return dict(zip([*english, "<end>"], row, strict=True))
+
+
+def test_the_answers_to_the_alignment_maps_tasks():
+    assert translate_words(SLEEPS)[2] == "noir"  # the map's first step
+    un, une = shares(SLEEPS, "un"), shares(SLEEPS, "une")
+    assert max(un, key=un.get) == "<end>" and un["cat"] > 0.2
+    assert abs(une["chair"] - une["a"]) < 0.15 and une["chair"] > 0.4
+    jouent = shares(FOOTBALL, "jouent")
+    assert sorted(jouent, key=jouent.get)[-2:] == ["are", "playing"]
+    assert jouent["are"] > 0.2
+
+
+def translate_words(sentence: str) -> list[str]:
+    return said("rnnsearch", sentence, 5).split()
+
+
+def test_american_comes_from_football():
+    looked = shares(FOOTBALL, "américain")
+    assert 0.4 < looked["football"] < 0.6 and 0.4 < looked["."] < 0.6
+    answer = translate_words(FOOTBALL.replace("football", "soccer"))
+    assert answer[-3:] == ["au", "football", "."]
+
+
+@pytest.mark.parametrize("sentence", [SLEEPS, FOOTBALL, COAT, BENCH])
+def test_the_end_alone_is_enough_for_the_first_word(sentence):
+    model, source, target = weights.load("rnnsearch", RNNsearch)
+    numbers = torch.tensor([[*source.encode(sentence.split()), END]])
+    model.eval()
+    with torch.no_grad():
+        memory = model.encode(numbers)
+        only = memory._replace(mask=numbers == END)
+        logits, *_ = model.step(
+            torch.tensor([START]), model.start(memory), only
+        )
+    first = target.words[int(logits.argmax())]
+    assert first == translate_words(sentence)[0]
 
 
 @pytest.mark.parametrize("word, known", [("gray", True), ("grey", False)])
 def test_grey_is_the_unknown_word(word, known):
     _, source, _ = weights.load("rnnsearch", RNNsearch)
     assert (word in source.index) == known
+
+
+def copies(width: int, texts: list[str]) -> list[str]:
+    model, *_ = weights.load(f"copying-{width}", Bottleneck)
+    found = translate(model, [list(text) for text in texts], LETTERS, LETTERS)
+    return ["".join(words) for words, _ in found]
+
+
+def test_eight_equal_letters_are_copied_by_luck():
+    assert copies(8, ["aaaaaaaa"]) == ["aaaaaaaa"]
+    for width in (16, 32, 64):
+        (copy,) = copies(width, ["aaaaaaaa"])
+        assert len(copy) == 9 and copy.count("a") == 8
+    for width in (8, 16, 32, 64):
+        runs = [8 * letter for letter in ascii_lowercase]
+        right = sum(map(str.__eq__, runs, copies(width, runs)))
+        assert right < len(runs) / 4
+
+
+@pytest.mark.parametrize("width, low, high", [(64, 10, 15), (16, 5, 7)])
+def test_where_the_first_mistake_comes(width, low, high):
+    thirds, inside = [0, 0, 0], 0
+    for seed in range(100):
+        text = "".join(strings(1, [24], seed=seed)[0].target)
+        begun = [text[:n] for n in range(1, 25)]
+        wrong, copy = next(
+            (a, c)
+            for a, c in zip(begun, copies(width, begun), strict=True)
+            if a != c
+        )
+        inside += low <= len(wrong) <= high
+        at = next(i for i, a in enumerate(wrong) if copy[i : i + 1] != a)
+        thirds[3 * at // len(wrong)] += 1
+    assert inside > 80 and thirds[0] == min(thirds)
+
+
+def test_at_one_length_too_the_wide_ones_lose_only_the_order():
+    asked = ["".join(p.target) for p in strings(200, [13], seed=7)]
+    kept = []
+    for width in (16, 32, 64, 128):
+        pairs = zip(asked, copies(width, asked), strict=True)
+        failed = [(a, c) for a, c in pairs if a != c]
+        kept.append(sum(sorted(a) == sorted(c) for a, c in failed))
+        kept[-1] /= len(failed)
+    assert kept == sorted(kept) and kept[1] < 0.1 < 0.6 < kept[2]
+
+
+def test_64_numbers_hold_12_letters_and_not_18():
+    found = records.load("copying")["results"]
+    half = found["half"]["64"]
+    assert found["exact"]["64"][str(half)] > 0.5
+    assert found["exact"]["64"][str(half * 3 // 2)] < 0.05
+
+
+def test_a_doubled_vector_brings_about_three_times_the_weights():
+    sizes = []
+    for width in (8, 16, 32, 64, 128):
+        model, *_ = weights.load(f"copying-{width}", Bottleneck)
+        parts = (*model.encoder.parameters(), *model.decoder.parameters())
+        sizes.append(sum(part.numel() for part in parts))
+    ratios = [b / a for a, b in pairwise(sizes)]
+    assert all(2.5 < ratio < 4 for ratio in ratios)
 
 
 def test_narrow_vectors_lose_letters_and_wide_ones_their_order():
@@ -124,10 +237,25 @@ def test_the_drawing_shows_the_models_own_weights():
     drawing = Path(__file__).parents[1] / "book/_static/drawings/rnnsearch.svg"
     drawn = re.findall(r">(0\.\d\d)<", drawing.read_text(encoding="utf-8"))
     model, source, target = weights.load("rnnsearch", RNNsearch)
-    english = "a black cat sleeps on a red chair .".split()
-    words, found = translate(model, [english], source, target, 5)[0]
+    words, found = translate(model, [SLEEPS.split()], source, target, 5)[0]
     row = found.weights[words.index("noir")]
     assert drawn == [f"{float(weight):.2f}" for weight in row[:5]]
+
+
+def test_one_link_a_word_is_too_few():
+    pairs = phrasebook.sample(300, seed=5)
+    best = [set({i: (j, i) for j, i in p.alignment}.values()) for p in pairs]
+    least = metrics.alignment_error_rate(best, [p.alignment for p in pairs])
+    assert least > 0.01
+    two = [
+        len(one) < len(p.alignment) for one, p in zip(best, pairs, strict=True)
+    ]
+    assert 0.35 < sum(two) / len(two) < 0.45  # "two sentences in five"
+
+
+def test_the_landing_page_asks_what_the_ladder_answers():
+    page = Path(__file__).parents[1] / "book/index.md"
+    assert "{record}`ladder" not in page.read_text(encoding="utf-8")
 
 
 def test_the_search_makes_less_than_half_the_diagonals_errors():
@@ -139,6 +267,10 @@ def test_reversal_did_not_help_and_the_intervals_overlap():
     found = records.load("search")["results"]
     assert found["gain_of_reversal"] < 0
     assert found["reversed"]["high"] > found["bottleneck"]["low"]
+    ladder = records.load("ladder")["results"]
+    assert ladder["reversed"]["bleu"] == found["reversed"]["bleu"]
+    assert ladder["reversed"]["before"] == "bottleneck"
+    assert ladder["reversed"]["p"] < 0.01
 
 
 def test_length_hurts_the_fixed_vector_and_not_the_search():
@@ -149,3 +281,41 @@ def test_length_hurts_the_fixed_vector_and_not_the_search():
     )
     assert fixed == sorted(fixed, reverse=True)
     assert search[-1] > search[0]
+
+
+def test_where_rnnsearch_has_more_parameters():
+    fixed, search = (
+        {
+            name: sum(p.numel() for p in part.parameters())
+            for name, part in weights.load(key, kind)[0].named_children()
+        }
+        for key, kind in KINDS.items()
+    )
+    reader = search["encoder"] - fixed["encoder"]
+    context = sum(search[n] - fixed[n] for n in ("decoder", "readout"))
+    assert 0 < search["attention"] < min(reader, context)
+
+
+def test_the_diagonal_between_the_fixed_vector_and_the_search():
+    ladder = records.load("ladder")
+    search = records.load("search")
+    assert ladder["config"]["epochs"] == search["config"]["epochs"]
+    found = ladder["results"]
+    for name in ("bottleneck", "rnnsearch"):
+        assert found[name]["bleu"] == search["results"][name]["bleu"]
+    assert found["diagonal"]["before"] == "bottleneck"
+    assert found["rnnsearch"]["before"] == "diagonal"
+    attention = weights.load("rnnsearch", RNNsearch)[0].attention
+    assert found["rnnsearch"]["parameters"] - found["diagonal"][
+        "parameters"
+    ] == sum(p.numel() for p in attention.parameters())
+    far = found["diagonal"]["long"]["4"] - found["rnnsearch"]["long"]["4"]
+    assert 0 < far < 2  # "no worse"
+    assert found["rnnsearch"]["long"]["4"] < found["rnnsearch"]["bleu"] / 2
+
+
+def test_the_lengths_model_had_half_the_epochs():
+    length, search = records.load("length"), records.load("search")
+    assert 2 * length["config"]["epochs"] == search["config"]["epochs"]
+    scores = [r["results"]["bottleneck"] for r in (length, search)]
+    assert scores[0]["by_captions"][0]["bleu"] < scores[1]["bleu"] / 2

@@ -380,8 +380,8 @@ def test_check_names_what_is_stale(tmp_path, monkeypatch):
         ("a\n: b", "18: no notebook form for “dl”"),
         ("a {{ x }}", "18: no notebook form for “substitution”"),
         (
-            "```{code-cell}\n:tags: [remove-input]\n1\n```",
-            "18: {code-cell} with “remove-input”",
+            "```{code-cell}\n:tags: [remove-output]\n1\n```",
+            "18: {code-cell} with “remove-output”",
         ),
         (
             "```{code-cell}\n---\nmystnb:\n  figure:\n    name: x\n---\n1\n```",

@@ -1,0 +1,251 @@
+"""What the chapters scores to heads say around their cells and widgets.
+
+When weights are trained anew, or a record is made anew, these tests tell which
+sentences of book/scores.md, attention.md, serial.md and heads.md have to be
+written anew.
+"""
+
+from copy import deepcopy
+from inspect import unwrap
+
+import pytest
+import torch
+
+from lookback.heads import prune
+from lookback.lab import records, weights
+from lookback.lab.decoding import translate
+from lookback.serial import recurrent, self_attention, ticks
+from lookback.transformer import Transformer
+from lookback.vocabulary import END, PAD, START
+from lookback.widgets.saturation import draw_scores
+
+GARMENT = "a girl in a red top is smiling ."
+PEAK = "a girl on the very top of a mountain ."
+CAT = "a black cat sleeps on a red chair ."
+GIFT = (
+    "a tall man in a blue shirt is giving a small white flower"
+    " to a young woman ."
+)
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    return weights.load("transformer", Transformer)
+
+
+def encoded(loaded, sentence):
+    return torch.tensor([[*loaded[1].encode(sentence.split()), END]])
+
+
+def looks(loaded, sentence):
+    """Weights of the encoder, [layers heads target source]."""
+    with torch.no_grad():
+        _, found = loaded[0].read(encoded(loaded, sentence), need_weights=True)
+    return torch.stack([layer[0] for layer in found])
+
+
+# scores.md
+
+
+def test_the_smallest_beta_that_gives_against_its_share():
+    keys = torch.tensor([[1.2, 0.6], [1, 4], [-1, 2], [-2, -1]])
+    keys = keys / keys.norm(dim=1, keepdim=True)
+    turn = torch.linspace(0, 2 * torch.pi, 3601)
+    cosines = torch.stack([turn.cos(), turn.sin()], 1) @ keys.T
+
+    def best(strength):
+        return float((strength * cosines).softmax(-1)[:, 3].max())
+
+    assert best(2) < 0.9 < best(2.1) and best(3) > 0.95
+    straight = (3 * keys[3] @ keys.T).softmax(-1)[3]
+    assert straight > 0.9  # "turned to against"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_largest_weight_passes_one_half_around_eight(seed):
+    def largest(d_k, divisor=1.0):
+        scores = torch.from_numpy(draw_scores(seed, d_k) / divisor)
+        return float(scores.softmax(-1).amax(-1).mean())
+
+    assert largest(4) < 0.4 and 0.45 < largest(8) < 0.55 < largest(16)
+    assert largest(512) > 0.9
+    divided = [largest(d_k, d_k**0.5) for d_k in (2, 8, 64, 512)]
+    assert max(divided) - min(divided) < 0.03
+
+
+def test_the_sums_cost_grows_and_the_bumps_are_at_16_mib():
+    cost = records.load("scores")["results"]
+    for row in cost.values():
+        assert row["16"]["ratio"]["both"] < 1.5
+        assert row["512"]["ratio"]["both"] > 50
+    bumps = [cost["64"]["256"], cost["256"]["128"]]
+    after = [cost["64"]["512"], cost["256"]["256"]]
+    for bump, next_one in zip(bumps, after, strict=True):
+        assert bump["additive"]["kept"] == 2**24
+        assert bump["dot"]["both"] > next_one["dot"]["both"]
+
+
+# attention.md
+
+
+def test_top_is_told_by_red_and_by_of(loaded):
+    rows = {}
+    for sentence in (GARMENT, PEAK):
+        words = [*sentence.split(), "<end>"]
+        row = looks(loaded, sentence).mean(1)[:, words.index("top")]
+        assert words[int(row[0].argmax())] == "top"  # first layer: itself
+        order = row[1].argsort(descending=True)
+        rows[sentence] = [words[j] for j in order]
+    assert rows[GARMENT][:2] == ["top", "red"]
+    assert rows[PEAK][:3] == ["of", "top", "mountain"]
+
+
+def test_red_and_of_move_top_most(loaded):
+    def last(sentence, shut=None):
+        words = sentence.split()
+        ids, place = encoded(loaded, sentence), words.index("top")
+        mask = torch.ones(ids.shape[1], ids.shape[1], dtype=torch.bool)
+        if shut is not None:
+            mask[place, shut] = False
+        with torch.no_grad():
+            x = loaded[0].source_embedding(ids)
+            for layer in loaded[0].encoder:
+                # past the annotation, which knows padding masks only
+                x, _ = unwrap(type(layer).forward)(layer, x, mask)
+        return x[0, place]
+
+    for sentence, witness in ((GARMENT, "red"), (PEAK, "of")):
+        words, whole = sentence.split(), last(sentence)
+        moved = {
+            word: float((whole - last(sentence, j)).norm())
+            for j, word in enumerate(words)
+            if word != "top"
+        }
+        assert max(moved, key=moved.get) == witness
+    assert 1.7 < moved["of"] / moved["mountain"] < 2.3  # "about twice"
+
+
+def test_rouge_looks_ahead_without_a_mask(loaded):
+    model, _, french = loaded
+    words = "une femme en robe rouge sourit .".split()
+    tokens = [START, *(french.index[w] for w in words), PAD, PAD]
+    own = model.decoder[0].attention
+    with torch.no_grad():
+        y = model.target_embedding(torch.tensor([tokens]))
+        key, _ = own.project(y)
+        scores = own.split(own.W_Q(y)) @ key.transpose(-2, -1)
+    row = scores[0, 0, 5] / key.shape[-1] ** 0.5
+    assert row.softmax(-1)[6] > 0.5  # sourit
+    seen = row[:6].softmax(-1)
+    assert 0.3 < seen[3] / seen[5] < 0.37  # en and rouge: "a third"
+
+
+# serial.md
+
+
+@pytest.mark.parametrize(
+    ("n", "workers", "gru", "attention"),
+    [(12, 9216, 13, 4), (12, 1, 18_432, 16_896), (64, 768, 128, 258)],
+)
+def test_the_races_of_the_widget(n, workers, gru, attention):
+    assert ticks(recurrent(n, 16), workers) == gru
+    assert ticks(self_attention(n, 16), workers) == attention
+
+
+def test_more_than_9216_workers_gain_nothing():
+    for stages in (recurrent(12, 16), self_attention(12, 16)):
+        assert ticks(stages, 9216) == ticks(stages, 10**9)
+        assert ticks(stages, 9215) > ticks(stages, 9216)
+
+
+def test_the_untrained_lstm_forgets_and_attention_thins_out():
+    found = records.load("serial")["results"]
+    n, sizes = found["reach"], found["gradient"]
+    opened = sizes["LSTM, forget bias +2"]
+    assert opened[n.index(64)] > sizes["LSTM"][n.index(16)]
+    thin = sizes["attention"]
+    assert 0.5 < thin[n.index(256)] * 256 / (thin[n.index(4)] * 4) < 2
+
+
+# heads.md
+
+
+def test_the_open_head_and_the_others(loaded):
+    words = [*CAT.split(), "<end>"]
+    found = looks(loaded, CAT)
+    n, opened = len(words), found[1, 3]
+    near = sum(
+        float(opened[i, i] + (opened[i, i - 1] if i else 0)) for i in range(n)
+    )
+    assert near / n > 0.5  # itself and the word before
+    itself = (found.argmax(-1) == torch.arange(n)).sum(-1)
+    others = [
+        int(itself[layer, head])
+        for layer in range(3)
+        for head in range(4)
+        if (layer, head) != (1, 3)
+    ]
+    assert sum(2 * count >= n for count in others) > len(others) / 2
+    shared = torch.minimum(found[:, :, 4], opened[4]).sum(-1)
+    assert divmod(int(shared.argmin()), 4) == (2, 1)
+    assert words[int(found[2, 1, 4].argmax())] == "chair"
+    assert words[int(opened[4].argmax())] == "sleeps"
+
+
+def test_the_mean_of_heads_is_flatter_on_average_only(loaded):
+    for layer in looks(loaded, CAT):
+        heads, mean = layer.amax(-1), layer.mean(0).amax(-1)
+        assert (mean <= heads.amax(0) + 1e-6).all()
+        assert mean.mean() < heads.mean()
+        assert (mean > heads.amin(0)).any()
+
+
+def said(loaded, sentence, silent):
+    model = deepcopy(loaded[0])
+    for layer, head in silent:
+        prune(model.decoder[layer].cross, head)
+    words, _ = translate(model, [sentence.split()], *loaded[1:], width=5)[0]
+    return " ".join(words)
+
+
+def test_what_single_heads_are_missed_for(loaded):
+    whole = said(loaded, GIFT, [])
+    assert "petite fleur blanche" in whole
+    found = {
+        (layer, head): said(loaded, GIFT, [(layer, head)])
+        for layer in range(3)
+        for head in range(4)
+    }
+    assert sum(answer != whole for answer in found.values()) > 6
+    assert "femme blanche" in found[1, 0]
+    assert "câlin" in found[2, 3] and "fleur" not in found[2, 3]
+
+
+def test_all_four_of_the_last_look(loaded):
+    book = "a young woman in a red dress is reading a book ."
+    for head in range(4):
+        assert "jeune femme en robe rouge" in said(loaded, book, [(2, head)])
+    gone = said(loaded, book, [(2, head) for head in range(4)])
+    assert "femme" not in gone and "livre" not in gone
+
+
+def test_four_silent_heads_cost_a_point_and_less_than_the_interval():
+    found = records.load("pruning")["results"]
+    worst = found["worst"]
+    assert (worst["kind"], worst["layer"]) == ("cross", 2)
+    four = next(row for row in found["curve"] if row["removed"] == 4)
+    lost = found["bleu"] - four["bleu"]
+    assert 1 < lost < four["high"] - four["low"]
+
+
+def test_the_harms_do_more_than_add_up():
+    found = records.load("pruning")["results"]
+    alone = {
+        (row["kind"], row["layer"], row["head"]): row["harm"]
+        for row in found["single"]
+    }
+    removed = found["curve"][1:]
+    harms = [alone[row["kind"], row["layer"], row["head"]] for row in removed]
+    for k in (4, 8, 12, 18, 24, 36):
+        rise = found["curve"][k]["loss"] - found["loss"]
+        assert rise > sum(harms[:k])

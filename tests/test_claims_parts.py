@@ -1,0 +1,220 @@
+"""What four chapters say of a Transformer's parts is what they do.
+
+Positions, feed-forward layers, residuals and the whole machine: sentences
+that answer a widget's task, or that interpret a cell or a record.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from lookback.budget import MODELS, count, touched
+from lookback.lab import records, weights
+from lookback.lab.decoding import translate
+from lookback.positions import LearnedPositions, sinusoidal
+from lookback.residual import apart
+from lookback.transformer import Transformer
+from lookback.widgets import Depth
+from lookback.widgets.shuffle import random_layers
+from lookback.widgets.stack import run
+
+LADDER = records.load("ladder")["results"]
+ABLATION = records.load("ablation")["results"]
+DEPTH = records.load("depth")["results"]
+
+
+def moved(order, positions, masked, layers):
+    """Whose vector the widget's little network changes, word by word."""
+    words = np.random.default_rng(1).normal(size=(len(order), 8))
+    codes = sinusoidal(len(order), 8, dtype=torch.float64).numpy()
+
+    def read(places):
+        x = words[places] + positions * codes
+        for query, key, value in np.array(random_layers())[:layers]:
+            scores = (x @ query) @ (x @ key).T / np.sqrt(8)
+            if masked:
+                scores[np.triu_indices(len(x), 1)] = -np.inf
+            shares = np.exp(scores - scores.max(1, keepdims=True))
+            x = x + shares / shares.sum(1, keepdims=True) @ (x @ value)
+        return x[np.argsort(places)]
+
+    gap = np.abs(read(list(order)) - read(list(range(len(order)))))
+    return [bool(far > 1e-9) for far in gap.max(1)]
+
+
+def test_who_notices_that_words_have_moved():
+    assert moved((1, 0, 2, 3), False, False, 2) == [False] * 4
+    assert moved((0, 2, 1, 3), True, False, 1) == [True] * 4
+    assert moved((1, 0, 2, 3), False, True, 1) == [True, True, False, False]
+    assert moved((1, 0, 2, 3), False, True, 2) == [True] * 4
+
+
+def test_the_learned_table_begins_128_times_weaker():
+    torch.manual_seed(0)
+    table = LearnedPositions(256, 256).table.detach().square().mean()
+    waves = sinusoidal(256, 256).square().mean()
+    assert float(waves / table) == pytest.approx(128, rel=0.02)
+
+
+def test_a_transformer_that_never_had_positions_is_a_poor_translator():
+    bag, full = ABLATION["positions"], ABLATION["full"]
+    assert bag["config"]["positions"] == "none"
+    assert 30 < bag["greedy"]["bleu"] < full["greedy"]["bleu"] - 10
+
+
+def test_the_answers_of_the_parameter_budget():
+    base = count(MODELS["Transformer base"])
+    assert base["feed-forward"] / sum(base.values()) == pytest.approx(
+        0.4, abs=0.01
+    )
+    alone = count(replace(MODELS["Transformer base"], encoder=12, decoder=0))
+    assert alone["attention"] / base["attention"] == pytest.approx(2 / 3)
+    shares = [
+        alone[p] / sum(alone.values()) for p in ("feed-forward", "embeddings")
+    ]
+    assert [round(share, 2) for share in shares] == [0.44, 0.33]
+    gpt3 = {
+        layers: count(replace(MODELS["GPT-3"], decoder=layers))
+        for layers in (3, 4)
+    }
+    tenth = {
+        n: c["embeddings"] / sum(c.values()) > 0.1 for n, c in gpt3.items()
+    }
+    assert tenth == {3: True, 4: False}
+    deepseek = MODELS["DeepSeek-V3"]
+    small = sum(count(replace(deepseek, experts=8)).values())
+    assert round(touched(deepseek) / 1e9, 1) == 37.6
+    assert round(small / 1e9, 1) == 37.4
+
+
+def said(model, english, french, sentence):
+    ((words, _),) = translate(
+        model, [sentence.split()], english, french, width=5
+    )
+    return " ".join(words)
+
+
+def test_without_the_decoders_first_feed_forward_layer_words_double():
+    model, *known = weights.load("transformer", Transformer)
+    with torch.no_grad():
+        model.decoder[0].feedforward.W_2.weight.zero_()
+    chair = said(model, *known, "a black cat sleeps on a red chair .")
+    assert "chaise chaise rouge rouge" in chair and "chat noir" in chair
+    assert "vieil vieil homme" in said(
+        model, *known, "an old man sits on a bench ."
+    )
+
+
+@pytest.mark.parametrize("layer", range(3))
+def test_without_one_of_the_encoders_nothing_changes(layer):
+    model, *known = weights.load("transformer", Transformer)
+    asked = (
+        "a black cat sleeps on a red chair .",
+        "a man with a red hat sleeps .",
+    )
+    whole = [said(model, *known, sentence) for sentence in asked]
+    with torch.no_grad():
+        model.encoder[layer].feedforward.W_2.weight.zero_()
+    assert [said(model, *known, sentence) for sentence in asked] == whole
+
+
+def test_the_full_stop_doubles_without_the_second_and_a_man_survives():
+    model, *known = weights.load("transformer", Transformer)
+    second, last = (model.decoder[i].feedforward.W_2.weight for i in (1, 2))
+    kept = second.detach().clone()
+    with torch.no_grad():
+        second.zero_()
+        assert said(model, *known, "a man with a red hat sleeps .").endswith(
+            ". ."
+        )
+        second.copy_(kept)
+        last.zero_()
+    assert said(model, *known, "an old man sits on a bench .") == (
+        "un homme âgé est assis sur un banc ."
+    )
+
+
+def test_the_layer_did_not_pay_in_either_place():
+    with_it, without = LADDER["feedforward"], LADDER["heads"]
+    assert with_it["bleu"] < without["bleu"] and with_it["p"] < 0.01
+    gone = ABLATION["feedforward"]
+    assert gone["gain"] > 0 and gone["p"] < 0.01
+    assert gone["training"]["epochs"] == 5
+
+
+def stack(seed, depth, residual=False, norm="none", feedforward=False):
+    """Where tokens are alike; the gradient's share; size and apart on top."""
+    xs, gradients = run(
+        Depth(
+            depth=depth,
+            seed=seed,
+            residual=residual,
+            norm=norm,
+            feedforward=feedforward,
+        )
+    )
+    far = [float(apart(x)) for x in xs]
+    alike = next((level for level, x in enumerate(far) if x < 0.01), depth + 1)
+    share = float(gradients[0].norm() / gradients[-1].norm())
+    return alike, share, float(xs[-1].norm() / xs[0].norm()), far[-1]
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_up_and_down_a_stack(seed):
+    alike, share, _, _ = stack(seed, 12)
+    assert alike <= 3 and share > 0.03
+    alike, share, _, _ = stack(seed, 12, feedforward=True)
+    assert alike <= 3 and 2e-4 < share < 5e-3
+    alike, share, size, _ = stack(seed, 24, True, feedforward=True)
+    assert alike > 12 and size > 1e4 and share > 1e4
+    _, share, size, _ = stack(seed, 24, True, "post", True)
+    assert 0.05 < share and 0.9 < size < 1.2
+    assert stack(seed, 24, True, "pre", True)[-1] > 0.2
+    alike, _, size, _ = stack(seed, 24, False, "post", True)
+    assert alike <= 4 and 0.9 < size < 1.2
+
+
+def test_the_bare_sum_beats_post_norm_at_four_layers():
+    table = DEPTH["by_depth"]
+    assert table["residual"]["4"]["mean"] > table["post"]["4"]["mean"] + 0.1
+    assert table["post"]["4"]["high"] - table["post"]["4"]["low"] > 0.5
+    for layers in ("2", "4", "8"):
+        warm = table["post, warm-up"][layers]["mean"]
+        assert abs(warm - table["post"][layers]["mean"]) < 0.05
+
+
+def test_nobody_wins_greedily_and_the_beam_decides_for_rnnsearch():
+    new, old = LADDER["transformer"], LADDER["rnnsearch"]
+    assert abs(new["bleu"] - old["bleu"]) < (new["high"] - new["low"]) / 4
+    assert new["beam_bleu"] < old["beam_bleu"]
+    curves = [row["runs"][0]["curve"] for row in (new, old)]
+    assert curves[0][0]["score"] < curves[1][0]["score"]
+    assert curves[0][-1]["score"] > curves[1][-1]["score"]
+    assert curves[0][-1]["loss"] < curves[1][-1]["loss"]
+
+
+def test_dropout_acts_at_17_places():
+    model, *_ = weights.load("transformer", Transformer)
+    assert sum(isinstance(part, nn.Dropout) for part in model.modules()) == 17
+    assert model.config.dropout == 0.2
+
+
+def test_no_part_of_the_encoder_is_a_footnote():
+    model, english, _ = weights.load("transformer", Transformer)
+    seen = []
+
+    def note(part, given, result):
+        seen.append((given[0], result[0] if type(result) is tuple else result))
+
+    for layer in model.encoder:
+        for part in (layer.attention, layer.feedforward):
+            part.register_forward_hook(note)
+    sentence = "a black cat sleeps on a red chair ."
+    with torch.no_grad():
+        model.read(torch.tensor([english.encode(sentence.split())]))
+    for x, change in seen:
+        assert (change.norm(dim=-1) / x.norm(dim=-1)).mean() > 0.5
+        assert torch.cosine_similarity(x, change, dim=-1).mean() > 0
