@@ -261,6 +261,31 @@ def test_without_a_repository_nothing_is_recorded(folders, monkeypatch, capsys):
     assert len(folders[1]) == 1 and records.load("alignment")
 
 
+def test_gains_are_over_the_fixed_vector():
+    def run(bleu):
+        score = {"bleu": bleu, "low": 0, "high": 9}
+        return {
+            "greedy": score,
+            "beam": score,
+            "parameters": 1,
+            "tokens_per_second": 2.0,
+            "train_seconds": 3.0,
+        }
+
+    scores = {"bottleneck": [4.0], "reversed": [3.0], "rnnsearch": [7.0, 9.0]}
+    found = {name: [run(x) for x in each] for name, each in scores.items()}
+    results = search.summary(found)
+    assert (results["gain"], results["gain_of_reversal"]) == (4.0, -1.0)
+
+
+def test_another_seed_is_another_alignment(folders):
+    curves = [
+        alignment.run(seed, folders[0] / str(seed))["curve"][0]["loss"]
+        for seed in (0, 1, 1)
+    ]
+    assert curves[0] != curves[1] == curves[2]
+
+
 def test_search_with_seeds(folders):
     search.main(["--seeds", "2"])
     record = records.load("search")

@@ -122,6 +122,23 @@ def test_only_without_positions_the_order_is_lost(name, blind):
     assert same == blind
 
 
+@pytest.mark.parametrize(
+    "name", [rung.name for rung in LADDER if rung.kind is StackSearch]
+)
+def test_the_layers_are_those_of_the_config(name):
+    config, layers = RUNGS[name].config, RUNGS[name].make(9, 9).layers
+    assert len(layers) == config.layers
+    for layer in layers:
+        around = layer.around_attention
+        assert (around.where, around.residual) == (config.norm, config.residual)
+        assert around.dropout.p == config.dropout
+        assert layer.attention.heads == config.heads
+        assert (layer.feedforward is None) == (config.d_ff == 0)
+        if config.d_ff:
+            assert layer.feedforward.W_1.out_features == config.d_ff
+            assert layer.around_feedforward.residual == config.residual
+
+
 def test_config_names_what_is_wrong():
     with pytest.raises(ValueError, match="positions is 'rotary': choose one"):
         StackSearchConfig(10, 10, positions="rotary")

@@ -105,6 +105,16 @@ def test_the_task_has_one_answer_and_no_letter_twice(name):
     assert logits.shape == (7, 21, order.FIRST + order.LETTERS)
 
 
+def test_the_summary_is_over_the_seeds():
+    runs = [
+        {"lengths": {"24": {"right": right, "far": 1 - right}}}
+        for right in (0.25, 0.5, 0.75)
+    ]
+    way = order.summary({"none": runs})["ways"]["none"]
+    assert (way["low"]["24"], way["high"]["24"]) == (0.25, 0.75)
+    assert way["right"]["24"] == way["far"]["24"] == 0.5
+
+
 def test_the_experiment_writes_its_record(tmp_path, monkeypatch, committed):
     ways = {
         "none": replace(order.WAYS["none"], d_model=8),

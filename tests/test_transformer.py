@@ -295,6 +295,14 @@ def test_what_the_alignment_widget_shows_is_what_the_model_computes(learned):
     torch.testing.assert_close(contexts, inputs[0], rtol=0, atol=5 * cut)
 
 
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_only_rotary_positions_turn_queries_and_keys(positions):
+    model = Transformer(replace(CONFIG, positions=positions))
+    own = [layer.attention for layer in (*model.encoder, *model.decoder)]
+    assert {each.rotary for each in own} == {positions == "rotary"}
+    assert not any(layer.cross.rotary for layer in model.decoder)
+
+
 def test_weights_pass_through_a_record(learned, tmp_path):
     weights.save("tiny", learned, SOURCE, TARGET, tmp_path)
     model, source, target = weights.load("tiny", Transformer, tmp_path)
