@@ -52,7 +52,7 @@ class EncoderLayer(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch source d_model"],
-        mask: Bool[Tensor, "batch 1 1 source"] | None = None,
+        mask: Bool[Tensor, "*#masked target_or_1 source"] | None = None,
         need_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch source d_model"], Tensor | None]:
         """x changed, and the weights of its look at itself."""
