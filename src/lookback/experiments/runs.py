@@ -53,33 +53,7 @@ def campaign(
     forgotten once they are recorded. `arguments` are those of the command
     line: --only, --seeds, --record and --runs.
     """
-    parser = argparse.ArgumentParser(description=about.split("\n")[0])
-    parser.add_argument(
-        "--only",
-        nargs="+",
-        choices=list(parts),
-        default=[],
-        metavar="PART",
-        help=f"run these parts and record nothing: {', '.join(parts)}",
-    )
-    parser.add_argument(
-        "--seeds",
-        type=int,
-        default=seeds,
-        help=f"how many seeds of each part, from 0 on (default {seeds})",
-    )
-    parser.add_argument(
-        "--record",
-        action="store_true",
-        help="run nothing, and record what is finished",
-    )
-    parser.add_argument(
-        "--runs",
-        type=Path,
-        default=RUNS / name,
-        help="where finished parts are kept (default %(default)s)",
-    )
-    options = parser.parse_args(arguments)
+    options = asked(name, about, parts, seeds, arguments)
     if records.commit() is None:
         print("no git repository holds this code: nothing will be recorded")
     folders = {
@@ -127,6 +101,43 @@ def campaign(
     )
     for folder in [] if keep else folders.values():
         (folder / "result.json").unlink(missing_ok=True)
+
+
+def asked(
+    name: str,
+    about: str,
+    parts: Iterable[str],
+    seeds: int,
+    arguments: Sequence[str] | None,
+) -> argparse.Namespace:
+    """What the command line asks of a campaign."""
+    parser = argparse.ArgumentParser(description=about.split("\n")[0])
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=list(parts),
+        default=[],
+        metavar="PART",
+        help=f"run these parts and record nothing: {', '.join(parts)}",
+    )
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        default=seeds,
+        help=f"how many seeds of each part, from 0 on (default {seeds})",
+    )
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="run nothing, and record what is finished",
+    )
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        default=RUNS / name,
+        help="where finished parts are kept (default %(default)s)",
+    )
+    return parser.parse_args(arguments)
 
 
 def recorded(name: str) -> set[str]:
