@@ -305,6 +305,13 @@ def test_search_with_seeds(folders):
     }
 
 
+def test_where_nothing_is_finished_nothing_is_recorded(folders, capsys):
+    ladder.main(["--record"])
+    said = capsys.readouterr().out
+    assert "not finished yet: bottleneck" in said and "when they are" in said
+    assert [*(folders[0] / "records").iterdir()] == []
+
+
 def test_the_ladder_s_record_holds_what_is_finished(
     folders, monkeypatch, capsys
 ):

@@ -81,13 +81,13 @@ def campaign(
     found = {part: runs for part, runs in found.items() if None not in runs}
     if lacking := [part for part in parts if part not in found]:
         print(f"not finished yet: {', '.join(lacking)}")
-    if set(parts if needed is None else needed) - set(found):
-        return print("the record is written when they are")
     if lost := sorted(recorded(name) & set(lacking)):
         return print(
             f"the record has {', '.join(lost)}, which would be lost: finish"
             " them first"
         )
+    if not found or set(parts if needed is None else needed) - set(found):
+        return print("the record is written when they are")
     records.save(
         name,
         config=config,
