@@ -33,6 +33,7 @@ class TrainingConfig:
     smoothing: float = 0.1  # none in 2014
     clip: float = 1.0  # L2 norm of the gradient, as in the paper
     patience: int = 3  # epochs without a better validation score
+    cuts: int = 0  # 0: the rate falls to 0 over the epochs; see `learning_rate`
     seed: int = 0
     save_every: int = 200  # steps between checkpoints
 
@@ -51,6 +52,14 @@ class Progress:
     best: float = -math.inf
     best_epoch: int = 0
     curve: list[dict] = field(default_factory=list)
+
+    def stalls(self, least: float = 0.01) -> int:
+        """Epochs whose score was not the best by at least so much."""
+        best, count = -math.inf, 0
+        for each in self.curve:
+            count += each["score"] < best + least
+            best = max(best, each["score"])
+        return count
 
     @property
     def tokens_per_second(self) -> float:

@@ -14,7 +14,14 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from lookback.lab.download import SHA256, CorpusError, check, digests, file
+from lookback.lab.download import (
+    SHA256,
+    TESTS,
+    CorpusError,
+    check,
+    digests,
+    file,
+)
 from lookback.vocabulary import END, PAD, START, Vocabulary
 
 __all__ = [
@@ -22,6 +29,7 @@ __all__ = [
     "CorpusError",
     "Pair",
     "SHA256",
+    "TESTS",
     "batches",
     "collate",
     "digests",

@@ -9,6 +9,7 @@ names a folder that already holds the files, either directly or under
 import hashlib
 import logging
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pooch
@@ -16,7 +17,8 @@ import requests
 
 pooch.get_logger().setLevel(logging.WARNING)  # the progress bar says enough
 LANGUAGES = ("en", "fr", "de")
-SPLITS = ("train", "val", "test_2016_flickr")
+TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
+SPLITS = ("train", "val", *TESTS)
 SITE = (
     "https://raw.githubusercontent.com/multi30k/dataset/"
     "a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/tok/"
@@ -28,6 +30,18 @@ SHA256 = {
     "00bb52bc8b91cf8b6526829e605b29d2",
     "test_2016_flickr.fr": "1463bd5960f9bfe098ec3cd752d3df0c"
     "49c84dc646fb518964a29232658cd836",
+    "test_2017_flickr.de": "02067e4a9402786a4fcb8c1b6f4307e4"
+    "a5073ced64800abead5273b54f5f31f6",
+    "test_2017_flickr.en": "c9d1dfd7a26add989382e534af235af9"
+    "f0f658b2a30e7eb0efdaf142496ee54f",
+    "test_2017_flickr.fr": "c0583117a47b31e8a6c6a97cfe8de153"
+    "e462074668f4e994764fcc80b21d33b4",
+    "test_2017_mscoco.de": "e2825990b8a4e5289d2cdba801d57c18"
+    "7810bab9b4f5d87a30c35800a0d871b6",
+    "test_2017_mscoco.en": "fe69ae004d71c42ead0301e70c57de5b"
+    "1b6b5fb7f52210d42b22801e98e656f3",
+    "test_2017_mscoco.fr": "0b6a4620f02b6b9acf7811fda23f90fe"
+    "d9c6baa0b96aa224db50a273078c84d1",
     "train.de": "cb5a23529b65ec2061f1dc446192a9c3"
     "7382b63cc75f81a0be59d34894b3a505",
     "train.en": "08925f8e0572bcd5a006702fc5fe20e2"
@@ -58,9 +72,17 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def digests(*languages: str) -> dict[str, str]:
-    """The digests of the corpus's files in the given languages."""
-    return {k: v for k, v in SHA256.items() if k[-2:] in languages}
+def digests(
+    *languages: str, tests: Iterable[str] = TESTS[:1]
+) -> dict[str, str]:
+    """The digests of the training, the validation and the test files in the
+    given languages."""
+    splits = ("train", "val", *tests)
+    return {
+        f"{split}.{language}": SHA256[f"{split}.{language}"]
+        for split in splits
+        for language in languages
+    }
 
 
 def check(split: str, language: str) -> None:

@@ -7,7 +7,7 @@ already tokenised. Alignment error rate: Och & Ney 2003.
 import os
 from collections.abc import Collection, Sequence
 
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 from torch import Tensor
 
@@ -56,6 +56,17 @@ def counts(
         found = scorer.sentence_score(text, [truth])
         rows.append([*found.counts, found.sys_len, found.ref_len])
     return rows
+
+
+def chrf(
+    hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
+) -> float:
+    """Corpus chrF2 (Popović 2015), 0–100: runs of letters, not of words.
+
+    Raises ValueError as `bleu` does.
+    """
+    texts, truths = matched(hypotheses, references)
+    return CHRF().corpus_score(texts, [truths]).score
 
 
 def compare(

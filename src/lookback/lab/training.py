@@ -36,10 +36,13 @@ def device() -> torch.device:
 def half(where: torch.device) -> bool:
     """Whether the device multiplies in bf16 faster than in fp32.
 
-    CUDA does, and so do CPUs with AMX.
+    CUDA does, and so do CPUs with AMX or AVX-512's bf16.
     """
     if where.type == "cpu":
-        return torch.cpu._is_amx_tile_supported()
+        return (
+            torch.cpu._is_amx_tile_supported()
+            or torch.cpu._is_avx512_bf16_supported()
+        )
     return where.type == "cuda"
 
 
@@ -54,9 +57,17 @@ def loss(logits: Tensor, target_out: Tensor, smoothing: float = 0.0) -> Tensor:
     )
 
 
-def learning_rate(config: TrainingConfig, step: int, steps: int) -> float:
-    """Linear warm-up, then linear decay, to 0 after the last step."""
+def learning_rate(
+    config: TrainingConfig, step: int, steps: int, stalls: int = 0
+) -> float:
+    """Linear warm-up, then linear decay, to 0 after the last step.
+
+    With `cuts` the rate stays, but for a third of it after each stall: an
+    epoch whose score is not the best by 0.01.
+    """
     rise = min(1.0, (step + 1) / max(1, config.warmup))
+    if config.cuts:
+        return config.learning_rate * rise / 3**stalls
     return config.learning_rate * rise * max(0.0, 1 - step / steps)
 
 
@@ -86,7 +97,9 @@ def train_step(run: Run, batch, steps: int) -> None:
     batch = batch.to(where)
     started = time.perf_counter()
     for group in run.optimizer.param_groups:
-        group["lr"] = learning_rate(config, progress.step, steps)
+        group["lr"] = learning_rate(
+            config, progress.step, steps, progress.stalls()
+        )
     with torch.autocast(where.type, torch.bfloat16, half(where)):
         logits = run.model(batch.source, batch.target_in)
     total = loss(logits, batch.target_out, config.smoothing)
@@ -116,9 +129,10 @@ def train(
     """Train `model`, leave it with its best weights, return the progress.
 
     `pairs(epoch)` gives the sentence pairs of an epoch; `validate` returns
-    numbers for the curve, "score" among them: higher is better, and after
-    `patience` epochs without a better one training stops; it stops at once
-    where a weight has become NaN. `folder` holds the checkpoints:
+    numbers for the curve, "score" among them: higher is better. Training
+    stops after `patience` epochs without a better one or, with `cuts`, at the
+    first stall after so many cuts of the rate; and at once where a weight has
+    become NaN. `folder` holds the checkpoints:
     call again with the same arguments to resume. The weights after each of
     the last `keep` epochs stay there, for `average`.
     """
@@ -128,7 +142,11 @@ def train(
     per_epoch = math.ceil(len(pairs(0)) / config.batch)
     steps = per_epoch * config.epochs
     while progress.epoch < config.epochs:
-        if progress.epoch - progress.best_epoch >= config.patience:
+        waited = progress.epoch - progress.best_epoch
+        if config.cuts:
+            if progress.stalls() > config.cuts:
+                break
+        elif waited >= config.patience:
             break
         model.train()
         epoch_seed = 1_000_003 * config.seed + progress.epoch
