@@ -10,6 +10,8 @@ EXPERIMENTS = (
     "alignment",
     "copying",
     "ladder",
+    "rungs",
+    "growth",
     "ablation",
     "tuned",
     "scores",
