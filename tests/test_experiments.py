@@ -24,6 +24,7 @@ from lookback.experiments import (
     length,
     memories,
     pruning,
+    removal,
     rungs,
     runs,
     search,
@@ -62,7 +63,7 @@ COUNTS = {"train": 40, "val": 10} | dict.fromkeys(corpus.TESTS, 12)
 SHORT_RUNGS = {
     n: replace(rung, parts=replace(rung.parts, width=8))
     for n, rung in bench.RUNGS.items()
-    if n in ("fixed", "two-way", "rnnsearch")
+    if n in ("fixed", "two-way", "rnnsearch", "transformer")
 }
 
 
@@ -82,17 +83,23 @@ def short(monkeypatch):
     """The ladder's bench with three rungs and one trial."""
     monkeypatch.setattr(rungs, "PIECES", 60)
     monkeypatch.setattr(rungs, "RUNGS", SHORT_RUNGS)
-    monkeypatch.setattr(growth, "RUNGS", SHORT_RUNGS)
+    for module in (growth, removal):
+        monkeypatch.setattr(module, "RUNGS", SHORT_RUNGS)
     rungs.subwords.cache_clear()
     one = TrainingConfig(epochs=1, batch=8, warmup=1, cuts=1)
-    for module in (rungs, growth):
+    for module in (rungs, growth, removal):
         monkeypatch.setattr(module, "TRAINING", one)
-    parts = {n: partial(rungs.run, r, one) for n, r in SHORT_RUNGS.items()}
+    parts = {
+        n: partial(rungs.run, SHORT_RUNGS[n], one)
+        for n in ("fixed", "two-way", "rnnsearch")
+    }
     changes = ({"dropout": 0.1}, {})
     parts["trial"] = partial(rungs.trial, "rnnsearch", changes)
     monkeypatch.setattr(rungs, "PARTS", parts)
     few = {n: growth.PARTS[n] for n in ("rnnsearch, 3000", "fixed, joined")}
     monkeypatch.setattr(growth, "PARTS", few)
+    few = {n: removal.REMOVALS[n] for n in ("heads", "warmup, slowly")}
+    monkeypatch.setattr(removal, "REMOVALS", few)
 
 
 @pytest.fixture
@@ -174,7 +181,26 @@ def trials():
         "tuned": (tuned, 2, {"tuned-en-fr", "tuned-de-en"}),
         "rungs": (rungs, 4, {"rung-rnnsearch"}),
         "growth": (growth, 2, set()),
+        "removal": (removal, 2, set()),
     }
+
+
+@pytest.mark.parametrize("name", removal.REMOVALS)
+def test_every_removal_is_another_model_or_training(name):
+    model, settings = removal.REMOVALS[name]
+    full = bench.RUNGS["transformer"].make(9, 9).config
+    assert model or settings
+    assert replace(full, **model) != full or not model
+    assert replace(removal.TRAINING, **settings) != removal.TRAINING or model
+
+
+def test_without_feed_forward_seven_layers_have_as_many_weights():
+    """But for norms and biases, 84 d² in the layers of either."""
+    full = bench.RUNGS["transformer"].make(9, 9)
+    changes, _ = removal.REMOVALS["feedforward, 7 layers"]
+    other = Transformer(replace(full.config, **changes))
+    counts = [sum(p.numel() for p in m.parameters()) for m in (full, other)]
+    assert counts[1] == pytest.approx(counts[0], rel=0.01)
 
 
 @pytest.mark.parametrize("name", trials())

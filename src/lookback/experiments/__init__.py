@@ -12,6 +12,7 @@ EXPERIMENTS = (
     "ladder",
     "rungs",
     "growth",
+    "removal",
     "ablation",
     "tuned",
     "scores",

@@ -49,10 +49,10 @@ def joined(pairs: list[Pair], seed: int) -> list[Pair]:
 def run(name: str, arrange, seed: int, folder: Path) -> dict:
     """Train one rung on other captions; test it on one to MOST of them."""
     settings = replace(TRAINING, seed=seed)
-    found = fitted(RUNGS[name], settings, folder, arrange)
+    found = fitted(RUNGS[name].make, settings, folder, arrange)
     flickr, *others = corpus.TESTS
     return {
-        **described(RUNGS[name], settings, found),
+        **described(settings, found),
         "tests": {split: {"greedy": judged(found, split)} for split in others},
         "long": {str(n): judged(found, flickr, n) for n in range(1, MOST + 1)},
     }

@@ -67,12 +67,12 @@ def subwords() -> Subwords:
 
 
 def fitted(
-    rung: Rung,
+    make: Callable[[int, int], Translator],
     settings: training.TrainingConfig,
     folder: Path,
     arrange: Callable[[list[Pair], int], list[Pair]] = lambda pairs, _: pairs,
 ) -> Fitted:
-    """The rung, trained until its validation loss stops falling.
+    """A model, trained until its validation loss stops falling.
 
     `arrange` chooses from the pairs, or joins them, for each epoch.
     """
@@ -84,7 +84,7 @@ def fitted(
         return {"loss": loss, "score": -loss}
 
     return fit(
-        rung.make,
+        make,
         pieces,
         pieces,
         lambda epoch: arrange(pairs, epoch),
@@ -110,26 +110,23 @@ def run(
 ) -> dict:
     """Train and test one rung; `folder` lets it resume."""
     settings = replace(settings, seed=seed)
-    found = fitted(rung, settings, folder)
+    found = fitted(rung.make, settings, folder)
     if seed == 0 and rung.name in TRIALS:
         weights.save(f"rung-{rung.name}", *found[:3])
     return {
-        **described(rung, settings, found),
+        **described(settings, found),
         "tests": {split: asked(found, split) for split in corpus.TESTS},
         "long": {str(n): judged(found, corpus.TESTS[0], n) for n in LONG},
     }
 
 
-def described(
-    rung: Rung, settings: training.TrainingConfig, found: Fitted
-) -> dict:
+def described(settings: training.TrainingConfig, found: Fitted) -> dict:
     """What was trained, how, and how well it does on the validation set."""
     held_out = corpus.load("val")
     words, truths = said(found, held_out), [pair.target for pair in held_out]
     half = training.half(training.device())
     return {
         **found.outcome,
-        "parts": asdict(rung.parts),
         "training": asdict(settings),
         "precision": "bf16" if half else "fp32",
         "val": metrics.bleu(words, truths),
@@ -155,7 +152,7 @@ def trial(
     rung, (parts, settings) = RUNGS[name], changes
     rung = replace(rung, parts=replace(rung.parts, **parts))
     settings = replace(TRAINING, **settings, seed=seed)
-    return described(rung, settings, fitted(rung, settings, folder))
+    return described(settings, fitted(rung.make, settings, folder))
 
 
 def rows(run: dict, split: str, kind: str = "greedy") -> Tensor:
