@@ -58,11 +58,14 @@ def rotate(
 
 
 class LearnedPositions(nn.Module):
-    """One vector for each of `longest` positions, learned like embeddings."""
+    """One vector for each of `longest` positions, learned like embeddings.
+
+    It starts as loud as the sine waves: sin² + cos² = 1, so each is √½.
+    """
 
     def __init__(self, longest: int, d: int):
         super().__init__()
-        self.table = nn.Parameter(torch.randn(longest, d) * d**-0.5)
+        self.table = nn.Parameter(torch.randn(longest, d) * 0.5**0.5)
 
     def forward(self, length: int, start: int = 0) -> Float[Tensor, "length d"]:
         """Raises ValueError beyond the last position that was learned."""
