@@ -27,7 +27,7 @@ def mixed(new):
     [
         (round((1 - z) * 0.5 + z * n, 2), "works the other way round"),
         (mixed(math.tanh(-2 + 1.5)), "reset gate is missing"),
-        (mixed(math.tanh(-2 + r * 0.5 + 1)), "stands in the wrong place"),
+        (mixed(math.tanh(-2 + r * 0.5 + 1)), "bias escapes the reset gate"),
         (mixed(math.tanh(r * -0.5)), "also scales W x"),
         (mixed(math.tanh(-2 + r * 0.5)), "inside the reset bracket is missing"),
         (mixed(-2 + r * 1.5), "no tanh yet"),
