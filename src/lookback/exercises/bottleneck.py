@@ -131,15 +131,26 @@ def _cell_gone_wrong(x, h, W_ih, W_hh, b_ih, b_hh):
 @exercise(gru_cell_solution)
 def gru_cell(mine):
     """A GRU cell with torch's layout of weights."""
-    known = {
-        (2, 12): "Twelve is all three gates at once: cut them with chunk.",
-        (4, 2): "Yours is [hidden, batch].",
-    }
-    for seed, batch in ((1, 2), (2, 1), (3, 5)):
+    for seed, (batch, embed, hidden) in enumerate(
+        ((2, 3, 4), (1, 5, 2), (5, 3, 3))
+    ):
+        three = 3 * hidden
         given = random_inputs(
-            seed, (batch, 3), (batch, 4), (12, 3), (12, 4), (12,), (12,)
+            seed,
+            (batch, embed),
+            (batch, hidden),
+            (three, embed),
+            (three, hidden),
+            (three,),
+            (three,),
         )
-        found = as_tensor(mine(*given), (batch, 4), "[batch, hidden]", known)
+        known = {
+            (batch, three): f"{three} is all three gates at once: cut them "
+            "with chunk.",
+            (hidden, batch): "Yours is [hidden, batch].",
+        }
+        shape, axes = (batch, hidden), "[batch, hidden]"
+        found = as_tensor(mine(*given), shape, axes, known)
         step = [*map(float64, given)]
         expect(found, torch.gru_cell(*step), _cell_gone_wrong(*step))
     return (
@@ -211,6 +222,10 @@ def reverse_source(mine):
             ),
             "You reversed the order of the sentences in the batch; turn the "
             "words within each sentence.": source.flip(0),
+            "You turn every row as if it were as long as the first one. Each "
+            "sentence has its own number of words: sum over dim=1.": (
+                _alike(rows, sum(token not in (pad, end) for token in rows[0]))
+            ),
         }
         for hint, order in _REVERSED_WRONG.items():
             mistakes[hint] = _rebuilt(rows, pad, end, order)
