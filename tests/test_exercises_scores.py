@@ -228,6 +228,10 @@ def over_batch(e):
         (over_batch, "over the batch"),
         (lambda e: e.softmax(-1) * (1 - e.softmax(-1)), "every OTHER score"),
         (lambda e: over_batch(e).sum(0), "each row of scores has its own"),
+        (
+            lambda e: torch.func.jacrev(lambda x: x.softmax(-1))(e),
+            "only a row's own scores",
+        ),
     ],
 )
 def test_softmax_slopes(mine, words, capsys):

@@ -108,7 +108,7 @@ def gru_cell_solution(x, h, W_ih, W_hh, b_ih, b_hh):
 
 
 def _cell_gone_wrong(x, h, W_ih, W_hh, b_ih, b_hh):
-    """The same, and what only a cell of several numbers can get wrong."""
+    """That, and what only a cell of several numbers can get wrong."""
     r, z, n = (x @ W_ih.T + b_ih).chunk(3, dim=-1)
     u_r, u_z, u_n = (h @ W_hh.T + b_hh).chunk(3, dim=-1)
     r, z = torch.sigmoid(r + u_r), torch.sigmoid(z + u_z)
@@ -139,10 +139,8 @@ def gru_cell(mine):
             seed,
             (batch, embed),
             (batch, hidden),
-            (three, embed),
-            (three, hidden),
-            (three,),
-            (three,),
+            *((three, embed), (three, hidden)),
+            *((three,), (three,)),
         )
         known = {
             (batch, three): f"{three} is all three gates at once: cut them "

@@ -230,6 +230,8 @@ def softmax_slopes(mine):
     known = {
         (3, 4): "Every weight also depends on every OTHER score.",
         (4, 4): "One table; each row of scores has its own.",
+        (3, 4, 3, 4): "That has every row's weights against every row's "
+        "scores; only a row's own scores move them.",
     }
     axes = "[batch, source, source]"
     found = as_tensor(mine(scores), (3, 4, 4), axes, known)
