@@ -32,7 +32,6 @@ from lookback.positions import angles, rotate, sinusoidal
         ((2, 5, 0.5), "no slip that I know"),
         ((0.01, 2, 0.5), "in another order"),
         ((0.5, 0.01, 2), "in another order"),
-        ((2, math.nan, 0.5), "no slip that I know"),
         ((2, 0.01), "You gave 2 numbers"),
     ],
 )

@@ -62,8 +62,8 @@ def test_products_by_hand_takes_rounded_answers(answer):
         (lambda s, p: sum(math.ceil(m / p) for m in s), "whole numbers"),
         (lambda s, p: sum(max(1, m // p) for m in s), "You round down"),
         (lambda s, p: math.nan, "NaN"),
-        (lambda s, p: 1j, "plain numbers"),
-        (lambda s, p: "7", "plain numbers"),
+        (lambda s, p: 1j, "yours is complex"),
+        (lambda s, p: "7", "yours is str"),
     ],
 )
 def test_ticks_needed(mine, words, capsys):
@@ -339,7 +339,7 @@ def in_place(looks):
         (lambda looks: powers(looks, never=math.inf), "give -1"),
         (lambda looks: powers(looks, never=0), "give -1"),
         (in_place, "learned in the same layer"),
-        (lambda looks: [powers(looks)] * 2, "Two numbers"),
+        (lambda looks: [powers(looks)] * 2, "yours is list"),
     ],
 )
 def test_looks_to_connect(mine, words, capsys):

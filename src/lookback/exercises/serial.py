@@ -10,6 +10,7 @@ import torch
 
 from lookback.exercises.checking import (
     Hint,
+    as_number,
     as_numbers,
     as_tensor,
     exercise,
@@ -109,7 +110,7 @@ def ticks_needed(mine):
         ([6, 6], 100),
     )
     for stages, workers in cases:
-        found = as_numbers(mine(stages, workers), 1, "the number of ticks")[0]
+        found = as_number(mine(stages, workers), "the number of ticks")
         total, p = sum(stages), workers
         truth = _played(stages, workers)
         mistakes = {
@@ -132,9 +133,9 @@ def ticks_needed(mine):
         }
         given = f"for stages {stages} and {workers} workers"
         expect(found, truth, mistakes, given, tolerance=1e-9)
-    exact = as_numbers(mine([2**60 + 1], 2**59), 1, "the number of ticks")
+    exact = as_number(mine([2**60 + 1], 2**59), "the number of ticks")
     expect(
-        exact[0],
+        exact,
         3,
         {},
         otherwise="Right for small stages. For 2**60 + 1 products and 2**59 "
@@ -372,7 +373,7 @@ _CASES = {
 def looks_to_connect(mine):
     """The maximum path length, from who may look at whom."""
     for name, looks in _CASES.items():
-        found = as_numbers(mine(looks), 1, "one number of layers")[0]
+        found = as_number(mine(looks), "one number of layers")
         truth = _furthest(looks)
         both_ways = [
             sorted({*row, *(j for j in range(len(looks)) if i in looks[j])})
