@@ -28,7 +28,7 @@ from lookback.significance import bleu, caption_rows, swapped_gaps
         ((6, 2, 0.222), "The 1 above"),
         ((6, 2, 33.333), "per cent"),
         ((6, 2, 0.5), "The p is not right"),
-        ((6, 2, 0.75), "the trials are the eight"),
+        ((6, 2, 0.75), "and all eight below"),
         ((6, "2", 0.5), "plain numbers"),
         ((6, 2), "You gave 2 numbers"),
     ],

@@ -51,10 +51,10 @@ _BY_HAND = {
         "Both 1s of the equation are missing, above and below.": 2 / 8,
         "The 1 below is missing.": 3 / 8,
         "The 1 above is missing.": 2 / 9,
-        "You counted the three coins as the trials; the trials are the eight "
-        "tosses.": 3 / 4,
-        "Those are the tosses that are not larger; p counts the larger ones.": 6
-        / 8,
+        "You took the three coins for the trials, or counted the tosses that "
+        "are not larger: the larger ones stand above, and all eight below.": (
+            3 / 4
+        ),
         "That is per cent; p is a share, between 0 and 1.": 100 / 3,
     },
 }
