@@ -86,7 +86,9 @@ def combined(mean):
         (penalised(lambda c, r: 1 - r / c), "too long get a prize"),
         (penalised(lambda c, r: -abs(1 - r / c)), "You punish long ones"),
         (penalised(lambda c, r: min(0, 1 - c / r)), "r and c are exchanged"),
-        (penalised(lambda c, r: 0), "penalty for short ones is missing"),
+        (penalised(lambda c, r: min(0, r / c - 1)), "You punish long ones"),
+        (penalised(lambda c, r: min(0, 1 + r / c)), "Short translations pay"),
+        (penalised(lambda c, r: 0), "Short translations pay nothing"),
         (combined(lambda shares: shares.mean()), "arithmetic mean"),
         (combined(lambda shares: shares.prod()), "Divide the sum of the log"),
         (combined(lambda shares: shares[0]), "single words only"),
@@ -308,6 +310,10 @@ def front(quality, cost):
                 lambda q, c, Q, C: ((q >= Q) | (c <= C)) & ((q > Q) | (c < C))
             ),
             "Yours says or",
+        ),
+        (
+            unless(lambda q, c, Q, C: (q >= Q) & (c <= C) | (q > Q) | (c < C)),
+            "AND better in one of the two",
         ),
         (
             unless(lambda q, c, Q, C: (q >= Q) | (c <= C)),

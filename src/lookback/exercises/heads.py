@@ -205,7 +205,7 @@ _SLIPS = {
 @exercise(multi_head_solution)
 def multi_head(mine):
     """Multi-head self-attention without masks and biases."""
-    sizes = ((2, 3, 8, 2), (2, 4, 8, 4), (1, 5, 6, 1))
+    sizes = ((2, 3, 6, 2), (2, 4, 12, 4), (1, 5, 6, 1))
     for seed, (batch, length, d_model, heads) in enumerate(sizes):
         square = (d_model, d_model)
         given = random_inputs(seed, (batch, length, d_model), *[square] * 4)

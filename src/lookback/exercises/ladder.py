@@ -95,8 +95,11 @@ def _bleu_gone_wrong(rows, row):
         "min(0, …) is missing: translations that are too long get a prize.": (
             _product(row, lambda x: x)
         ),
-        "You punish long ones as well.": _product(row, lambda x: -abs(x)),
-        "The penalty for short ones is missing.": _product(row, lambda _: 0.0),
+        "You punish long ones; the penalty is for short ones alone.": _product(
+            row, lambda x: -abs(x)
+        ),
+        "Short translations pay nothing: the exponent of their penalty is "
+        "min(0, 1 − r / c).": _product(row, lambda _: 0.0),
         "r and c are exchanged: c, the translations' words, is t_1.": (
             _product(row, lambda _: min(0.0, 1 - row[4] / row[8]))
         ),
@@ -254,7 +257,10 @@ def _all_beaten(mine, quality, cost):
     """Why all of several rungs are beaten: is even a rung alone?"""
     alone = as_tensor(mine(quality, cost), (1,), "[rungs]")
     if not alone.any():
-        return "You compare each rung with itself."
+        return (
+            "You compare each rung with itself. To be as good and as cheap is "
+            "not enough to beat: AND better in one of the two."
+        )
     return (
         "To be better in one is not yet to beat: whoever beats is at least as "
         "good AND costs at most as much. Yours says or."

@@ -243,8 +243,9 @@ _MERGES = (
         ["lo", "w", "e", "r"],
         "The two pieces become one, and all others stay.",
         {
-            ("l", "o", "w", "e", "r"): "Nothing was merged. A slice of a list "
-            "is a list, and pair is a tuple: the two are never equal.",
+            ("l", "o", "w", "e", "r"): "Nothing was merged. If you compare a "
+            "slice with pair: a slice of a list is a list, pair is a tuple, "
+            "and these two are never equal.",
             ("lo", "w", "e"): "The last piece is lost: it has no neighbour to "
             "its right, and stays all the same.",
             ("lo", "o", "w", "e", "r"): "Both pieces are used up: go on "
