@@ -320,6 +320,15 @@ def sines_first(omega, k):
         (sines_first, "all sines first"),
         (blocks(lambda w, k: k * torch.ones(len(w))), "hand i turns by k ω_i"),
         (blocks(lambda w, k: w), "k does not count"),
+        (
+            blocks(lambda w, k: k * angles(2, 2 * len(w))[1]),
+            "compute the speeds of the hands yourself",
+        ),
+        (
+            lambda w, k: k * blocks(lambda w, k: w)(w, k),
+            "k belongs to the angle",
+        ),
+        (lambda w, k: torch.full((2 * len(w),) * 2, math.nan), "NaN"),
         (lambda w, k: torch.eye(2 * len(w)), "the identity"),
         (
             lambda w, k: torch.diag((k * w).cos().repeat_interleave(2)),
@@ -335,8 +344,9 @@ def test_step_matrix(mine, words, capsys):
 
 
 def fitted(omega, k):
-    """The matrix that fits the codes best, found without trigonometry."""
-    codes = sinusoidal(20_000, 2 * len(omega), -200, dtype=torch.float64)
+    """The matrix that fits the codes best, whatever its sines."""
+    angle = torch.arange(-200, 19_800)[:, None] * omega.double()
+    codes = torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
     solved = torch.linalg.lstsq(codes[: -abs(k)], codes[abs(k) :]).solution.T
     return solved if k > 0 else torch.linalg.inv(solved)
 

@@ -228,7 +228,7 @@ def in_one_sum(x, f, norm, where):
 
 
 def onto_a_copy(x, f, norm, where):
-    stream = x.double()
+    stream = x.double().clone()
     with torch.no_grad():
         stream += f({"pre": norm, "post": lambda y: y}[where](x))
     return {"pre": lambda y: y, "post": norm}[where](stream)

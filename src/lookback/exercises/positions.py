@@ -352,15 +352,20 @@ def _steps(d, angle, signs=(1, 1, -1, 1)):
 @exercise(step_matrix_solution)
 def step_matrix(mine):
     """The one matrix that leads from any code to that k places on."""
-    for d, k in ((2, 1), (8, 3), (8, -1), (6, 20)):
-        omega = 10000 ** (-torch.arange(0, d, 2) / d)
+    cases = (2, 1, 1e4), (8, 3, 1e4), (8, -1, 1e4), (6, 20, 1e4), (6, 2, 100)
+    for d, k, base in cases:
+        omega = base ** (-torch.arange(0, d, 2) / d)
+        codes = partial(
+            _codes,
+            d=d,
+            angle=lambda p, c, d=d, base=base: p * _speed(c // 2, d, base),
+        )
         known = {(d // 2, 2, 2): "Put the blocks along a diagonal: [d, d]."}
         M = as_tensor(mine(omega, k), (d, d), "[d, d]", known)
-        before = _codes(range(300), d)
-        after = _codes(range(k, k + 300), d)
+        before, after = codes(range(300)), codes(range(k, k + 300))
 
-        def turn(i, d=d, k=k):
-            return k * _speed(i, d)
+        def turn(i, d=d, k=k, base=base):
+            return k * _speed(i, d, base)
 
         right = _steps(d, turn)
         back = (
@@ -385,8 +390,15 @@ def step_matrix(mine):
                 d, lambda i, k=k: k
             ),
             "k does not count in yours: it makes one step.": _steps(
-                d, lambda i, d=d: _speed(i, d)
+                d, lambda i, d=d, base=base: _speed(i, d, base)
             ),
+            "You compute the speeds of the hands yourself; take those that "
+            "are given, omega.": _steps(
+                d, lambda i, d=d, k=k: k * _speed(i, d)
+            ),
+            "You make the step of one place and multiply the matrix by k; k "
+            "belongs to the angle.": k
+            * _steps(d, lambda i, d=d, base=base: _speed(i, d, base)),
             "That is the identity: the step has no length.": torch.eye(d),
             "Only the cosines are there; the sines beside the diagonal mix "
             "the two numbers of a pair.": torch.diag(right.diagonal()),
