@@ -129,7 +129,7 @@ def expect(found, truth, mistakes, given="", tolerance=1e-4, otherwise=None):
     if otherwise:
         raise Hint(otherwise)
     if not found.isfinite().all():
-        raise Hint(f"Your result holds NaN or infinity {given}.")
+        raise Hint(f"Your result holds NaN or infinity{given and ' ' + given}.")
     gap = (found - truth).abs()
     at = [int(i) for i in torch.unravel_index(gap.argmax(), gap.shape)]
     spot = f" at {at}" if at else ""
