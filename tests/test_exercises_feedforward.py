@@ -57,6 +57,11 @@ def straight(a):
         (bent(F.gelu), "GELU"),
         (bent(torch.tanh), "tanh"),
         (bent(lambda a: a.softmax(-1)), "attention's bend"),
+        (bent(lambda a: a.clamp(max=0)), "max(0, ·), not min"),
+        (
+            lambda x, W_1, b_1, W_2, b_2: (x @ W_1).relu() @ W_2,
+            "Both biases",
+        ),
         (
             lambda x, W_1, b_1, W_2, b_2: (x @ W_1).relu() @ W_2 + b_2,
             "b_1 is missing",
@@ -128,6 +133,8 @@ def gated(combine):
         (gated(lambda a, b: F.silu(b) * a), "W_1 and W_3 are exchanged"),
         (gated(lambda a, b: a.sigmoid() * b), "sigmoid of x W_1"),
         (gated(lambda a, b: a * b), "gate is not bent"),
+        (gated(lambda a, b: a * b.sigmoid()), "σ takes x W_3"),
+        (gated(lambda a, b: a / (1 + a.exp()) * b), "The sign"),
         (gated(lambda a, b: F.silu(a) + b), "add the two halves"),
         (gated(lambda a, b: a.relu() * b), "ReGLU"),
         (gated(lambda a, b: F.gelu(a) * b), "GEGLU"),

@@ -134,6 +134,12 @@ def exchanged(x, W_Q, W_K, W_V, W_O, heads):
     return looks()(x, W_K, W_Q, W_V, W_O, heads)
 
 
+def no_softmax(x, W_Q, W_K, W_V, W_O, heads):
+    q, k, v = (by_chunks(x @ W, heads) for W in (W_Q, W_K, W_V))
+    context = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5 @ v
+    return context.transpose(1, 2).flatten(2) @ W_O
+
+
 def sliced(x, W_Q, W_K, W_V, W_O, heads):
     d_k, found = x.shape[-1] // heads, []
     for h in range(heads):
@@ -167,6 +173,18 @@ def no_values(x, W_Q, W_K, W_V, W_O, heads):
         (exchanged, "Queries and keys are exchanged"),
         (no_values, "W_V is missing"),
         (looks(axis=1), "over the heads"),
+        (
+            lambda x, W_Q, W_K, W_V, W_O, heads: looks()(
+                x, W_Q, W_V, W_K, W_O, heads
+            ),
+            "Keys and values are exchanged",
+        ),
+        (lambda x, *given: x + looks()(x, *given), "x is added"),
+        (no_softmax, "Softmax is missing"),
+        (
+            lambda x, *given: looks()(x, *given[:3], given[3].T, given[4]),
+            "W_O is transposed",
+        ),
         (sliced, "You cut x itself"),
         (looks(split=by_reshape), "cut by reshape alone"),
         (looks(split=by_reshape, join="mixed"), "on both ways"),

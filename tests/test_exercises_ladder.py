@@ -70,6 +70,12 @@ def penalised(penalty):
     return mine
 
 
+def c_of_all_runs(rows):
+    shares, _, r = parts(rows)
+    c = rows[:, 4:8].sum()
+    return 100 * math.exp(factor(c, r)) * shares.prod() ** 0.25
+
+
 def combined(mean):
     def mine(rows):
         shares, c, r = parts(rows)
@@ -86,6 +92,7 @@ def combined(mean):
         (penalised(lambda c, r: 1 - r / c), "too long get a prize"),
         (penalised(lambda c, r: -abs(1 - r / c)), "You punish long ones"),
         (penalised(lambda c, r: min(0, 1 - c / r)), "r and c are exchanged"),
+        (c_of_all_runs, "with c the words, t_1"),
         (penalised(lambda c, r: min(0, r / c - 1)), "You punish long ones"),
         (penalised(lambda c, r: min(0, 1 + r / c)), "Short translations pay"),
         (penalised(lambda c, r: 0), "Short translations pay nothing"),
@@ -274,6 +281,12 @@ def unless(beats, itself=0):
     return mine
 
 
+def along_the_wrong_axis(q, c):
+    as_good, as_cheap = q >= q[:, None], c <= c[:, None]
+    better = (q > q[:, None]) | (c < c[:, None])
+    return ~(as_good & as_cheap & better).any(0)
+
+
 def best_ratio(quality, cost):
     return quality / cost == (quality / cost).max()
 
@@ -301,6 +314,15 @@ def front(quality, cost):
         (lambda q, c: q == q.max(), "Only the best quality is left"),
         (best_ratio, "Only the most quality for its cost"),
         (lambda q, c: front(q, -c), "Less cost is better"),
+        (
+            unless(lambda q, c, Q, C: (q > Q) & (c <= C)),
+            "A rung of equal quality",
+        ),
+        (
+            unless(lambda q, c, Q, C: (q >= Q) & (c < C)),
+            "A rung of equal cost",
+        ),
+        (along_the_wrong_axis, "along the right axis"),
         (
             unless(lambda q, c, Q, C: (q > Q) | (c < C)),
             "at least as good AND costs at most as much",

@@ -110,6 +110,15 @@ def paired(places, d):
         ),
         (lambda p, d: sinusoidal(len(p), d, start=1), "one too large"),
         (lambda p, d: by_columns(p + 1, d), "one too large"),
+        (
+            angled(lambda p, c, d: p / 10000 ** ((c // 2 + 1) * 2 / d)),
+            "i counts from 0",
+        ),
+        (lambda p, d: halves(p, d).roll(d // 2, 1), "All cosines stand in"),
+        (
+            lambda p, d: hands(p, d).cos().repeat_interleave(2, 1),
+            "cosines only",
+        ),
         (lambda p, d: sinusoidal(40, d)[p.long()] / 0, "NaN or infinity"),
     ],
 )
@@ -184,6 +193,16 @@ def in_place(x):
     return x
 
 
+def signed(x, first, second):
+    turn = angles(*x.shape[1:])
+    a, b = x[..., 0::2], x[..., 1::2]
+    new = [
+        a * turn.cos() + first * b * turn.sin(),
+        a * turn.sin() + second * b * turn.cos(),
+    ]
+    return torch.stack(new, -1).flatten(-2)
+
+
 def over_the_batch(x):
     batch, length, d = x.shape
     turn = angles(batch, d)[:, None]
@@ -233,6 +252,14 @@ def slow(length, d):
             "along the batch",
         ),
         (over_the_batch, "along the batch"),
+        (
+            turning(
+                lambda n, d: angles(n, d) * 10000 ** (-2 / d),
+            ),
+            "i counts from 0",
+        ),
+        (lambda x: signed(x, 1, 1), "yours has none"),
+        (lambda x: signed(x, -1, -1), "yours has a second one"),
         (
             lambda x: rotate(x).unflatten(-1, (-1, 2)).flip(-1).flatten(-2),
             "in the wrong order",

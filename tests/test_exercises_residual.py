@@ -85,6 +85,11 @@ def normal(x, axes=-1, correction=0, epsilon=0.0):
             "divide by its root",
         ),
         (lambda x, g, b, e: x.mean(-1), "Shape first"),
+        (
+            lambda x, g, b, e: left(x, -1) / x.std(-1, keepdim=True) * g + b,
+            "ε is missing.",
+        ),
+        (lambda x, g, b, e: g * normal(x, (1, 2), 0, e) + b, "whole sentence"),
         (lambda x, g, b, e: g * F.rms_norm(x, x.shape[-1:], eps=e), "RMSNorm,"),
         (
             lambda x, g, b, e: (
@@ -215,6 +220,7 @@ def pre(x, f, n):
         (wherever(post, lambda x, f, n: x + n(f(x))), "not behind it"),
         (wherever(post, lambda x, f, n: n(x) + f(x)), "changed places"),
         (lambda x, f, n, where: n(x) + f(x), "added f(x) to that"),
+        (wherever(lambda x, f, n: n(x) + n(f(x)), pre), "normalised both"),
     ],
 )
 def test_add_and_norm(mine, words, capsys):

@@ -105,6 +105,21 @@ def smooth(logits, target, epsilon):
         (lambda z, y, e: dealt_out(z, y, e, write="over"), "it keeps both"),
         (lambda z, y, e: smooth(z, y, e) / z.shape[1], "over the vocabulary;"),
         (log_of_softmax, "take log_softmax"),
+        (
+            lambda z, y, e: F.nll_loss(
+                (1 - e) * z.softmax(1) + e * z.softmax(1).mean(1, True),
+                y,
+                reduction="none",
+            ),
+            "logarithm is missing",
+        ),
+        (
+            lambda z, y, e: (
+                (e - 1) * z.log_softmax(0).gather(1, y[:, None])[:, 0]
+                - e * z.log_softmax(0).mean(-1)
+            ),
+            "over the batch; it",
+        ),
         (lambda z, y, e: smooth(z, y, e).mean(), "one loss a row"),
         (lambda z, y, e: -z.log_softmax(-1), "sum over the vocabulary"),
         (lambda z, y, e: smooth(z, y, e)[:, None], "squeeze(-1)"),
@@ -383,6 +398,11 @@ def by_the_number_of_words(*given):
     return (scores.softmax(-1) @ V)[:, 0]
 
 
+def without_softmax(*given):
+    q, K, V = joined(*given)
+    return (q @ K.transpose(1, 2) / q.shape[-1] ** 0.5 @ V)[:, 0]
+
+
 def over_an_axis_of_one(*given):
     q, K, V = joined(*given)
     scores = q @ K.transpose(1, 2) / q.shape[-1] ** 0.5  # [batch, 1, words]
@@ -403,6 +423,7 @@ def over_an_axis_of_one(*given):
             "You mix the keys",
         ),
         (over_an_axis_of_one, "an axis of one"),
+        (without_softmax, "Softmax is missing"),
         (lambda *given: stepped(*given) / 0, "NaN or infinity"),
         (lambda *given: stepped(*given, scale=False), "√d_k is missing"),
         (lambda *given: stepped(*given, first=True), "new value stands first"),

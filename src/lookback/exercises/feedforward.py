@@ -102,6 +102,10 @@ def position_wise(mine):
         "You bend only the result: max(0, ·) stands between the maps.": (
             (inner @ W_2 + b_2).relu()
         ),
+        "Both biases are missing.": (x @ W_1).relu() @ W_2,
+        "You keep the negative numbers: max(0, ·), not min.": (
+            inner.clamp(max=0) @ W_2 + b_2
+        ),
         "b_1 is missing.": (x @ W_1).relu() @ W_2 + b_2,
         "b_1 is added after the bend; it belongs inside.": (
             ((x @ W_1).relu() + b_1) @ W_2 + b_2
@@ -174,6 +178,13 @@ def swiglu(mine):
         "straight.": (F.silu(up) * gate) @ W_2,
         "That is the sigmoid of x W_1, GLU's gate. Swish is a σ(a): the "
         "number itself times its sigmoid.": (gate.sigmoid() * up) @ W_2,
+        "σ takes x W_3 in yours. Swish(a) = a σ(a) has x W_1 in both places.": (
+            gate * up.sigmoid()
+        )
+        @ W_2,
+        "The sign: σ(a) = 1 / (1 + e^(−a)).": (
+            (gate * (-gate).sigmoid() * up) @ W_2
+        ),
         "The gate is not bent: Swish(a) = a σ(a) is missing.": (
             (gate * up) @ W_2
         ),

@@ -156,7 +156,9 @@ def _look(x, W_Q, W_K, W_V, W_O, heads, **slip):
             )
             scores.append(q @ k.T / by.get(slip.get("scale"), d_k**0.5))
             values.append(v)
-        weights = torch.stack(scores).softmax(slip.get("axis", 2))
+        weights = torch.stack(scores)
+        if not slip.get("raw"):
+            weights = weights.softmax(slip.get("axis", 2))
         found = weights @ torch.stack(values)  # [heads, length, d_k]
         joins = {
             "mixed": found.reshape(len(sentence), -1),
@@ -177,6 +179,7 @@ _SLIPS = {
     "You divide by d_k, not by its square root.": {"scale": "d_k"},
     "Softmax runs over the words that ask. It belongs over the words that "
     "are looked at, the last axis.": {"axis": 1},
+    "Softmax is missing: scores are not weights.": {"raw": True},
     "Softmax runs over the heads. It belongs over the words that are looked "
     "at, the last axis.": {"axis": 0},
     "You cut x itself among the heads. The vector is never cut: a head's "
@@ -229,9 +232,17 @@ def multi_head(mine):
             "left, x @ W_Q (nn.Linear keeps the transposed matrix).": (
                 _look(x, *(each.T for each in W), heads)
             ),
+            "W_O is transposed: here a row stands on the left, @ W_O.": (
+                _look(x, *W[:3], W[3].T, heads)
+            ),
             "Queries and keys are exchanged.": (
                 _look(x, W[1], W[0], *W[2:], heads)
             ),
+            "Keys and values are exchanged.": (
+                _look(x, W[0], W[2], W[1], W[3], heads)
+            ),
+            "x is added to the result. That comes two chapters later, and "
+            "stands outside.": x + _look(*exact, heads),
             "The values are the words themselves: W_V is missing.": (
                 _look(x, *W[:2], eye, W[3], heads)
             ),

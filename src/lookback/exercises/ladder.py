@@ -99,7 +99,9 @@ def _bleu_gone_wrong(rows, row):
             row, lambda x: -abs(x)
         ),
         "Short translations pay nothing: the exponent of their penalty is "
-        "min(0, 1 − r / c).": _product(row, lambda _: 0.0),
+        "min(0, 1 − r / c), with c the words, t_1.": (
+            _product(row, lambda _: 0.0)
+        ),
         "r and c are exchanged: c, the translations' words, is t_1.": (
             _product(row, lambda _: min(0.0, 1 - row[4] / row[8]))
         ),
@@ -293,6 +295,19 @@ def not_beaten(mine):
             ),
             "Equal in one and better in the other is enough to beat.": (
                 _unless(rungs, lambda q, c, Q, C: q > Q and c < C)
+            ),
+            "A rung of equal quality that costs less beats too.": (
+                _unless(rungs, lambda q, c, Q, C: q > Q and c <= C)
+            ),
+            "A rung of equal cost with more quality beats too.": (
+                _unless(rungs, lambda q, c, Q, C: q >= Q and c < C)
+            ),
+            "You marked the rungs that beat no other; asked is who is not "
+            "beaten. Is any taken along the right axis?": (
+                _unless(
+                    rungs,
+                    lambda q, c, Q, C: q <= Q and c >= C and (q, c) != (Q, C),
+                )
             ),
         }
         expect(found, truth, slips, f"quality and cost {rungs}:")

@@ -161,6 +161,15 @@ def _codes_gone_wrong(places, d):
         "much. arange(0, d, 2) holds 2i already.": with_angle(
             lambda p, c: p / 10000 ** (c // 2 * 4 / d)
         ),
+        "i counts from 0, and yours from 1: the first hand has the speed "
+        "10000^0 = 1.": with_angle(lambda p, c: p * _speed(c // 2 + 1, d)),
+        "All cosines stand in the first half and all sines in the second. "
+        "They alternate: column 2i is a sine, 2i + 1 its cosine.": torch.cat(
+            [cos, sin], 1
+        ),
+        "Those are cosines only; each has its sine before it.": torch.stack(
+            [cos, cos], -1
+        ).flatten(1),
         "Your places are one too large. Take those that are given, 0 "
         "included.": _codes([p + 1 for p in places], d),
         "The hands get faster and faster: the exponent is −2i/d, so divide "
@@ -246,6 +255,11 @@ def _one_by_one(x, angle):
     return out
 
 
+def _paired(one, other):
+    """The first number of each pair from one, the second from the other."""
+    return torch.stack([one[..., 0::2], other[..., 1::2]], -1).flatten(-2)
+
+
 def _turned_wrong(x):
     """What each likely mistake in the rotation gives, by its hint."""
     length, d = x.shape[1:]
@@ -271,6 +285,14 @@ def _turned_wrong(x):
         "Your places begin at 1. The scores would be the same, since only "
         "offsets count; but the exercise says 0.": _turned(
             x, lambda p, i: angle(p + 1, i)
+        ),
+        "i counts from 0, and yours from 1: the first pair has the speed "
+        "10000^0 = 1.": _turned(x, lambda p, i: p * _speed(i + 1, d)),
+        "A rotation has one minus, before b sin; yours has none.": (
+            _paired(back, truth)
+        ),
+        "A rotation has one minus, before b sin; yours has a second one.": (
+            _paired(truth, -back)
         ),
         "All pairs turn at the speed 1; pair i has 10000^(−2i/d).": _turned(
             x, lambda p, i: p

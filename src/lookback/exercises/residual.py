@@ -125,6 +125,12 @@ def _wrongly_normal(x, gain, bias, epsilon):
         "under the root, √(σ² + ε).": (
             gain * (x - mean) / (x.std(-1, keepdim=True) + epsilon) + bias
         ),
+        "Two slips: torch.std divides the squares by d − 1, and ε is "
+        "missing.": gain * (x - mean) / x.std(-1, keepdim=True) + bias,
+        "You took one mean and one variance for a whole sentence. Each token "
+        "has its own, over its own numbers: dim=-1.": (
+            gain * over((1, 2)) + bias
+        ),
         "ε is missing under the root.": (
             gain * (x - mean) / variance.sqrt() + bias
         ),
@@ -242,6 +248,7 @@ def add_and_norm(mine):
                 norm(d + inner)
             ),
             "You normalised x and added f(x) to that.": norm(d) + change,
+            "You normalised both and then added.": norm(d) + norm(change),
         },
         'for "post",',
     )
@@ -329,7 +336,7 @@ def tokens_apart(mine):
                 (gap.norm(dim=(1, 2)) / size) ** 2
             ),
             "That is the mean token's length against ‖X‖; measure what is left "
-            "when it is taken off.": (level / size),
+            "when it is taken off.": level / size,
             "You added absolute values; the norm adds squares and takes the "
             "root.": gap.abs().sum((1, 2)) / d.abs().sum((1, 2)),
         },

@@ -373,8 +373,9 @@ _CASES = {
 def looks_to_connect(mine):
     """The maximum path length, from who may look at whom."""
     for name, looks in _CASES.items():
-        found = as_number(mine(looks), "one number of layers")
         truth = _furthest(looks)
+        result = mine(looks, may_be_none=truth == -1)
+        found = as_number(result, "a number of layers, -1 for never")
         both_ways = [
             sorted({*row, *(j for j in range(len(looks)) if i in looks[j])})
             for i, row in enumerate(looks)
@@ -401,9 +402,13 @@ def _looked_wrong(looks, truth, both_ways):
     if truth == -1:
         return mistakes
     if truth == 1:
+        first = (
+            "Count the first layer too: full attention needs 1."
+            if len(looks) > 1
+            else "At least one layer: a position alone needs 1, not 0."
+        )
         return {
-            "Count the first layer too: full attention needs 1, and so does "
-            "one position alone.": 0,
+            first: 0,
             "One too many: after one layer everybody has something from "
             "everybody.": 2,
         }

@@ -120,6 +120,7 @@ def smoothed_loss(mine):
         plain = _smooth_loop(logits, target, 0.0)
         exact = float64(logits)
         each = exact.log_softmax(-1).sum(-1)
+        shares, across = exact.softmax(-1), exact.log_softmax(0)
         mistakes = {
             "ε is not used: that is the plain cross-entropy.": plain,
             "The other words get ε / (vocab − 1) here; the paper's formula "
@@ -144,6 +145,13 @@ def smoothed_loss(mine):
                 truth / vocab
             ),
             "The sign is wrong: a loss is positive.": -truth,
+            "The logarithm is missing: you mix probabilities.": (
+                (epsilon - 1) * shares[torch.arange(batch), target]
+                - epsilon * shares.mean(-1)
+            ),
+            "Softmax runs over the batch; it belongs over the vocabulary, "
+            "dim=-1.": (epsilon - 1) * across[torch.arange(batch), target]
+            - epsilon * across.mean(-1),
             "You forgot softmax: these are logits, not logarithms of "
             "probabilities.": -(1 - epsilon)
             * exact[torch.arange(batch), target]
@@ -159,9 +167,7 @@ def smoothed_loss(mine):
         {},
         otherwise="Right for small logits. For 0, 2000 and −1000 softmax "
         "gives a 0, whose logarithm is infinite: take log_softmax, not the "
-        "logarithm of softmax."
-        if not found.isfinite().all()
-        else None,
+        "logarithm of softmax.",
     )
     return "four cases, ε = 0 and logits far apart among them."
 
@@ -353,6 +359,18 @@ def _look(q, keys, values, by=None):
     ]
 
 
+def _unsoftened(q, keys, values):
+    """The sum of the values, each times its score."""
+    scores = [
+        sum(a * b for a, b in zip(q, k, strict=True)) / math.sqrt(len(q))
+        for k in keys
+    ]
+    return [
+        sum(s * x for s, x in zip(scores, column, strict=True))
+        for column in zip(*values, strict=True)
+    ]
+
+
 # What one sentence's q, k, v and cached K and V give with each slip.
 _STEPS = {
     "√d_k is missing: divide the scores by it.": (
@@ -371,6 +389,9 @@ _STEPS = {
     ),
     "You ask with the new key; the query asks.": (
         lambda q, k, v, K, V: _look(k, [*K, k], [*V, v])
+    ),
+    "Softmax is missing: scores are not weights.": (
+        lambda q, k, v, K, V: _unsoftened(q, [*K, k], [*V, v])
     ),
     "You mix the keys; the values are mixed.": (
         lambda q, k, v, K, V: _look(q, [*K, k], [*K, k])
