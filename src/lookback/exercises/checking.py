@@ -17,6 +17,7 @@ from decimal import Decimal
 from numbers import Real
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 
 class Hint(Exception):
@@ -25,6 +26,18 @@ class Hint(Exception):
 
 class NotAttempted(Exception):
     """There is nothing to check yet."""
+
+
+class Called(TorchFunctionMode):
+    """Notes the names of torch's functions that are called inside."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.names.add(getattr(function, "__name__", ""))
+        return function(*args, **(kwargs or {}))
 
 
 def random_inputs(seed, *shapes):

@@ -9,9 +9,9 @@ import math
 
 import torch
 from torch.nn import functional as F
-from torch.overrides import TorchFunctionMode
 
 from lookback.exercises.checking import (
+    Called,
     Hint,
     as_number,
     as_numbers,
@@ -130,18 +130,6 @@ def position_wise(mine):
         "it agrees with two of torch's convolutions of kernel size 1: each "
         "position is computed alone, all with the same maps."
     )
-
-
-class Called(TorchFunctionMode):
-    """Notes the names of torch's functions that are called inside."""
-
-    def __init__(self):
-        super().__init__()
-        self.names = set()
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        self.names.add(getattr(function, "__name__", ""))
-        return function(*args, **(kwargs or {}))
 
 
 def swiglu_solution(x, W_1, W_3, W_2):

@@ -10,6 +10,7 @@ import statistics
 import torch
 
 from lookback.exercises.checking import (
+    Called,
     Hint,
     as_numbers,
     as_tensor,
@@ -18,7 +19,6 @@ from lookback.exercises.checking import (
     float64,
     random_inputs,
 )
-from lookback.exercises.feedforward import Called
 
 _X, _CHANGE = (1, 1, 2, 4), (0, 2, 1, 5)
 
