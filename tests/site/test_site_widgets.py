@@ -89,8 +89,11 @@ def alignment_by_mouse(one: Visit) -> None:
 def alignment_changes_its_sentence(one: Visit) -> None:
     for root, state in widgets(one.page, "alignment-stepper"):
         examples = state["examples"]
-        each = [i for i, one in enumerate(examples) if one.get("by") == (
-            examples[0].get("by"))]
+        each = [
+            i
+            for i, one in enumerate(examples)
+            if one.get("by") == (examples[0].get("by"))
+        ]
         for place, index in enumerate(each):
             if len(each) > 1:
                 act(root, "example").select_option(index=place)

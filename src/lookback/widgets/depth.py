@@ -60,7 +60,8 @@ class Depth(base.Widget):
             f" At the top the tokens lie"
             f" {float(apart(xs[-1])):.2g} of their length from their mean;"
             f" {float(xs[-1].norm() / xs[0].norm()):.2g} times as long as"
-            f" below; the input's gradient is {float(share):.2g} times the top's."
+            f" below; the input's gradient is {float(share):.2g} times the"
+            " top's."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -72,6 +73,8 @@ class Depth(base.Widget):
             "gradient, top = 1": share,
             "size, bottom = 1": size,
         }
-        for axes, (name, row) in zip(figure.subplots(1, 3), rows.items(), strict=True):
+        for axes, (name, row) in zip(
+            figure.subplots(1, 3), rows.items(), strict=True
+        ):
             axes.plot(row, color=pictures.BLUE, marker=".")
             axes.set(title=name, xlabel="level", yscale="log")
