@@ -68,13 +68,10 @@ class Depth(base.Widget):
         xs, gradients = run(self)
         share = [float(g.norm() / gradients[-1].norm()) for g in gradients]
         size = [float(x.norm() / xs[0].norm()) for x in xs]
-        rows = {
-            "tokens apart": [float(apart(x)) for x in xs],
-            "gradient, top = 1": share,
-            "size, bottom = 1": size,
-        }
-        for axes, (name, row) in zip(
-            figure.subplots(1, 3), rows.items(), strict=True
-        ):
-            axes.plot(row, color=pictures.BLUE, marker=".")
-            axes.set(title=name, xlabel="level", yscale="log")
+        left, right = figure.subplots(1, 2)
+        left.plot([float(apart(x)) for x in xs], ".-", color=pictures.BLUE)
+        left.set(title="tokens apart", xlabel="level", yscale="log")
+        right.plot(share, ".-", label="gradient, top = 1")
+        right.plot(size, ".--", label="size, bottom = 1")
+        right.set(xlabel="level", yscale="log")
+        right.legend()
