@@ -228,7 +228,7 @@ function figures([one, two], now) {
   return {
     first: [one, now.first, digits(now.first)],
     second: [two, now.second, digits(now.second)],
-    gap: ["true gap", now.gap, digits(now.gap)],
+    gap: ["true gap, second minus first", now.gap, digits(now.gap)],
     larger: [`chance gaps larger, of ${grouped(n)}`, now.larger, grouped(now.larger)],
     p: ["p", now.p, p],
   };
