@@ -86,10 +86,7 @@ export function sentence(state, step) {
         `${share(now.exponential[low])}. All are positive now.`
       );
     case 3:
-      return (
-        "Add them up: " +
-        `${now.exponential.map(share).join(" + ")} = ${digits(now.sum, 3)}.`
-      );
+      return "Add them up: " + `${now.exponential.map(share).join(" + ")} = ${digits(now.sum, 3)}.`;
     case 4:
       return (
         `Divide each by ${digits(now.sum, 3)}, and the weights sum to 1. ` +
