@@ -280,6 +280,15 @@ def test_numbers_are_those_of_the_built_book():
             assert shown.strip() == f"Exercise {label.number}", name
 
 
+def test_a_quiz_does_not_show_its_answers():
+    for path in NOTEBOOKS:
+        for cell in read(path).cells:
+            if cell.cell_type == "code" and re.search(
+                r"^Quiz\(", cell.source, re.M
+            ):
+                assert cell.metadata.jupyter.source_hidden, path.stem
+
+
 def test_a_notebook_is_clean(golden):
     nbformat.validate(golden)
     assert (golden.nbformat, golden.nbformat_minor) == (4, 5)

@@ -85,8 +85,7 @@ class Drawing(SphinxDirective):
             raise self.error(f"drawing {self.arguments[0]}: {error}") from error
         figure = nodes.figure("", classes=["drawing-figure"])
         figure["classes"] += self.options.get("class", [])
-        scroll = f'<div class="drawing-scroll">{html}</div>'
-        figure += nodes.raw("", scroll, format="html")
+        figure += nodes.raw("", html, format="html")
         if self.content:
             figure += self.caption()
         self.set_source_info(figure)

@@ -105,6 +105,16 @@ class NotationTable(SphinxDirective):
         return box.children
 
 
+def mark(app: Sphinx, doctree: nodes.document) -> None:
+    """Symbol tables get a class, so that the style sheet may stack them."""
+    for table in doctree.findall(nodes.table):
+        row = next(table.findall(nodes.row))
+        names = [entry.astext() for entry in row.children]
+        if names[0] == "symbol" and "notation" not in table["classes"]:
+            table["classes"].append("symbols")
+
+
 def setup(app: Sphinx) -> dict:
     app.add_directive("notation-table", NotationTable)
+    app.connect("doctree-read", mark)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -3,7 +3,7 @@
   "use strict";
 
   /* What scrolls sideways must be reachable with the keyboard. */
-  const SCROLLERS = ".formula, .pst-scrollable-table-container, .drawing-scroll, .cell_output, pre";
+  const SCROLLERS = ".formula, .pst-scrollable-table-container, .cell_output, pre";
 
   function markScrollers() {
     /** @type {NodeListOf<HTMLElement>} */

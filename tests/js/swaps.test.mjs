@@ -83,15 +83,18 @@ test("the sentence says what was swapped, and what it proves", () => {
   const names = ["one", "two"];
   /** @param {number} trials */
   const say = (trials, over = {}) => sentence(names, { ...measure(pair(), trials, 0), ...over });
-  assert.match(say(0), /^one 100\.00, two \d\d\.\d\d: a gap of .* each of the 3 captions/);
+  assert.match(
+    say(0),
+    /^BLEU of one 100\.00, of two \d\d\.\d\d: the true gap is .* each of the 3 captions/,
+  );
   assert.match(
     say(1),
-    /Trial 1: \d of 3 captions .* 0 of 1 trial made .* \(1 \+ 1\) = 0\.500, from too few/,
+    /Trial 1 lets .* \d of 3 captions.* not larger than the true one\. So far 0 of 1 chance gap is .* \(1 \+ 1\) = 0\.500, from too few/,
   );
   assert.match(say(99), /from too few trials to trust\.$/);
   assert.match(
     say(100),
-    /0 of 100 trials .* p = \(0 \+ 1\) \/ \(100 \+ 1\) = 0\.0099, below 0\.05/,
+    /0 of 100 chance gaps .* p = \(0 \+ 1\) \/ \(100 \+ 1\) = 0\.0099, below 0\.05/,
   );
   assert.match(say(100, { larger: 59, p: 60 / 101 }), /= 0\.594, not below 0\.05/);
   assert.match(say(10000), /\(10,000 \+ 1\) = 0\.0001, .* That is all it makes\.$/);

@@ -5,7 +5,7 @@ import { sentence as alignmentSays, look } from "../../src/lookback/widgets/alig
 import { idsOf } from "../../src/lookback/widgets/bottleneck.js";
 import { half } from "../../src/lookback/widgets/lib/half.js";
 import { softmax } from "../../src/lookback/widgets/lib/maths.js";
-import { digits } from "../../src/lookback/widgets/lib/text.js";
+import { digits, quoted, share } from "../../src/lookback/widgets/lib/text.js";
 import { keyedStep } from "../../src/lookback/widgets/lib/view.js";
 import { grade, recall, remember } from "../../src/lookback/widgets/quiz.js";
 import {
@@ -93,6 +93,15 @@ test("an alignment step names the word and its weight", () => {
   );
   assert.match(alignmentSays(example, 0), /then at “black” with 0\.50/);
   assert.deepEqual(look(example, 0).context, [0.5, 0.5]);
+});
+
+test("a word that stands twice is told by its place", () => {
+  assert.equal(quoted(["a", "cat", "a"], 1), "“cat”");
+  assert.equal(quoted(["a", "cat", "a"], 2), "“a” (word 3)");
+});
+
+test("a weight is written 0 only where it is 0", () => {
+  assert.deepEqual([0, 1e-5, 0.0123, 1].map(share), ["0", "<0.001", "0.012", "1.000"]);
 });
 
 test("a quiz is right when all correct options, and no others, are chosen", () => {

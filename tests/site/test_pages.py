@@ -28,11 +28,32 @@ TOO_WIDE = """() => {
   const wide = [...document.querySelectorAll("body *")]
     .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
     .filter((one) => !one.closest(
-      ".formula, .drawing-scroll, .pst-scrollable-table-container, pre,"
+      ".formula, .pst-scrollable-table-container, pre,"
       + " .cell_output, .scroll, .katex-mathml, .map, .bd-sidebar-primary,"
       + " .bd-sidebar-secondary"))
     .slice(0, 5).map((one) => one.outerHTML.slice(0, 120));
   return [`${width} px`, ...wide];
+}"""
+# What a reader of a phone would miss: a table or a picture that is wider than
+# its place, and letters smaller than 11 pixels on the screen. Those of a chart
+# are 10 points, at 100 dots an inch.
+UNSEEN = """() => {
+  const least = 11, letter = 1000 / 72;
+  const shown = (one) => one.getBoundingClientRect().width > 0;
+  const all = (which) =>
+    [...document.querySelectorAll(`article :is(${which})`)].filter(shown);
+  const wide = all("figure, .pst-scrollable-table-container, .map")
+    .filter((one) => one.scrollWidth > one.clientWidth + 1)
+    .map((one) => `${one.scrollWidth} px in ${one.clientWidth}: `
+      + one.innerText.slice(0, 40));
+  const small = all("svg text, svg tspan").filter((one) => least >
+      parseFloat(getComputedStyle(one).fontSize)
+      * one.ownerSVGElement.getScreenCTM().a)
+    .map((one) => `small: ${one.textContent.slice(0, 40)}`);
+  const charts = all(".cell_output img:not(.widget-picture img)")
+    .filter((one) => letter * one.width / one.naturalWidth < least)
+    .map((one) => `${one.naturalWidth} px: ${one.alt.slice(0, 40)}`);
+  return [...wide, ...small, ...charts];
 }"""
 TWICE = """() => {
   const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
@@ -102,10 +123,12 @@ def test_page_in_the_dark(visit, name):
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_page_fits_a_narrow_phone(visit, name):
+def test_page_fits_a_phone(visit, name):
     one = visit(name, width=320)
     one.walk_down()
     assert one.page.evaluate(TOO_WIDE) == []
+    one.page.set_viewport_size({"width": 375, "height": 740})
+    assert one.page.evaluate(UNSEEN) == []
     assert one.troubles == []
 
 

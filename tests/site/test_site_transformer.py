@@ -165,15 +165,22 @@ def test_both_models_translate_the_same_sentences(at_start):
     opened = at_start(PAGE)
     found = widgets(opened.page, "alignment-stepper")
     (both, state), (heads, one_each) = found
-    titles = [each["title"] for each in state["examples"]]
-    assert [t.partition(":")[0] for t in titles] == (
-        ["Transformer", "RNNsearch"] * (len(titles) // 2)
-    )
     sources = [each["source"] for each in state["examples"]]
     assert sources[::2] == sources[1::2]
+    assert act(both, "example").locator("option").count() == len(sources) // 2
+    for index, name in enumerate(("Transformer", "RNNsearch")):
+        assert act(both, f"by-{index}").inner_text() == name
+    act(both, "last").click()
+    act(both, "by-1").click()  # the same sentence, the other model
+    act(both, "first").click()
+    weights = torch.tensor(state["examples"][1]["energies"][0]).softmax(-1)
+    assert numbers(both, "weight") == pytest.approx(weights.tolist(), abs=1e-5)
+    act(both, "example").select_option(index=1)  # the same model goes on
+    assert act(both, "by-3").get_attribute("aria-pressed") == "true"
+    assert not act(heads, "example").is_visible()
     for index, example in enumerate(one_each["examples"]):
-        assert example["title"] == f"head {index + 1}"
-        act(heads, "example").select_option(str(index))
+        assert act(heads, f"by-{index}").inner_text() == f"head {index + 1}"
+        act(heads, f"by-{index}").click()
         weights = torch.tensor(example["energies"][0]).softmax(-1).tolist()
         assert numbers(heads, "weight") == pytest.approx(weights, abs=1e-5)
     assert opened.troubles == []

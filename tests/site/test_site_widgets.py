@@ -88,9 +88,15 @@ def alignment_by_mouse(one: Visit) -> None:
 
 def alignment_changes_its_sentence(one: Visit) -> None:
     for root, state in widgets(one.page, "alignment-stepper"):
-        for index in range(len(state["examples"])):
-            if len(state["examples"]) > 1:
-                act(root, "example").select_option(str(index))
+        examples = state["examples"]
+        each = [
+            i
+            for i, one in enumerate(examples)
+            if one.get("by") == (examples[0].get("by"))
+        ]
+        for place, index in enumerate(each):
+            if len(each) > 1:
+                act(root, "example").select_option(index=place)
             check_alignment(root, state | {"example": index}, 0)
 
 
@@ -231,6 +237,12 @@ def quiz_by_keyboard(one: Visit) -> None:
         act(root, "check").focus()
         keyboard.press("Enter")
         assert live(root).startswith("Not yet")
+        shown = [i for i, v in enumerate(verdicts(root)) if v]
+        assert shown == [wrong.index(True)]  # what was chosen, and no more
+        act(root, "reveal").focus()
+        keyboard.press("Enter")
+        assert all(verdicts(root))
+        assert not act(root, "reveal").is_visible()
         assert act(root, "retry").evaluate(
             "(node) => node === document.activeElement"
         )

@@ -44,6 +44,8 @@ METADATA = {
     },
     "language_info": {"name": "python"},
 }
+# Colab folds a form's source, JupyterLab a hidden one.
+FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 
 
 def make_notebook(book, page, record=recorded):
@@ -69,7 +71,8 @@ def _pieces(writer, page):
             yield from writer.pieces(cell.source, start + 1)
         elif cell.cell_type == "code":
             _check(page, cell.metadata, start)
-            yield Piece("code", cell.source, start)
+            folded = "remove-input" in cell.metadata.get("tags", ())
+            yield Piece("code", cell.source, start, folded=folded)
         else:
             raise SourceError(page.path, start, "raw cells have no place here")
 
@@ -152,7 +155,8 @@ def _notebook(stem, cells):
         make = v4.new_markdown_cell
         if cell.kind == "code":
             make = v4.new_code_cell
-        book.cells.append(make(cell.source, id=digest[:12]))
+        metadata = FOLDED if cell.folded else {}
+        book.cells.append(make(cell.source, id=digest[:12], metadata=metadata))
     book.nbformat, book.nbformat_minor = 4, 5
     nbformat.validate(book)
     return book

@@ -31,6 +31,7 @@ class Piece:
     line: int
     starts_cell: bool = False
     include: object = None
+    folded: bool = False  # its source gives an answer away
 
 
 def recorded(path):

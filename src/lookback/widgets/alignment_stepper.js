@@ -3,7 +3,7 @@
 // weights, the context they mix. Python: alignment_stepper.py.
 import { spot, squares } from "./lib/grid.js";
 import { mix, softmax, widest } from "./lib/maths.js";
-import { digits } from "./lib/text.js";
+import { digits, quoted } from "./lib/text.js";
 import {
   bar,
   button,
@@ -19,8 +19,9 @@ import {
   widget,
 } from "./lib/view.js";
 
-/** @typedef {{source: string[], target: string[], energies: number[][],
- *   values: number[][], title?: string}} Example */
+/** `symbol` is what a value is called, `by` who looks, where several do.
+ * @typedef {{source: string[], target: string[], energies: number[][],
+ *   values: number[][], title?: string, by?: string, symbol?: string}} Example */
 /** @typedef {{examples: Example[], example: number, step: number}} State */
 /** @typedef {{weights: number[], context: number[]}} Look */
 
@@ -31,6 +32,9 @@ export function look(example, i) {
   return { weights, context: mix(weights, example.values) };
 }
 
+/** What a sentence is chosen by. @param {Example} example */
+const titleOf = ({ title, source }) => title ?? source.slice(0, -1).join(" ");
+
 /** The step in words.
  * @param {Example} example @param {number} step */
 export function sentence({ source, target, energies }, step) {
@@ -38,10 +42,10 @@ export function sentence({ source, target, energies }, step) {
   const [best, second] = weights.map((_, j) => j).sort((a, b) => weights[b] - weights[a]);
   const also =
     second !== undefined && weights[second] >= 0.1
-      ? `, then at “${source[second]}” with ${digits(weights[second])}`
+      ? `, then at ${quoted(source, second)} with ${digits(weights[second])}`
       : "";
   return (
-    `Target word ${step + 1}, “${target[step]}”, looks at “${source[best]}” ` +
+    `Target word ${step + 1}, “${target[step]}”, looks at ${quoted(source, best)} ` +
     `with weight ${digits(weights[best])}${also}.`
   );
 }
@@ -96,9 +100,9 @@ function numberCell(role, kind = role) {
 }
 
 /** Below the map, in its columns: the row's energies, the weights they become,
- * the annotations h_j; at the right of each of their numbers, the context's.
+ * the values h_j; at the right of each of their numbers, the context's.
  * @param {Example} example */
-function foot({ source, values, energies }) {
+function foot({ source, values, energies, symbol = "h" }) {
   const most = widest(values.flat());
   /** @param {string} role */
   const cells = (role) => source.map(() => numberCell(role));
@@ -108,7 +112,7 @@ function foot({ source, values, energies }) {
   parts.forEach((row, k) =>
     row.forEach((cell, j) => {
       cell.put(values[j][k]);
-      cell.node.title = `h ${k + 1} of “${source[j]}”: ${digits(values[j][k])}`;
+      cell.node.title = `${symbol} ${k + 1} of ${quoted(source, j)}: ${digits(values[j][k])}`;
     }),
   );
   /** @param {string} name @param {{node: Node}[]} row @param {...Node} more */
@@ -120,13 +124,13 @@ function foot({ source, values, energies }) {
       ...row.map((cell) => cell.node),
       ...more,
     );
-  const side = element("th", { scope: "col", class: "context" }, "c = Σ α h");
+  const side = element("th", { scope: "col", class: "context" }, `c = Σ α ${symbol}`);
   const node = element(
     "tfoot",
     {},
     line("energy e", energy),
     line("weight α", weight, side),
-    ...parts.map((row, k) => line(k ? `${k + 1}` : "h, number 1", row, context[k].node)),
+    ...parts.map((row, k) => line(k ? `${k + 1}` : `${symbol}, no. 1`, row, context[k].node)),
   );
   return {
     node,
@@ -184,7 +188,7 @@ function map(example, go) {
     tell.textContent =
       value === undefined
         ? hint
-        : `“${target[i]}” looks at “${source[k]}”: energy ${digits(example.energies[i][k])}, ` +
+        : `“${target[i]}” looks at ${quoted(source, k)}: energy ${digits(example.energies[i][k])}, ` +
           `weight ${digits(Number(value), 3)}.`;
   };
   /** @param {MouseEvent} event */
@@ -230,7 +234,7 @@ function map(example, go) {
 
 /** The two sentences: the source filled by weight, the target as written.
  * @param {Example} example */
-function sentences(example) {
+function lines(example) {
   const words = example.source.map((word) => element("span", { class: "word" }, word));
   const written = example.target.map((word) => element("span", { class: "word" }, word));
   /** @param {string} role @param {HTMLElement[]} spans */
@@ -254,6 +258,19 @@ function sentences(example) {
   };
 }
 
+/** Who looks, where several do: a button each, for the same sentence.
+ * @param {Example[]} examples @param {number} now @param {(example: number) => void} go */
+function lookers(examples, now, go) {
+  const title = titleOf(examples[now]);
+  const each = examples.flatMap((one, i) => {
+    if (one.by === undefined || titleOf(one) !== title) return [];
+    const node = button(`by-${i}`, one.by, () => go(i));
+    press(node, i === now);
+    return [node];
+  });
+  return element("div", { class: "bar", role: "group", "aria-label": "who looks" }, ...each);
+}
+
 /** The whole widget, for one example.
  * @param {import("./lib/view.js").Model<State>} model */
 function build(model) {
@@ -262,14 +279,25 @@ function build(model) {
   const last = example.target.length - 1;
   const at = () => ({ step: Math.min(model.get("step"), last), last });
   const walk = transport(at, (step) => change(model, { step }));
-  const [words, grid] = [sentences(example), map(example, walk.to)];
+  const [words, grid] = [lines(example), map(example, walk.to)];
   const { say } = voice(model);
+  const now = model.get("example");
+  const titles = examples.map(titleOf);
+  const sentences = [...new Set(titles)];
+  const who = lookers(examples, now, (to) =>
+    change(model, { step: Math.min(at().step, examples[to].target.length - 1), example: to }),
+  );
+  /** The same one looks at the next sentence. @param {string} title */
+  const other = (title) => {
+    const same = examples.findIndex((one, i) => titles[i] === title && one.by === example.by);
+    change(model, { step: 0, example: Math.max(same, titles.indexOf(title)) });
+  };
   const choose = select(
     "example",
-    examples.map((one, i) => [i, one.title ?? one.source.join(" ")]),
-    (value) => change(model, { step: 0, example: Number(value) }),
+    sentences.map((title) => [title, title]),
+    other,
   );
-  choose.value = String(model.get("example"));
+  choose.value = titles[now];
   const table = button(
     "table",
     "Table",
@@ -282,7 +310,8 @@ function build(model) {
     "Alignment, word by word",
     at,
     walk.to,
-    element("label", { class: "choose", hidden: examples.length < 2 }, "sentence ", choose),
+    element("label", { class: "choose", hidden: sentences.length < 2 }, "sentence ", choose),
+    who,
     bar(...walk.nodes, table),
     words.node,
     say,

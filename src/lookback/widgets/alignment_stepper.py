@@ -21,8 +21,9 @@ class AlignmentStepper(base.Widget):
     """A map of weights that the reader walks, row by row.
 
     Each example is a dict: `source` and `target`, lists of words; `energies`,
-    target × source; `values`, source × d, a few numbers of each annotation;
-    and a `title`, which may be left out. `step` is the target word.
+    target × source; `values`, source × d, a few numbers of each annotation.
+    It may have a `title`, by which a sentence is chosen, a `by`, who looks,
+    and a `symbol`, what its values are called. `step` is the target word.
 
     Raises:
         TraitError: for an example whose parts do not fit each other.

@@ -193,7 +193,7 @@ export function stations(sizes) {
       part,
       "W_1, ReLU",
       [B, length, ["d_ff", d_ff]],
-      "Every position for itself: wider, and what is negative becomes 0.",
+      "Every position on its own: wider, and what is negative becomes 0.",
       { parameters: d * d_ff + d_ff, products },
     );
     stop(part, "W_2", [B, length, D], "And back to the old width.", {

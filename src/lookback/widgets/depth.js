@@ -1,6 +1,6 @@
 // @ts-check
-// How alike a stack's tokens become on the way up, and how much gradient comes
-// back down. Python: depth.py; what is computed: stack.js.
+// How alike a stack's tokens become on the way up, how long, and how much
+// gradient comes back down. Python: depth.py; what is computed: stack.js.
 
 import limits from "./depth.json" with { type: "json" };
 import { widest, within } from "./lib/maths.js";
@@ -52,14 +52,16 @@ export const tick = (p) =>
   p > -3 && p < 4 ? String(10 ** p) : plain(10 ** p).replace(/^1\.0·/, "");
 
 /** One step of the walk in words.
- * @param {State} state @param {{apart: number[], gradient: number[]}} now */
+ * @param {State} state @param {{apart: number[], size: number[], gradient: number[]}} now */
 export function sentence(state, now) {
   const { step, depth } = state;
   const where = step === 0 ? "Below the first layer" : `After layer ${step} of ${depth}`;
   const share = plain(now.gradient[step] / now.gradient[depth]);
+  const grown =
+    step === 0 ? "" : ` The stream is ${plain(now.size[step] / now.size[0])} times its size below.`;
   return (
     `${where} the tokens lie ${plain(now.apart[step])} of their length away from their mean` +
-    `${now.apart[step] < 0.01 ? ": as good as one token" : ""}. ` +
+    `${now.apart[step] < 0.01 ? ": as good as one token" : ""}.${grown} ` +
     (step === depth
       ? "From here the gradient starts down, counted as 1."
       : `The gradient that arrives here is ${share} times that at the top.`)
@@ -169,21 +171,21 @@ function build(model, read) {
     const mine = JSON.stringify({ ...given, step: 0 });
     if (mine !== key) [key, now] = [mine, run(given)];
     const share = now.gradient.map((x) => x / now.gradient[given.depth]);
+    const size = now.size.map((x) => x / now.size[0]);
     const low = Math.max(
       -16,
       Math.min(-1, Math.floor(Math.log10(Math.max(1e-16, Math.min(...now.apart))))),
     );
-    const powers = share.map((x) => Math.log10(Math.max(x, LEAST)));
+    /** @param {string} title @param {string} role @param {number[]} numbers */
+    const wide = (title, role, numbers) => {
+      const powers = numbers.map((x) => Math.log10(Math.max(x, LEAST)));
+      const low = Math.floor(Math.min(-1, ...powers));
+      return chart(title, role, numbers, given.step, low, Math.ceil(Math.max(1, ...powers)));
+    };
     charts.replaceChildren(
       chart("How far apart the tokens are", "apart", now.apart, given.step, low, 0),
-      chart(
-        "The gradient that arrives, top = 1",
-        "share",
-        share,
-        given.step,
-        Math.floor(Math.min(-1, ...powers)),
-        Math.ceil(Math.max(1, ...powers)),
-      ),
+      wide("The gradient that arrives, top = 1", "share", share),
+      wide("The size of the stream, bottom = 1", "size", size),
     );
     now.xs[given.step].forEach((x, i) => rows[i].fill(x, widest(x, LEAST)));
     table.replaceChildren(

@@ -58,15 +58,20 @@ class Depth(base.Widget):
             f"{self.depth} layers; residual {on[self.residual]}, norm"
             f" {self.norm}, feed-forward {on[self.feedforward]}."
             f" At the top the tokens lie"
-            f" {float(apart(xs[-1])):.2g} of their length from their mean; the"
-            f" input's gradient is {float(share):.2g} times the top's."
+            f" {float(apart(xs[-1])):.2g} of their length from their mean;"
+            f" {float(xs[-1].norm() / xs[0].norm()):.2g} times as long as"
+            f" below; the input's gradient is {float(share):.2g} times the"
+            " top's."
         )
 
     def draw(self, figure: Figure) -> None:
         xs, gradients = run(self)
         share = [float(g.norm() / gradients[-1].norm()) for g in gradients]
-        rows = ([float(apart(x)) for x in xs], share)
-        named = zip(("tokens apart", "gradient, top = 1"), rows, strict=True)
-        for axes, (name, row) in zip(figure.subplots(1, 2), named, strict=True):
-            axes.plot(row, color=pictures.BLUE, marker=".")
-            axes.set(title=name, xlabel="level", yscale="log")
+        size = [float(x.norm() / xs[0].norm()) for x in xs]
+        left, right = figure.subplots(1, 2)
+        left.plot([float(apart(x)) for x in xs], ".-", color=pictures.BLUE)
+        left.set(title="tokens apart", xlabel="level", yscale="log")
+        right.plot(share, ".-", label="gradient, top = 1")
+        right.plot(size, ".--", label="size, bottom = 1")
+        right.set(xlabel="level", yscale="log")
+        right.legend()

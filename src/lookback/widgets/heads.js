@@ -3,7 +3,7 @@
 // one of them, or two side by side, walked word by word. Python: heads.py.
 import { unpack } from "./lib/half.js";
 import { dot, mix, softmax } from "./lib/maths.js";
-import { digits } from "./lib/text.js";
+import { digits, quoted } from "./lib/text.js";
 import {
   bar,
   button,
@@ -85,9 +85,9 @@ export function aim(words, row) {
   const [best, second] = row.map((_, j) => j).sort((a, b) => row[b] - row[a]);
   const also =
     second !== undefined && row[second] >= 0.1
-      ? `, then at “${words[second]}” with ${digits(row[second])}`
+      ? `, then at ${quoted(words, second)} with ${digits(row[second])}`
       : "";
-  return `looks at “${words[best]}” with weight ${digits(row[best])}${also}`;
+  return `looks at ${quoted(words, best)} with weight ${digits(row[best])}${also}`;
 }
 
 /** The step in words: one look, or two and what they share.

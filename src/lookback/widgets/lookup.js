@@ -2,7 +2,7 @@
 // A soft dictionary: a query moved among keys in the plane, what it scores,
 // how its attention is shared, and what it brings back. Python: lookup.py.
 import { dot, mix, softmax, total, widest, within } from "./lib/maths.js";
-import { digits, spread } from "./lib/text.js";
+import { digits, share, spread } from "./lib/text.js";
 import {
   bar,
   button,
@@ -94,8 +94,8 @@ export function sentence(state, step) {
       return state.temperature === 0
         ? `At temperature 0 the choice is hard: ${best} has ${digits(weights[rank[0]])}, whatever ` +
             `the distance to the others.${masked}`
-        : `Softmax at temperature ${state.temperature}: ${best} gets ${digits(weights[rank[0]], 3)}` +
-            `${rank.length > 1 ? `, then ${next} ${digits(weights[rank[1]], 3)}` : ""}.${masked}`;
+        : `Softmax at temperature ${state.temperature}: ${best} gets ${share(weights[rank[0]])}` +
+            `${rank.length > 1 ? `, then ${next} ${share(weights[rank[1]])}` : ""}.${masked}`;
     default:
       return `Each value times its weight, added up: the answer is ${spread(answer)}.`;
   }
@@ -203,7 +203,7 @@ function entry(view, label, j, size) {
       [key.value, value.value] = [rounded(state.key[j]), rounded(state.value[j])];
       const [score_j, weight_j] = [now.scores[j], now.weights[j]];
       show(score, score_j, Number.isFinite(score_j) ? digits(score_j) : "−∞");
-      show(weight, weight_j, digits(weight_j, 3));
+      show(weight, weight_j, share(weight_j));
       fill.style.width = `${100 * weight_j}%`;
       track.style.visibility = state.step ? "visible" : "hidden";
       weight.style.visibility = track.style.visibility;
@@ -308,7 +308,7 @@ function build(model, read) {
           spread(state.key[j]),
           spread(state.value[j]),
           state.mask[j] ? digits(now.scores[j], 3) : "−∞",
-          digits(now.weights[j], 3),
+          share(now.weights[j]),
         ]),
       ),
     );

@@ -3,7 +3,7 @@
 // by row, its weights computed again at every change. Python: masks.py.
 import { spot, squares } from "./lib/grid.js";
 import { mix, softmax, widest } from "./lib/maths.js";
-import { digits, spread } from "./lib/text.js";
+import { digits, share, spread } from "./lib/text.js";
 import {
   bar,
   button,
@@ -134,10 +134,10 @@ function grid(first, turn, go) {
           tune(cell, "--w", weights[j]);
           cell.classList.toggle("shut", !may);
           cell.dataset.value = String(weights[j]);
-          texts[i][j].textContent = may ? digits(weights[j]) : "−∞";
+          texts[i][j].textContent = share(weights[j]);
           cell.setAttribute(
             "aria-label",
-            `${name(i)} at ${name(j)}: ${may ? `weight ${digits(weights[j])}` : "shut"}`,
+            `${name(i)} at ${name(j)}: ${may ? `weight ${share(weights[j])}` : "shut, weight 0"}`,
           );
         });
       });

@@ -1,5 +1,6 @@
 // @ts-check
-// A question whose every option is explained once the reader has chosen.
+// A question that explains what the reader chose, and the rest once the answer
+// is right or the reader asks.
 // Progress stays in the reader's browser. Python: quiz.py.
 import { bar, button, element, voice, widget } from "./lib/view.js";
 
@@ -71,12 +72,12 @@ function choice(option, several) {
   return {
     node,
     input,
-    /** @param {boolean} checked @param {boolean} chosen */
-    draw(checked, chosen) {
+    /** @param {boolean} checked @param {boolean} chosen @param {boolean} told explained? */
+    draw(checked, chosen, told) {
       if (checked) input.checked = chosen;
       input.disabled = checked;
-      why.hidden = !checked;
-      node.dataset.verdict = checked ? (option.correct ? "correct" : "wrong") : "";
+      why.hidden = !told;
+      node.dataset.verdict = told ? (option.correct ? "correct" : "wrong") : "";
       verdict.textContent =
         (option.correct ? "✓ Correct" : "✗ Not so") + (chosen ? ", and you chose it." : ".");
     },
@@ -101,6 +102,12 @@ function build(model) {
   };
   const check = button("check", "Check");
   check.type = "submit"; // so that Enter checks, too
+  let asked = false;
+  const reveal = button("reveal", "Explain all", () => {
+    asked = true;
+    draw();
+    retry.focus();
+  });
   const retry = button("retry", "Try again", () => {
     choices.forEach(({ input }) => {
       input.checked = false;
@@ -122,15 +129,22 @@ function build(model) {
         ...choices.map((one) => one.node),
       ),
       problem,
-      bar(check, retry, say),
+      bar(check, retry, reveal, say),
     ),
   );
   const draw = () => {
     const chosen = recall(name);
-    choices.forEach((one, i) => one.draw(chosen !== null, chosen?.includes(i) ?? false));
+    const graded = chosen && grade(options, chosen);
+    asked &&= chosen !== null;
+    const all = asked || graded?.all === true;
+    choices.forEach((one, i) => {
+      const mine = chosen?.includes(i) ?? false;
+      one.draw(chosen !== null, mine, chosen !== null && (mine || all));
+    });
     [check.hidden, retry.hidden] = [chosen !== null, chosen === null];
-    say.textContent = chosen ? grade(options, chosen).words : "";
-    node.dataset.state = chosen ? (grade(options, chosen).all ? "right" : "wrong") : "open";
+    reveal.hidden = chosen === null || all;
+    say.textContent = graded ? graded.words : "";
+    node.dataset.state = graded ? (graded.all ? "right" : "wrong") : "open";
   };
   /** @param {Event} event */
   const hear = (event) => {

@@ -1,4 +1,4 @@
-"""A question whose every option is explained once the reader has chosen.
+"""A question that explains what was chosen, and the rest when it is right.
 
 What the reader answered stays in the reader's browser, under the quiz's
 name, and nowhere else. It runs in quiz.js.

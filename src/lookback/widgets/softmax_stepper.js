@@ -2,7 +2,7 @@
 // Softmax, one stage at a time: scores → scaled → exponentials → their sum →
 // weights → the weighted sum of the values. Python: softmax_stepper.py.
 import { exponentials, mix, total, widest, within } from "./lib/maths.js";
-import { digits, spread } from "./lib/text.js";
+import { digits, share, spread } from "./lib/text.js";
 import {
   bar,
   button,
@@ -83,18 +83,15 @@ export function sentence(state, step) {
         `Take the largest, ${digits(now.scaled[top])}, off them all, so that ` +
         `nothing overflows. Then raise e to each: ${best} gives e^0 = 1, ${worst} gives ` +
         `e^${digits(now.scaled[low] - now.scaled[top])} = ` +
-        `${digits(now.exponential[low], 3)}. All are positive now.`
+        `${share(now.exponential[low])}. All are positive now.`
       );
     case 3:
-      return (
-        "Add them up: " +
-        `${now.exponential.map((x) => digits(x, 3)).join(" + ")} = ${digits(now.sum, 3)}.`
-      );
+      return "Add them up: " + `${now.exponential.map(share).join(" + ")} = ${digits(now.sum, 3)}.`;
     case 4:
       return (
         `Divide each by ${digits(now.sum, 3)}, and the weights sum to 1. ` +
-        `${best} gets ${digits(now.weight[top], 3)}, ` +
-        `${worst} gets ${digits(now.weight[low], 3)}.`
+        `${best} gets ${share(now.weight[top])}, ` +
+        `${worst} gets ${share(now.weight[low])}.`
       );
     default:
       return (
@@ -156,7 +153,7 @@ function wordRow(view, label, j, reach, size) {
       fill.style.left = `${place(Math.min(value, 0))}%`;
       fill.style.width = `${place(Math.max(value, 0)) - place(Math.min(value, 0))}%`;
       fill.classList.toggle("minus", value < 0);
-      number.textContent = digits(value, step > 1 ? 3 : 2);
+      number.textContent = step > 1 ? share(value) : digits(value);
       Object.assign(number.dataset, { role: COLUMNS[step], value: String(value) });
       values.node.hidden = step < 5;
     },
@@ -242,8 +239,8 @@ function numbersOf({ labels, values }, now) {
     label,
     digits(now.score[j]),
     digits(now.scaled[j]),
-    digits(now.exponential[j], 3),
-    digits(now.weight[j], 3),
+    share(now.exponential[j]),
+    share(now.weight[j]),
     ...(mixed ? [spread(values[j])] : []),
   ]);
   return tableOf(

@@ -109,8 +109,8 @@ function verdict({ gap, gaps, larger, p }) {
   if (Math.abs(gap) < 1e-9) return "There is no gap for chance to beat: p = 1.";
   const [n, value] = [gaps.length, digits(p, p < 0.01 ? 4 : 3)];
   const start =
-    `${grouped(larger)} of ${grouped(n)} ${n === 1 ? "trial" : "trials"} made a ` +
-    `larger gap than the true one: p = (${grouped(larger)} + 1) / (${grouped(n)} + 1) = ${value}, `;
+    `So far ${grouped(larger)} of ${grouped(n)} ${n === 1 ? "chance gap is" : "chance gaps are"} ` +
+    `larger than the true one: p = (${grouped(larger)} + 1) / (${grouped(n)} + 1) = ${value}, `;
   if (n < ENOUGH) return `${start}from too few trials to trust.`;
   return (
     start +
@@ -123,18 +123,23 @@ function verdict({ gap, gaps, larger, p }) {
 /** The trials in words. @param {string[]} names @param {Measured} now */
 export function sentence([one, two], now) {
   const { first, second, gap, last, gaps } = now;
+  const chance = last ? last.second - last.first : 0;
+  const places = last && digits(Math.abs(chance)) === digits(Math.abs(gap)) ? 4 : 2;
   const start =
-    `${one} ${digits(first)}, ${two} ${digits(second)}: ` + `a gap of ${digits(Math.abs(gap))}.`;
+    `BLEU of ${one} ${digits(first)}, of ${two} ${digits(second)}: ` +
+    `the true gap is ${digits(Math.abs(gap), places)}.`;
   if (!last) {
     return (
-      `${start} Toss a coin for each of the ${grouped(now.count)} captions: ` +
-      "how large a gap does chance make?"
+      `${start} Toss a coin for each of the ${grouped(now.count)} captions, and let the two ` +
+      "translations change places where it shows heads: how large a gap does chance make?"
     );
   }
   return (
-    `${start} Trial ${grouped(gaps.length)}: ${grouped(last.swapped)} of ${grouped(now.count)} ` +
-    `captions swapped, ${digits(last.first)} against ${digits(last.second)}, a gap of ` +
-    `${digits(Math.abs(last.second - last.first))}. ${verdict(now)}` +
+    `${start} Trial ${grouped(gaps.length)} lets the two change places in ` +
+    `${grouped(last.swapped)} of ${grouped(now.count)} captions. The two mixed lists score ` +
+    `${digits(last.first)} and ${digits(last.second)}, a chance gap of ` +
+    `${digits(Math.abs(chance), places)}, ${beats(chance, gap) ? "larger" : "not larger"} than ` +
+    `the true one. ${verdict(now)}` +
     (gaps.length === MOST ? " That is all it makes." : "")
   );
 }
@@ -192,13 +197,13 @@ function chart() {
   );
   return {
     node,
-    /** @param {string[]} names @param {Measured} now */
-    fill([one, two], { gaps, gap }) {
+    /** @param {Measured} now */
+    fill({ gaps, gap }) {
       const reach = reachOf(gaps, gap);
       const found = histogram(gaps, gap, reach);
       const most = Math.max(1, ...found.map(({ all }) => all));
       head.textContent =
-        `Each trial\u2019s gap, ${two} minus ${one}. Dashed: the true gap, on both ` +
+        `Each trial\u2019s chance gap, second list minus first. Dashed: the true gap, on both ` +
         `sides. Orange: larger. The full height is ${grouped(most)} ${most === 1 ? "trial" : "trials"}.`;
       found.forEach(({ all, larger }, i) => {
         bins.set(i, all, all / most);
@@ -223,8 +228,8 @@ function figures([one, two], now) {
   return {
     first: [one, now.first, digits(now.first)],
     second: [two, now.second, digits(now.second)],
-    gap: ["true gap", now.gap, digits(now.gap)],
-    larger: [`larger, of ${grouped(n)}`, now.larger, grouped(now.larger)],
+    gap: ["true gap, second minus first", now.gap, digits(now.gap)],
+    larger: [`chance gaps larger, of ${grouped(n)}`, now.larger, grouped(now.larger)],
     p: ["p", now.p, p],
   };
 }
@@ -301,11 +306,11 @@ function build(model, read) {
         first === second
           ? `${names[0]} against itself: no gap. Choose two different translators.`
           : sentence(names, now);
-      figure.fill(names, now);
+      figure.fill(now);
       numbers.fill(figures(names, now));
       table.replaceChildren(
         tableOf(
-          ["trial", "gap", "larger than the true gap"],
+          ["trial", "chance gap", "larger than the true gap"],
           gaps
             .slice(-TABLED)
             .map((gap, i) => [

@@ -62,8 +62,7 @@ def side_by_side(
         see = energies if isinstance(model, RNNsearch) else log_weights
         found.append(examples(model, source, target, sentences, see, numbers))
         for one in found[-1]:
-            words = " ".join(one["source"][:-1])
-            one["title"] = f"{type(model).__name__}: {words}"
+            one["by"] = type(model).__name__
     pairs = zip(*found, strict=True)
     return AlignmentStepper([one for pair in pairs for one in pair])
 
@@ -83,7 +82,7 @@ def cross_heads(
             return log_weights(*given, head=head)
 
         found += examples(model, source, target, [sentence], see, numbers)
-        found[-1]["title"] = f"head {head + 1}"
+        found[-1] |= {"by": f"head {head + 1}", "symbol": "v"}
     return AlignmentStepper(found)
 
 

@@ -9,8 +9,17 @@ export const digits = (x, places = 2) =>
     .replace(/^-(?=0\.?0*$)/, "")
     .replace("-", "\u2212");
 
+/** A weight: 0 only where it is 0, and "<0.001" where that is all to be said.
+ * @param {number} x */
+export const share = (x) => (x === 0 ? "0" : x < 0.0005 ? "<0.001" : digits(x, 3));
+
 /** Several numbers in brackets. @param {number[]} numbers */
 export const spread = (numbers) => `(${numbers.map((x) => digits(x)).join(", ")})`;
+
+/** A word in quotes, and its place where it stands more than once.
+ * @param {string[]} words @param {number} j */
+export const quoted = (words, j) =>
+  `“${words[j]}”${words.indexOf(words[j]) === words.lastIndexOf(words[j]) ? "" : ` (word ${j + 1})`}`;
 
 /** A whole number, its digits in groups of three. @param {number} n */
 export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
