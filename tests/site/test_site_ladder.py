@@ -49,7 +49,7 @@ def check_swaps(root: Locator, state: dict) -> float:
     )
     said, trials = live(root), f"{state['trials']:,}"
     if state["trials"]:
-        assert f"Trial {trials}: " in said
+        assert f"Trial {trials} lets" in said
         assert f"{larger:,} of {trials} chance gap" in said
         assert ("too few trials" in said) == (state["trials"] < 100)
     else:
