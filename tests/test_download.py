@@ -243,7 +243,9 @@ def test_every_file_has_a_digest_and_the_commit_is_pinned():
     assert set(download.SHA256) == names
     assert all(len(each) == 64 for each in download.SHA256.values())
     assert len(download.SITE.split("/")[-5]) == 40
-    assert set(digests("de")) == {f"{s}.de" for s in download.SPLITS}
+    everything = digests("de", tests=download.TESTS)
+    assert set(everything) == {f"{s}.de" for s in download.SPLITS}
+    assert set(digests("de")) == {"train.de", "val.de", "test_2016_flickr.de"}
 
 
 @pytest.mark.skipif(

@@ -3,13 +3,16 @@
 import inspect
 import random
 import re
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
+import numpy
 import pytest
 import torch
 
 from lookback.exercises import check
-from lookback.exercises.checking import Exercise
+from lookback.exercises.checking import Exercise, expect, float64
 
 BOOK = Path(__file__).parents[1] / "book"
 every = pytest.mark.parametrize("made", list(check), ids=lambda m: m.name)
@@ -32,14 +35,21 @@ def said_about(capsys, name, answer):
     return " ".join(capsys.readouterr().out.split())
 
 
+def close(one, other, tolerance):
+    """Whether a check takes the two for one and the same value."""
+    return one.shape == other.shape and torch.allclose(
+        one, other, rtol=tolerance, atol=tolerance
+    )
+
+
 def right_answer(made):
     return made.solution() if made.by_hand else made.solution
 
 
-def written(body, made):
+def written(body, made, **space):
     """A function as a reader would write it, with the wanted signature."""
     parameters = ", ".join(made.inputs)
-    space = {"torch": torch}
+    space["torch"] = torch
     exec(f"def mine({parameters}):\n    {body}", space)
     return space["mine"]
 
@@ -195,6 +205,131 @@ def test_output_is_plain_narrow_text(made, capsys):
     assert max(map(len, said.splitlines())) <= 76
 
 
+@every
+def test_every_hint_names_its_own_mistake(made, monkeypatch):
+    """Whoever makes one mistake throughout is not told of another."""
+    calls = []
+
+    def listen(found, truth, mistakes, given="", tolerance=1e-4, **more):
+        values = {hint: float64(wrong) for hint, wrong in mistakes.items()}
+        calls.append((float64(truth), values, tolerance))
+        return expect(found, truth, mistakes, given, tolerance, **more)
+
+    monkeypatch.setattr(inspect.getmodule(made.judge), "expect", listen)
+    assert made(right_answer(made)) is True
+    for wanted in {hint for _, mistakes, _ in calls for hint in mistakes}:
+        for truth, mistakes, tolerance in calls:
+            value = mistakes.get(wanted, truth)
+            if not close(value, truth, tolerance):
+                assert value.shape == truth.shape, wanted
+                alike = (close(v, value, tolerance) for v in mistakes.values())
+                assert [*mistakes][[*alike].index(True)] == wanted
+                break
+
+
+def strange(made):
+    """Answers of every kind that no check expects, by name."""
+    right = right_answer(made)
+    if not made.by_hand:
+        right = made.solution(*inputs_of(made))
+    numbers = right if isinstance(right, torch.Tensor) else torch.ones(2)
+    numbers = numbers.detach().float()
+    yield "a list", [numbers.tolist(), "x"]
+    yield "an array", numpy.array(["x"])
+    yield "nan", numbers * torch.nan
+    yield "complex", numbers + 1j
+    yield "meta", numbers.to("meta")
+    yield "sparse", numbers.to_sparse()
+    yield "nested", torch.nested.nested_tensor([numbers, numbers])
+    yield "quantised", torch.quantize_per_tensor(numbers, 0.1, 0, torch.quint8)
+    yield "a huge number", 10**400
+    yield "a complex number", 1 + 1j
+    yield "not a number", float("nan")
+    yield "text", "0.5"
+    yield "a set", {0.5}
+    yield "an object", object()
+    if isinstance(right, float):
+        yield "the right real part", right + 1j
+
+
+def inputs_of(made):
+    """What the check first hands to the reader's function."""
+    seen = []
+    made(written("note(locals()); return 0", made, note=seen.append))
+    return list(seen[0].values())
+
+
+@every
+@pytest.mark.filterwarnings("ignore")
+def test_strange_answers_get_a_sentence(made, capsys):
+    for kind, answer in strange(made):
+        given = (
+            answer if made.by_hand else written("return it", made, it=answer)
+        )
+        capsys.readouterr()
+        assert made(given) is False, kind
+        said = capsys.readouterr().out
+        assert said.startswith(f"Not yet: {made.name}\n  "), kind
+        assert len(said) > 45 and "Traceback" not in said, kind
+
+
+class Mute(Exception):
+    """An error that cannot say what it is."""
+
+    def __str__(self):
+        raise self
+
+
+@coded
+@pytest.mark.parametrize("error", [Mute(), SystemExit(1), RecursionError("x")])
+def test_any_error_in_the_answer_is_told(made, error, capsys):
+    assert made(written("raise error", made, error=error)) is False
+    said = capsys.readouterr().out
+    assert f"Your function raised {type(error).__name__}" in said
+    assert "Line 2" in said
+
+
+@coded
+def test_an_answer_may_print(made, capsys):
+    def talks(*given):
+        print("half way")
+        return made.solution(*given)
+
+    assert made(talks) is True
+    assert made(written("print(1)", made)) is False
+    assert "print shows a value" in " ".join(capsys.readouterr().out.split())
+
+
+@coded
+def test_a_check_works_without_gradients_around_it(made):
+    with torch.no_grad():
+        assert made(made.solution) is True
+    with torch.inference_mode():
+        assert made(made.solution) is True
+
+
+def test_what_nobody_thought_of_gets_a_sentence(capsys, monkeypatch):
+    def broken(answer):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr(check.context, "judge", broken)
+    assert check.context(lambda weights, H: H) is False
+    said = " ".join(capsys.readouterr().out.split())
+    assert "cannot read (ZeroDivisionError: division by zero)" in said
+
+
+@pytest.mark.parametrize(
+    "body, words",
+    [
+        ("return min(H, 0)", "take torch.minimum"),
+        ("if H > 0: return H", "torch.where"),
+        ("import math; return math.exp(H)", "torch.exp, not math.exp"),
+    ],
+)
+def test_torchs_riddles_are_explained(body, words, capsys):
+    assert words in said_about(capsys, "context", written(body, check.context))
+
+
 def test_check_lists_its_exercises():
     names = [made.name for made in check]
     assert dir(check) == sorted(names)
@@ -216,6 +351,20 @@ def test_a_chapter_has_one_module_of_exercises():
 def test_two_exercises_of_one_name_are_refused():
     with pytest.raises(ValueError, match="two exercises"):
         check.add(check.context)
+
+
+@pytest.mark.parametrize(
+    "number",
+    [Fraction(-442, 1000), Decimal("-0.44"), torch.tensor(-0.44)]
+    + [numpy.float32(-0.44), numpy.array(-0.44), [torch.tensor(-0.44)]],
+)
+def test_a_hand_answer_may_be_any_kind_of_number(number):
+    assert check.gru_by_hand(number) is True
+
+
+@pytest.mark.parametrize("number", [True, 1j, -0.4416 + 1j, 10**400])
+def test_a_hand_answer_is_a_real_number(number, capsys):
+    said_about(capsys, "gru_by_hand", number)
 
 
 @pytest.mark.parametrize("text", ["0.5", ["a"], [[1.0]]])

@@ -1,5 +1,10 @@
 """Plausible wrong answers to attention's exercises, and their hints."""
 
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
 import pytest
 import torch
 from test_exercises import said_about
@@ -24,6 +29,8 @@ INF = float("inf")
         ([0.73, 0.27, 0.12, 0.88], "Those are the weights"),
         ([0.48, 7.05, 2.92, 2.15], "second output stands first"),
         ([2.92, 2.15], "You gave 2 numbers"),
+        ([2.92, 0.48, 2.15, 7.05], "row by row"),
+        (torch.tensor([[2.92, 0.48], [2.15, 7.05]]), "row by row"),
         ([2.9, 2.2, 0.5, 7.0], "one decimal only"),
         ([1, 1, 1, 1], "no slip that I know"),
     ],
@@ -39,6 +46,10 @@ def test_attention_by_hand(answer, words, capsys):
         ((2.92, 2.15), (0.48, 7.05)),
         [[2.924, 2.152], [0.477, 7.046]],
         torch.tensor([2.92, 2.15, 0.48, 7.05]),
+        torch.tensor([[2.924, 2.152], [0.477, 7.046]]),
+        np.array([[2.924, 2.152], [0.477, 7.046]]),
+        [torch.tensor([2.924, 2.152]), np.array([0.477, 7.046])],
+        (Fraction(292, 100), Decimal("2.15"), np.float32(0.48), 7.05),
     ],
 )
 def test_attention_by_hand_takes_rounded_answers(answer):
@@ -106,6 +117,17 @@ def nan(Q, K, V, mask):
             ),
             "over the queries",
         ),
+        (
+            attended(
+                lambda e, m, d: (e / d**0.5).masked_fill(~m, -INF).softmax(1)
+            ),
+            "over the queries",
+        ),
+        (attended(lambda e, m, d: (e / d**0.5).exp() * m), "by their sum"),
+        (
+            attended(lambda e, m, d: (e / d**0.5 + ~m * -INF).softmax(-1)),
+            "0 times infinity",
+        ),
         (attended(lambda e, m, d: e / d**0.5 * m), "softmax is missing"),
         (
             attended(lambda e, m, d: m.float() / m.sum(-1, keepdim=True)),
@@ -145,7 +167,16 @@ def test_attend_from_scratch_takes_torch_and_einsum():
         shares = shares / shares.sum(-1, keepdim=True)
         return torch.einsum("bts,bsv->btv", shares, V)
 
+    def loop(Q, K, V, mask):
+        out = torch.zeros(*Q.shape[:2], V.shape[-1], dtype=torch.float64)
+        for b, t in np.ndindex(*Q.shape[:2]):
+            seen = mask[b, t]
+            e = K[b, seen].double() @ Q[b, t].double() / math.sqrt(len(Q[b, t]))
+            out[b, t] = e.softmax(0) @ V[b, seen].double()
+        return out
+
     assert check.attend_from_scratch(fused) is True
+    assert check.attend_from_scratch(loop) is True
     assert check.attend_from_scratch(spelled) is True
 
 
@@ -168,6 +199,12 @@ def square(make):
         (square(lambda one: one.tril()), "True and False; yours is"),
         (square(lambda one: one.tril().bool()[None]), "Shape first"),
         (lambda tokens: tokens > 0, "is a square"),
+        (
+            lambda tokens: torch.ones(len(tokens), len(tokens)).tril().bool(),
+            "as wide as the batch",
+        ),
+        (square(lambda one: one.tril().numpy() > 0), "gives back ndarray"),
+        (square(lambda one: one.tril() + 0j), "a complex tensor"),
     ],
 )
 def test_causal_mask(mine, words, capsys):
@@ -180,7 +217,13 @@ def test_causal_mask_takes_tril_and_a_loop():
         return torch.tensor([[j <= i for j in range(n)] for i in range(n)])
 
     assert check.causal_mask(square(lambda one: one.tril().bool())) is True
+
+    def subtracted(tokens):
+        place = torch.arange(tokens.shape[1])
+        return ~((place - place.unsqueeze(1)) > 0)
+
     assert check.causal_mask(loop) is True
+    assert check.causal_mask(subtracted) is True
 
 
 @pytest.mark.parametrize(
@@ -211,10 +254,25 @@ def test_padding_mask_takes_an_index_and_ne():
     assert check.padding_mask(lambda x, pad: (x != pad)[:, None, :]) is True
     assert check.padding_mask(lambda x, pad: ~x.eq(pad).unsqueeze(-2)) is True
 
+    def loop(tokens, pad):
+        rows = tokens.tolist()
+        return torch.tensor([[[word != pad for word in row]] for row in rows])
+
+    assert check.padding_mask(loop) is True
+
 
 def first_of_the_best(q, K, V, t):
     e = K @ q
     return V[e.argmax()] if t == 0 else (e / t).softmax(0) @ V
+
+
+def all_of_the_best(q, K, V, t):
+    e = K @ q
+    return (e == e.max()).float() @ V if t == 0 else (e / t).softmax(0) @ V
+
+
+def floored(floor):
+    return lambda q, K, V, t: (K @ q / max(t, floor)).softmax(0) @ V
 
 
 def overflowing(q, K, V, t):
@@ -236,6 +294,12 @@ def overflowing(q, K, V, t):
         (lambda q, K, V, t: (K @ q / t).softmax(0) @ V, "you divide by it"),
         (first_of_the_best, "if several are best"),
         (overflowing, "exp overflows"),
+        (floored(0.1), "You put 0.1 in place"),
+        (floored(0.01), "You put 0.01 in place"),
+        (floored(0.001), "You put 0.001 in place"),
+        (lambda q, K, V, t: floored(0)(q, K, V, t + 0.01), "a value is not"),
+        (all_of_the_best, "you add up the best"),
+        (lambda q, K, V, t: floored(0)(q, K, V, t or 1.0), "as if it were 1"),
     ],
 )
 def test_soft_dictionary(mine, words, capsys):
@@ -253,5 +317,20 @@ def test_soft_dictionary_takes_two_routes():
     def small(q, K, V, t):
         return torch.softmax((K * q).sum(1) / max(t, 1e-9), 0) @ V
 
+    def loop(q, K, V, t):
+        e = [float(key.double() @ q.double()) for key in K]
+        if t == 0:
+            shares = [float(each == max(e)) for each in e]
+        else:
+            shares = [math.exp((each - max(e)) / t) for each in e]
+        return sum(s * v for s, v in zip(shares, V, strict=True)) / sum(shares)
+
+    def in_numpy(q, K, V, t):
+        e = K.numpy() @ q.numpy()
+        shares = np.exp((e - e.max()) / t) if t else np.float32(e == e.max())
+        return torch.from_numpy(shares / shares.sum() @ V.numpy())
+
+    assert check.soft_dictionary(loop) is True
+    assert check.soft_dictionary(in_numpy) is True
     assert check.soft_dictionary(spelled) is True
     assert check.soft_dictionary(small) is True

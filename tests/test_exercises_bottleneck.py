@@ -1,7 +1,9 @@
 """Plausible wrong answers to the bottleneck's exercises, and their hints."""
 
 import math
+from fractions import Fraction
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -27,12 +29,19 @@ def mixed(new):
     [
         (round((1 - z) * 0.5 + z * n, 2), "works the other way round"),
         (mixed(math.tanh(-2 + 1.5)), "reset gate is missing"),
-        (mixed(math.tanh(-2 + r * 0.5 + 1)), "stands in the wrong place"),
+        (mixed(math.tanh(-2 + r * 0.5 + 1)), "bias escapes the reset gate"),
         (mixed(math.tanh(r * -0.5)), "also scales W x"),
         (mixed(math.tanh(-2 + r * 0.5)), "inside the reset bracket is missing"),
         (mixed(-2 + r * 1.5), "no tanh yet"),
         (mixed(sigma(-2 + r * 1.5)), "not through σ"),
         (round((1 - r) * math.tanh(-2 + z * 1.5) + r * 0.5, 2), "exchanged"),
+        (round((1 - z) * n, 2), "old state is missing"),
+        (round(0 * n + 1 * 0.5, 2), "no slip that I know"),
+        (round(2 * math.tanh(-2 + 0.5 * 1.5) - 0.5, 2), "gates have no σ"),
+        (
+            round(z * math.tanh(-2 + (1 - r) * 1.5) + (1 - z) * 0.5, 2),
+            "σ runs backwards",
+        ),
         (-0.79, "That is n"),
         (0.62, "That is the reset gate"),
         (0.27, "That is the update gate"),
@@ -55,6 +64,8 @@ def gru(fault):
     def mine(x, h, W_ih, W_hh, b_ih, b_hh):
         if fault == "no biases":
             b_ih, b_hh = 0 * b_ih, 0 * b_hh
+        if fault == "one bias":
+            b_hh = 0 * b_hh
         a = (x @ W_ih.T + b_ih).chunk(3, dim=-1)
         u = (h @ W_hh.T + b_hh).chunk(3, dim=-1)
         first, second = (1, 0) if fault == "order" else (0, 1)
@@ -95,6 +106,7 @@ def gru(fault):
         "sigmoid": "not through σ",
         "only n": "That is n",
         "no biases": "biases are not used",
+        "one bias": "b_hh is not used",
         "all gates": "all three gates",
         "transposed": "[hidden, batch]",
         "numpy": "gives back ndarray",
@@ -107,12 +119,41 @@ def test_gru_cell(fault, words, capsys):
 def test_gru_cell_takes_plain_zeros():
     def mine(x, h, W_ih, W_hh, b_ih, b_hh):
         step = torch.zeros(len(x), h.shape[1])
-        cell = torch.nn.GRUCell(3, 4).requires_grad_(False)
+        cell = torch.nn.GRUCell(x.shape[1], h.shape[1]).requires_grad_(False)
         values = (W_ih, W_hh, b_ih, b_hh)
         for own, value in zip(cell.parameters(), values, strict=True):
             own.copy_(value)
         return step + cell(x, h)
 
+    assert check.gru_cell(mine) is True
+
+
+def gru_in_numpy(x, h, W_ih, W_hh, b_ih, b_hh):
+    """In float64, one row of the batch after another."""
+    given = (x, h, W_ih, W_hh, b_ih, b_hh)
+    x, h, W_ih, W_hh, b_ih, b_hh = (np.float64(each.numpy()) for each in given)
+    states = []
+    for word, old in zip(x, h, strict=True):
+        a_r, a_z, a_n = np.split(W_ih @ word + b_ih, 3)
+        u_r, u_z, u_n = np.split(W_hh @ old + b_hh, 3)
+        r, z = 1 / (1 + np.exp(-a_r - u_r)), 1 / (1 + np.exp(-a_z - u_z))
+        n = np.tanh(a_n + r * u_n)
+        states.append(n + z * (old - n))
+    return torch.from_numpy(np.stack(states))
+
+
+@torch.no_grad()
+def gru_in_einsum(x, h, W_ih, W_hh, b_ih, b_hh):
+    gates, own = W_ih.view(3, -1, x.shape[1]), W_hh.view(3, -1, h.shape[1])
+    a = torch.einsum("gij,bj->gib", gates, x) + b_ih.view(3, -1, 1)
+    u = torch.einsum("gij,bj->gib", own, h) + b_hh.view(3, -1, 1)
+    keep = (a[1] + u[1]).sigmoid()
+    n = (a[2] + (a[0] + u[0]).sigmoid() * u[2]).tanh()
+    return torch.lerp(n, h.T, keep).T
+
+
+@pytest.mark.parametrize("mine", [gru_in_numpy, gru_in_einsum])
+def test_gru_cell_takes_any_route(mine):
     assert check.gru_cell(mine) is True
 
 
@@ -141,6 +182,44 @@ def shorter(source, pad=0, end=3):
     return source[:, :-1]
 
 
+def like_the_first(source, pad=0, end=3):
+    n = int(((source[0] != pad) & (source[0] != end)).sum())
+    return torch.cat([source[:, :n].flip(1), source[:, n:]], dim=1)
+
+
+def above_padding(source, pad=0, end=3):
+    turned = source.clone()
+    for row, new in zip(source, turned, strict=True):
+        words = (row > pad) & (row != end)
+        new[words] = row[words].flip(0)
+    return turned
+
+
+def up_to_the_end(source, pad=0, end=3):
+    """Each row up to its <end>, turned."""
+    built = source.numpy().copy()
+    for row in built:
+        n = list(row).index(end)
+        row[:n] = row[:n][::-1]
+    return torch.from_numpy(built)
+
+
+def sorted_places(source, pad=0, end=3):
+    """Words come by falling place, the rest by its own."""
+    place = torch.arange(source.shape[1]).expand_as(source)
+    words = (source != pad) & (source != end)
+    order = torch.where(words, -place - 1, place).argsort(dim=1)
+    return torch.take_along_dim(source, order, dim=1)
+
+
+@pytest.mark.parametrize(
+    "mine",
+    [up_to_the_end, sorted_places, rows(lambda w, p, e: w[::-1] + e + p)],
+)
+def test_reverse_source_takes_any_route(mine):
+    assert check.reverse_source(mine) is True
+
+
 @pytest.mark.parametrize(
     "mine, words",
     [
@@ -153,6 +232,8 @@ def shorter(source, pad=0, end=3):
         (lambda source, pad, end: source.float(), "whole numbers"),
         (forgets_arguments, "use the two arguments"),
         (shorter, "Shape first"),
+        (like_the_first, "as long as the first one"),
+        (above_padding, "may be smaller than theirs"),
     ],
 )
 def test_reverse_source(mine, words, capsys):
@@ -176,6 +257,84 @@ def loss(reduce, shift=slice(1, None)):
 def fixed_padding(logits, target, pad=0):
     wanted = target[:, 1:].flatten()
     return F.cross_entropy(logits.flatten(0, 1), wanted, ignore_index=0)
+
+
+def without_end(logits, target, pad=0):
+    wanted = target[:, 1:]
+    words = (wanted != pad) & (wanted != 3)
+    return every_loss(logits, wanted)[words].mean()
+
+
+def cut_off(logits, target, pad=0):
+    wanted = target[:, 1:-1]
+    return every_loss(logits[:, :-1], wanted)[wanted != pad].mean()
+
+
+def larger(logits, target, pad=0):
+    wanted = target[:, 1:]
+    return every_loss(logits, wanted)[wanted > pad].mean()
+
+
+def by_logs(logp):
+    """Minus the mean of what `logp` gives the true words."""
+
+    def mine(logits, target, pad=0):
+        wanted = target[:, 1:]
+        true = logp(logits).gather(2, wanted.unsqueeze(2)).squeeze(2)
+        return -true[wanted != pad].mean()
+
+    return mine
+
+
+def reshaped(logits, target, pad=0):
+    batch, length, vocab = logits.shape
+    turned = logits.reshape(batch, vocab, length)
+    return F.cross_entropy(turned, target[:, 1:], ignore_index=pad)
+
+
+def of_plain_numbers(logits, target, pad=0):
+    value = one_line(logits, target, pad).item()
+    return torch.tensor(value, requires_grad=True)
+
+
+def tied_by_nought(logits, target, pad=0):
+    return one_line(logits, target, pad).detach() + 0 * logits.sum()
+
+
+def half_a_gradient(logits, target, pad=0):
+    loss = one_line(logits, target, pad)
+    return (loss + loss.detach()) / 2
+
+
+def padding_learns(logits, target, pad=0):
+    extra = logits[target[:, 1:] == pad].sum()
+    return one_line(logits, target, pad) + extra - extra.detach()
+
+
+def one_line(logits, target, pad=0):
+    wanted = target[:, 1:].flatten()
+    return F.cross_entropy(logits.flatten(0, 1), wanted, ignore_index=pad)
+
+
+def word_by_word(logits, target, pad=0):
+    """In float64, by log-sum-exp."""
+    losses = []
+    for row, words in zip(logits.double(), target[:, 1:].tolist(), strict=True):
+        for scores, word in zip(row, words, strict=True):
+            if word != pad:
+                losses.append(scores.logsumexp(0) - scores[word])
+    return sum(losses) / len(losses)
+
+
+@pytest.mark.parametrize(
+    "mine",
+    [one_line, word_by_word, by_logs(lambda x: x.log_softmax(-1))]
+    + [by_logs(lambda x: x.softmax(-1).log())],
+)
+def test_masked_loss_takes_any_route(mine):
+    assert check.masked_loss(mine) is True
+    with torch.no_grad():
+        assert check.masked_loss(mine) is True
 
 
 def sentence_means(losses, real):
@@ -210,6 +369,18 @@ def right(losses, real):
         (loss(lambda losses, real: losses[real].mean().detach()), "gradient"),
         (loss(lambda losses, real: losses * real), "Shape first"),
         (fixed_padding, "use the argument pad"),
+        (without_end, "You left <end> out"),
+        (cut_off, "last place of every row"),
+        (larger, "compare with !="),
+        (by_logs(lambda x: x.softmax(-1).log_softmax(-1)), "Softmax twice"),
+        (by_logs(lambda x: x.log_softmax(1)), "places of a sentence"),
+        (by_logs(lambda x: x), "softmax is missing"),
+        (reshaped, "reshape does not turn"),
+        (of_plain_numbers, "cut the graph"),
+        (tied_by_nought, "cut the graph"),
+        (half_a_gradient, "its gradient is not"),
+        (padding_learns, "its gradient is not"),
+        (lambda x, y, pad: one_line(x.detach(), y, pad), "cut the graph"),
         (loss(right, shift=slice(None)), "target [2, 6]"),
     ],
 )
@@ -244,7 +415,33 @@ def first_under(rates, key=int, under=lambda rate: rate < 0.5):
         (lambda rates: str(first_under(rates)), "as a number"),
         (lambda rates: min(rates.values(), key=lambda x: abs(x - 0.4)), "rate"),
         (lambda rates: first_under(rates) or 0, "give back None"),
+        (lambda rates: first_under(rates) and -1, "should be 16"),
+        (
+            lambda rates: None if "30" in rates else first_under(rates),
+            "gives None; it should be 5",
+        ),
+        (lambda rates: complex(first_under(rates)), "one length, or None"),
+        (lambda rates: [first_under(rates)], "one length, or None"),
+        (
+            lambda rates: next(int(k) for k in rates if rates[k] < 0.5),
+            "dictionary's order; sort",
+        ),
     ],
 )
 def test_half_length(mine, words, capsys):
     assert words in said_about(capsys, "half_length", mine)
+
+
+def smallest(rates):
+    return min(
+        (int(k) for k, rate in rates.items() if rate < 0.5), default=None
+    )
+
+
+@pytest.mark.parametrize("kind", [int, float, Fraction, np.int64, torch.tensor])
+def test_half_length_takes_any_route_and_number(kind):
+    def mine(rates):
+        length = smallest(rates)
+        return None if length is None else kind(length)
+
+    assert check.half_length(mine) is True

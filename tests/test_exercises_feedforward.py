@@ -24,6 +24,7 @@ from lookback.exercises import check
         ([2, 0, 1, 0], "Four numbers are how strongly"),
         ([5, 5], "no slip that I know"),
         ([2], "You gave 1 numbers"),
+        ("2, 1", "plain numbers"),
     ],
 )
 def test_memory_by_hand(answer, words, capsys):
@@ -56,6 +57,11 @@ def straight(a):
         (bent(F.gelu), "GELU"),
         (bent(torch.tanh), "tanh"),
         (bent(lambda a: a.softmax(-1)), "attention's bend"),
+        (bent(lambda a: a.clamp(max=0)), "max(0, ·), not min"),
+        (
+            lambda x, W_1, b_1, W_2, b_2: (x @ W_1).relu() @ W_2,
+            "Both biases",
+        ),
         (
             lambda x, W_1, b_1, W_2, b_2: (x @ W_1).relu() @ W_2 + b_2,
             "b_1 is missing",
@@ -93,6 +99,17 @@ def by_module(x, W_1, b_1, W_2, b_2):
     return nn.Sequential(first, nn.ReLU(), second)(x)
 
 
+def by_numpy(x, W_1, b_1, W_2, b_2):
+    x, W_1, b_1, W_2, b_2 = (y.numpy() for y in (x, W_1, b_1, W_2, b_2))
+    return torch.from_numpy(np.maximum(0, x @ W_1 + b_1) @ W_2 + b_2)
+
+
+def by_einsum(x, W_1, b_1, W_2, b_2):
+    x, W_1, b_1, W_2, b_2 = (y.double() for y in (x, W_1, b_1, W_2, b_2))
+    inner = torch.einsum("...i,ij->...j", x, W_1) + b_1
+    return torch.einsum("...j,jk->...k", inner * (inner > 0), W_2) + b_2
+
+
 def by_units(x, W_1, b_1, W_2, b_2):
     y = torch.zeros_like(x) + b_2
     for i in range(len(b_1)):
@@ -101,7 +118,7 @@ def by_units(x, W_1, b_1, W_2, b_2):
     return y
 
 
-@pytest.mark.parametrize("mine", [by_module, by_units])
+@pytest.mark.parametrize("mine", [by_module, by_units, by_numpy, by_einsum])
 def test_position_wise_by_other_routes(mine):
     assert check.position_wise(mine) is True
 
@@ -116,6 +133,8 @@ def gated(combine):
         (gated(lambda a, b: F.silu(b) * a), "W_1 and W_3 are exchanged"),
         (gated(lambda a, b: a.sigmoid() * b), "sigmoid of x W_1"),
         (gated(lambda a, b: a * b), "gate is not bent"),
+        (gated(lambda a, b: a * b.sigmoid()), "σ takes x W_3"),
+        (gated(lambda a, b: a / (1 + a.exp()) * b), "The sign"),
         (gated(lambda a, b: F.silu(a) + b), "add the two halves"),
         (gated(lambda a, b: a.relu() * b), "ReGLU"),
         (gated(lambda a, b: F.gelu(a) * b), "GEGLU"),
@@ -132,9 +151,31 @@ def test_swiglu(mine, words, capsys):
     assert words in said_about(capsys, "swiglu", mine)
 
 
-def test_swiglu_by_another_route():
-    assert check.swiglu(gated(lambda a, b: F.silu(a) * b)) is True
-    assert check.swiglu(gated(lambda a, b: a * b / (1 + (-a).exp()))) is True
+@pytest.mark.parametrize("silu", [F.silu, nn.SiLU(), nn.functional.silu])
+def test_swiglu_is_right_with_silu_and_not_accepted(silu, capsys):
+    said = said_about(capsys, "swiglu", gated(lambda a, b: silu(a) * b))
+    assert "The numbers are right. Now without torch's silu" in said
+
+
+def unit_by_unit(x, W_1, W_3, W_2):
+    y = np.zeros((len(x), W_2.shape[1]))
+    x, W_1, W_3, W_2 = (each.numpy() for each in (x, W_1, W_3, W_2))
+    for n, row in enumerate(x):
+        for k, g, v in zip(W_1.T, W_3.T, W_2, strict=True):
+            y[n] += (row @ k) / (1 + np.exp(-row @ k)) * (row @ g) * v
+    return torch.tensor(y)
+
+
+@pytest.mark.parametrize(
+    "mine",
+    [
+        gated(lambda a, b: a * b / (1 + (-a).exp())),
+        gated(lambda a, b: torch.einsum("nf,nf,nf->nf", a, a.sigmoid(), b)),
+        unit_by_unit,
+    ],
+)
+def test_swiglu_by_another_route(mine):
+    assert check.swiglu(mine) is True
 
 
 def share(count):
@@ -146,6 +187,13 @@ def share(count):
         return count(2 * d * d_ff, 4 * d * d, vocab * d, layers)
 
     return mine
+
+
+def biased(sizes):
+    d, d_ff = sizes["d_model"], sizes["d_ff"]
+    feed = sizes["layers"] * (2 * d * d_ff + d + d_ff)
+    rest = sizes["layers"] * 4 * (d * d + d)
+    return feed / (feed + rest + sizes["vocab"] * d)
 
 
 @pytest.mark.parametrize(
@@ -176,6 +224,26 @@ def share(count):
             "not per cent",
         ),
         (lambda sizes: "a half" + str(len(sizes)), "one number"),
+        (share(lambda f, a, v, n: n * f), "not per cent or a count"),
+        (
+            share(lambda f, a, v, n: n * f / (n * f + a + v)),
+            "of one layer only",
+        ),
+        (
+            share(lambda f, a, v, n: f / (f + n * a + v)),
+            "feed-forward of one layer only",
+        ),
+        (
+            share(lambda f, a, v, n: n * f / (n * (f + 2 * a) + v)),
+            "two attentions a layer",
+        ),
+        (
+            share(lambda f, a, v, n: n * f / (n * (f + a / 4) + v)),
+            "it has four",
+        ),
+        (share(lambda f, a, v, n: 2 * n * a / (3 * n * a + v)), "and differs"),
+        (biased, "Biases are counted too"),
+        (lambda sizes: [0.458, len(sizes)], "yours is list"),
     ],
 )
 def test_feedforward_share(mine, words, capsys):
@@ -199,3 +267,5 @@ def test_feedforward_share_by_another_route():
     assert check.feedforward_share(mine) is True
     whole = share(lambda f, a, v, n: f / (f + a + v / n))
     assert check.feedforward_share(whole) is True
+    tensor = share(lambda f, a, v, n: torch.tensor(f / (f + a + v / n)))
+    assert check.feedforward_share(tensor) is True

@@ -18,7 +18,10 @@ from lookback.exercises import check
         ((18, -4), "do not sum to 1 yet"),
         ((3.67, 0.67), "averaged without weights"),
         ((5, 6), "second row"),
-        ((4.5, -1), "largest weight"),
+        ((4.5, -1), "e⁰ = 1; and softmax averages"),
+        ((11.5, -7), "weights of a head are to sum to 1"),
+        ((9, 6), "added before W^O"),
+        (("4", "0"), "plain numbers"),
         ((7, 7), "no slip that I know"),
         (4, "You gave 1 numbers"),
     ],
@@ -71,18 +74,39 @@ def by_view(x, heads):
     return x.view(batch, length, heads, -1).permute(0, 2, 1, 3)
 
 
-@pytest.mark.parametrize("mine", [by_chunks, by_view])
+def by_einops_habit(x, heads):
+    parts = x.detach().numpy()
+    parts = parts.reshape(*parts.shape[:2], heads, -1).swapaxes(1, 2)
+    return torch.from_numpy(parts.astype("float64"))
+
+
+@pytest.mark.parametrize("mine", [by_chunks, by_view, by_einops_habit])
 def test_split_heads_may_be_done_otherwise(mine):
     assert check.split_heads(mine) is True
 
 
-def looks(scale=None, axis=-1, turned=False, join="right", bare=False):
+def by_reshape(x, heads):
+    return x.reshape(len(x), heads, x.shape[1], -1)
+
+
+def dealt(x, heads):
+    return x.unflatten(-1, (-1, heads)).permute(0, 3, 1, 2)
+
+
+def looks(
+    scale=None,
+    axis=-1,
+    turned=False,
+    join="right",
+    bare=False,
+    split=by_chunks,
+):
     """The whole look, with a slip."""
 
     def mine(x, W_Q, W_K, W_V, W_O, heads):
         if turned:
             W_Q, W_K, W_V, W_O = (W.T for W in (W_Q, W_K, W_V, W_O))
-        q, k, v = (by_chunks(x @ W, heads) for W in (W_Q, W_K, W_V))
+        q, k, v = (split(x @ W, heads) for W in (W_Q, W_K, W_V))
         d_k = q.shape[-1]
         by = {"none": 1, "d_model": (heads * d_k) ** 0.5, "d_k": d_k}
         scores = q @ k.transpose(-2, -1) / by.get(scale, d_k**0.5)
@@ -110,6 +134,23 @@ def exchanged(x, W_Q, W_K, W_V, W_O, heads):
     return looks()(x, W_K, W_Q, W_V, W_O, heads)
 
 
+def no_softmax(x, W_Q, W_K, W_V, W_O, heads):
+    q, k, v = (by_chunks(x @ W, heads) for W in (W_Q, W_K, W_V))
+    context = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5 @ v
+    return context.transpose(1, 2).flatten(2) @ W_O
+
+
+def sliced(x, W_Q, W_K, W_V, W_O, heads):
+    d_k, found = x.shape[-1] // heads, []
+    for h in range(heads):
+        own = slice(h * d_k, h * d_k + d_k)
+        mine = x[..., own]
+        q, k, v = (mine @ W[own, own] for W in (W_Q, W_K, W_V))
+        weights = (q @ k.transpose(1, 2) / d_k**0.5).softmax(-1)
+        found.append(weights @ v)
+    return torch.cat(found, -1) @ W_O
+
+
 def no_values(x, W_Q, W_K, W_V, W_O, heads):
     return looks()(x, W_Q, W_K, torch.eye(x.shape[-1]), W_O, heads)
 
@@ -131,6 +172,23 @@ def no_values(x, W_Q, W_K, W_V, W_O, heads):
         (one_wide_head, "One head of full width"),
         (exchanged, "Queries and keys are exchanged"),
         (no_values, "W_V is missing"),
+        (looks(axis=1), "over the heads"),
+        (
+            lambda x, W_Q, W_K, W_V, W_O, heads: looks()(
+                x, W_Q, W_V, W_K, W_O, heads
+            ),
+            "Keys and values are exchanged",
+        ),
+        (lambda x, *given: x + looks()(x, *given), "x is added"),
+        (no_softmax, "Softmax is missing"),
+        (
+            lambda x, *given: looks()(x, *given[:3], given[3].T, given[4]),
+            "W_O is transposed",
+        ),
+        (sliced, "You cut x itself"),
+        (looks(split=by_reshape), "cut by reshape alone"),
+        (looks(split=by_reshape, join="mixed"), "on both ways"),
+        (looks(split=dealt), "every heads-th number of its queries"),
     ],
 )
 def test_multi_head(mine, words, capsys):
@@ -157,7 +215,20 @@ def by_einsum(x, W_Q, W_K, W_V, W_O, heads):
     return torch.einsum("bhij,bhjk,hkd->bid", a, v, out)
 
 
-@pytest.mark.parametrize("mine", [looks(), by_torch, by_einsum])
+def by_loops(x, W_Q, W_K, W_V, W_O, heads):
+    x, W_Q, W_K, W_V, W_O = (y.double() for y in (x, W_Q, W_K, W_V, W_O))
+    d_k, y = x.shape[-1] // heads, torch.zeros_like(x)
+    for h in range(heads):
+        own = slice(h * d_k, h * d_k + d_k)
+        q, k, v = x @ W_Q[:, own], x @ W_K[:, own], x @ W_V[:, own]
+        for b in range(len(x)):
+            raised = torch.exp(q[b] @ k[b].T / d_k**0.5)
+            weights = raised / raised.sum(1, keepdim=True)
+            y[b] += weights @ v[b] @ W_O[own]
+    return y
+
+
+@pytest.mark.parametrize("mine", [looks(), by_torch, by_einsum, by_loops])
 def test_multi_head_may_be_done_otherwise(mine):
     assert check.multi_head(mine) is True
 
@@ -206,6 +277,11 @@ def own(W, h, d, heads):
             lambda c, W: with_blocks(own)(c, W).transpose(1, 2),
             "Heads come before words",
         ),
+        (
+            with_blocks(lambda W, h, d, n: own(W, n - 1 - h, d, n)),
+            "blocks of W_O are in reverse",
+        ),
+        (lambda c, W: with_blocks(own)(c, W) * float("nan"), "NaN"),
     ],
 )
 def test_head_parts(mine, words, capsys):
@@ -223,6 +299,12 @@ def by_masking(c, W):
     return torch.stack(terms, 1)
 
 
-@pytest.mark.parametrize("mine", [with_blocks(own), by_masking])
+def by_one_product(c, W):
+    blocks = W.double().view(c.shape[1], c.shape[3], -1)
+    with torch.no_grad():
+        return torch.einsum("bhld,hdm->bhlm", c.double(), blocks)
+
+
+@pytest.mark.parametrize("mine", [with_blocks(own), by_masking, by_one_product])
 def test_head_parts_may_be_done_otherwise(mine):
     assert check.head_parts(mine) is True

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from test_exercises import said_about
@@ -27,6 +28,8 @@ from lookback.significance import bleu, caption_rows, swapped_gaps
         ((6, 2, 0.222), "The 1 above"),
         ((6, 2, 33.333), "per cent"),
         ((6, 2, 0.5), "The p is not right"),
+        ((6, 2, 0.75), "and all eight below"),
+        ((6, "2", 0.5), "plain numbers"),
         ((6, 2), "You gave 2 numbers"),
     ],
 )
@@ -67,6 +70,12 @@ def penalised(penalty):
     return mine
 
 
+def c_of_all_runs(rows):
+    shares, _, r = parts(rows)
+    c = rows[:, 4:8].sum()
+    return 100 * math.exp(factor(c, r)) * shares.prod() ** 0.25
+
+
 def combined(mean):
     def mine(rows):
         shares, c, r = parts(rows)
@@ -83,14 +92,21 @@ def combined(mean):
         (penalised(lambda c, r: 1 - r / c), "too long get a prize"),
         (penalised(lambda c, r: -abs(1 - r / c)), "You punish long ones"),
         (penalised(lambda c, r: min(0, 1 - c / r)), "r and c are exchanged"),
-        (penalised(lambda c, r: 0), "penalty for short ones is missing"),
+        (c_of_all_runs, "with c the words, t_1"),
+        (penalised(lambda c, r: min(0, r / c - 1)), "You punish long ones"),
+        (penalised(lambda c, r: min(0, 1 + r / c)), "Short translations pay"),
+        (penalised(lambda c, r: 0), "Short translations pay nothing"),
         (combined(lambda shares: shares.mean()), "arithmetic mean"),
         (combined(lambda shares: shares.prod()), "Divide the sum of the log"),
         (combined(lambda shares: shares[0]), "single words only"),
         (combined(lambda shares: shares**0.25), "is still to be taken"),
+        (lambda rows: bleu(rows).sum(), "added up the captions' own BLEU"),
+        (penalised(lambda c, r: min(0, math.log(c / r))), "yours is c / r"),
+        (lambda rows: math.nan, "NaN or infinity"),
+        (lambda rows: 1j * len(rows), "yours is complex"),
         (lambda rows: bleu(rows.sum(0)) / 100, "times 100"),
-        (lambda rows: bleu(rows.sum(0)).log(), "a value is not"),
-        (lambda rows: rows.sum(0).tolist(), "give back a torch tensor"),
+        (lambda rows: bleu(rows.sum(0)).log(), "Not the right value"),
+        (lambda rows: rows.sum(0).tolist(), "yours is list"),
         (
             lambda rows: 100 * math.exp(
                 factor(*parts(rows)[1:])
@@ -106,6 +122,17 @@ def test_corpus_bleu(mine, words, capsys):
 
 def test_corpus_bleu_takes_the_books_function():
     assert check.corpus_bleu(lambda rows: bleu(rows.sum(0))) is True
+
+
+def test_corpus_bleu_takes_numpy():
+    def mine(rows):
+        m, t = np.split(rows.sum(0).numpy()[:8], 2)
+        r = rows.numpy().astype("float64")[:, 8].sum()
+        with np.errstate(divide="ignore"):
+            mean = np.log(m / t).mean()
+        return 100 * np.exp(min(0, 1 - r / t[0])) * np.exp(mean)
+
+    assert check.corpus_bleu(mine) is True
 
 
 def test_corpus_bleu_takes_a_python_number():
@@ -197,6 +224,18 @@ def gap_of(sides, score):
             lambda a, b, c, score: score(b.sum(0)) - score(a.sum(0)),
             "[trials] is [5] here",
         ),
+        (
+            lambda a, b, c, score: gap_of(swapped(a, b, c), score).sum(1),
+            "You add up the captions' own scores",
+        ),
+        (
+            lambda a, b, c, score: sum(map(score, totals(a, b, c))),
+            "the gap is their difference",
+        ),
+        (
+            lambda a, b, c, score: gap_of(totals(a, b, c), score) / 0,
+            "NaN or infinity",
+        ),
     ],
 )
 def test_swap_gaps(mine, words, capsys):
@@ -242,6 +281,12 @@ def unless(beats, itself=0):
     return mine
 
 
+def along_the_wrong_axis(q, c):
+    as_good, as_cheap = q >= q[:, None], c <= c[:, None]
+    better = (q > q[:, None]) | (c < c[:, None])
+    return ~(as_good & as_cheap & better).any(0)
+
+
 def best_ratio(quality, cost):
     return quality / cost == (quality / cost).max()
 
@@ -269,7 +314,36 @@ def front(quality, cost):
         (lambda q, c: q == q.max(), "Only the best quality is left"),
         (best_ratio, "Only the most quality for its cost"),
         (lambda q, c: front(q, -c), "Less cost is better"),
-        (lambda q, c: front(-q, c), "a value is not"),
+        (
+            unless(lambda q, c, Q, C: (q > Q) & (c <= C)),
+            "A rung of equal quality",
+        ),
+        (
+            unless(lambda q, c, Q, C: (q >= Q) & (c < C)),
+            "A rung of equal cost",
+        ),
+        (along_the_wrong_axis, "along the right axis"),
+        (
+            unless(lambda q, c, Q, C: (q > Q) | (c < C)),
+            "at least as good AND costs at most as much",
+        ),
+        (
+            unless(
+                lambda q, c, Q, C: ((q >= Q) | (c <= C)) & ((q > Q) | (c < C))
+            ),
+            "Yours says or",
+        ),
+        (
+            unless(lambda q, c, Q, C: (q >= Q) & (c <= C) | (q > Q) | (c < C)),
+            "AND better in one of the two",
+        ),
+        (
+            unless(lambda q, c, Q, C: (q >= Q) | (c <= C)),
+            "compare each rung with itself",
+        ),
+        (lambda q, c: front(-q, c), "More quality is better"),
+        (lambda q, c: c == c.min(), "Only the lowest cost"),
+        (lambda q, c: q > q.mean(), "a value is not"),
         (lambda q, c: front(q, c).double(), "a tensor of dtype bool"),
         (lambda q, c: front(q, c).nonzero()[:, 0], "Shape first"),
         (lambda q, c: front(q, c).tolist(), "give back a torch tensor"),

@@ -30,6 +30,8 @@ from lookback.positions import angles, rotate, sinusoidal
         ((2, 0.01, 1), "one pair's squares"),
         ((2, 0.01, 0.25), "by d = 4. Two pairs"),
         ((2, 5, 0.5), "no slip that I know"),
+        ((0.01, 2, 0.5), "in another order"),
+        ((0.5, 0.01, 2), "in another order"),
         ((2, 0.01), "You gave 2 numbers"),
     ],
 )
@@ -97,10 +99,27 @@ def paired(places, d):
         (lambda p, d: hands(p, d).sin(), "not both"),
         (paired, "Lay each pair flat"),
         (lambda p, d: paired(p, d).movedim(-1, 0), "Stack along the last"),
+        (angled(lambda p, c, d: p / 1000 ** (c // 2 * 2 / d)), "yours of 1000"),
         (
-            angled(lambda p, c, d: p / 1000 ** (c // 2 * 2 / d)),
-            "a value is not",
+            angled(lambda p, c, d: p / 10001 ** (c // 2 * 2 / d)),
+            "yours of 10001",
         ),
+        (
+            angled(lambda p, c, d: p / 10000 ** (c // 2 * 4 / d)),
+            "yours is 4i/d",
+        ),
+        (lambda p, d: sinusoidal(len(p), d, start=1), "one too large"),
+        (lambda p, d: by_columns(p + 1, d), "one too large"),
+        (
+            angled(lambda p, c, d: p / 10000 ** ((c // 2 + 1) * 2 / d)),
+            "i counts from 0",
+        ),
+        (lambda p, d: halves(p, d).roll(d // 2, 1), "All cosines stand in"),
+        (
+            lambda p, d: hands(p, d).cos().repeat_interleave(2, 1),
+            "cosines only",
+        ),
+        (lambda p, d: sinusoidal(40, d)[p.long()] / 0, "NaN or infinity"),
     ],
 )
 def test_position_codes(mine, words, capsys):
@@ -114,8 +133,28 @@ def by_columns(places, d):
     return out
 
 
+def by_numpy(places, d):
+    fine = places.numpy().astype("float64")[:, None]
+    angle = fine / 10000.0 ** (np.arange(0, d, 2) / d)
+    out = np.empty((len(places), d))
+    out[:, 0::2], out[:, 1::2] = np.sin(angle), np.cos(angle)
+    return torch.tensor(out)
+
+
+def by_logarithms(places, d):
+    speeds = torch.exp(torch.arange(0, d, 2) * (-math.log(10000.0) / d))
+    angle = torch.einsum("l,i->li", places.to(speeds.dtype), speeds)
+    return torch.stack((angle.sin(), angle.cos()), dim=2).view(-1, d)
+
+
 @pytest.mark.parametrize(
-    "mine", [by_columns, lambda p, d: sinusoidal(40, d)[p.long()]]
+    "mine",
+    [
+        by_columns,
+        by_numpy,
+        by_logarithms,
+        lambda p, d: sinusoidal(1001, d)[p.long()],
+    ],
 )
 def test_position_codes_takes_other_routes(mine):
     assert check.position_codes(mine) is True
@@ -154,6 +193,28 @@ def in_place(x):
     return x
 
 
+def signed(x, first, second):
+    turn = angles(*x.shape[1:])
+    a, b = x[..., 0::2], x[..., 1::2]
+    new = [
+        a * turn.cos() + first * b * turn.sin(),
+        a * turn.sin() + second * b * turn.cos(),
+    ]
+    return torch.stack(new, -1).flatten(-2)
+
+
+def over_the_batch(x):
+    batch, length, d = x.shape
+    turn = angles(batch, d)[:, None]
+    a, b = x[..., 0::2], x[..., 1::2]
+    new = [a * turn.cos() - b * turn.sin(), a * turn.sin() + b * turn.cos()]
+    return torch.stack(new, -1).flatten(-2)
+
+
+def off_base(length, d, base):
+    return torch.arange(length)[:, None] * base ** -(torch.arange(0, d, 2) / d)
+
+
 def slow(length, d):
     exponent = torch.arange(d // 2) / d
     return torch.arange(length)[:, None] * 10000**-exponent
@@ -182,6 +243,31 @@ def slow(length, d):
         (lambda x: rotate(x).unflatten(-1, (-1, 2)), "Lay each pair flat"),
         (lambda x: rotate(x)[..., 0::2], "numbers are missing"),
         (lambda x: 2 * rotate(x), "a value is not"),
+        (
+            turning(lambda n, d: angles(n, d) ** 2 / angles(n, 2).clamp(min=1)),
+            "yours is 4i/d",
+        ),
+        (
+            lambda x: rotate(x.transpose(0, 1)).transpose(0, 1),
+            "along the batch",
+        ),
+        (over_the_batch, "along the batch"),
+        (
+            turning(
+                lambda n, d: angles(n, d) * 10000 ** (-2 / d),
+            ),
+            "i counts from 0",
+        ),
+        (lambda x: signed(x, 1, 1), "yours has none"),
+        (lambda x: signed(x, -1, -1), "yours has a second one"),
+        (
+            lambda x: rotate(x).unflatten(-1, (-1, 2)).flip(-1).flatten(-2),
+            "in the wrong order",
+        ),
+        (turning(lambda n, d: math.pi / 2 - angles(n, d)), "are exchanged"),
+        (turning(lambda n, d: angles(n, d) * math.pi / 180), "in degrees"),
+        (turning(lambda n, d: off_base(n, d, 10_001)), "yours of 10001"),
+        (turning(lambda n, d: off_base(n, d, 100_000)), "yours of 100000"),
     ],
 )
 def test_turn_by_place(mine, words, capsys):
@@ -195,7 +281,19 @@ def complexly(x):
     return torch.view_as_real(turned).flatten(-2)
 
 
-@pytest.mark.parametrize("mine", [complexly, turning(angles)])
+def pair_by_pair(x):
+    x = x.detach().numpy().astype("float64")
+    out = np.empty_like(x)
+    for place in range(x.shape[1]):
+        for i in range(0, x.shape[2], 2):
+            turn = place / 10000 ** (i / x.shape[2])
+            a, b = x[:, place, i], x[:, place, i + 1]
+            out[:, place, i] = a * np.cos(turn) - b * np.sin(turn)
+            out[:, place, i + 1] = a * np.sin(turn) + b * np.cos(turn)
+    return torch.from_numpy(out)
+
+
+@pytest.mark.parametrize("mine", [complexly, turning(angles), pair_by_pair])
 def test_turn_by_place_takes_other_routes(mine):
     assert check.turn_by_place(mine) is True
 
@@ -249,6 +347,15 @@ def sines_first(omega, k):
         (sines_first, "all sines first"),
         (blocks(lambda w, k: k * torch.ones(len(w))), "hand i turns by k ω_i"),
         (blocks(lambda w, k: w), "k does not count"),
+        (
+            blocks(lambda w, k: k * angles(2, 2 * len(w))[1]),
+            "compute the speeds of the hands yourself",
+        ),
+        (
+            lambda w, k: k * blocks(lambda w, k: w)(w, k),
+            "k belongs to the angle",
+        ),
+        (lambda w, k: torch.full((2 * len(w),) * 2, math.nan), "NaN"),
         (lambda w, k: torch.eye(2 * len(w)), "the identity"),
         (
             lambda w, k: torch.diag((k * w).cos().repeat_interleave(2)),
@@ -264,12 +371,22 @@ def test_step_matrix(mine, words, capsys):
 
 
 def fitted(omega, k):
-    """The matrix that fits the codes best, found without trigonometry."""
-    codes = sinusoidal(20_000, 2 * len(omega), -200, dtype=torch.float64)
+    """The matrix that fits the codes best, whatever its sines."""
+    angle = torch.arange(-200, 19_800)[:, None] * omega.double()
+    codes = torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
     solved = torch.linalg.lstsq(codes[: -abs(k)], codes[abs(k) :]).solution.T
     return solved if k > 0 else torch.linalg.inv(solved)
 
 
-@pytest.mark.parametrize("mine", [fitted, blocks(right)])
+def filled(omega, k):
+    M = torch.zeros(2 * len(omega), 2 * len(omega), dtype=torch.float64)
+    for i, speed in enumerate(omega.tolist()):
+        M[2 * i, 2 * i] = M[2 * i + 1, 2 * i + 1] = math.cos(k * speed)
+        M[2 * i, 2 * i + 1] = math.sin(k * speed)
+        M[2 * i + 1, 2 * i] = -math.sin(k * speed)
+    return M
+
+
+@pytest.mark.parametrize("mine", [fitted, blocks(right), filled])
 def test_step_matrix_takes_other_routes(mine):
     assert check.step_matrix(mine) is True

@@ -1,6 +1,8 @@
 """Plausible wrong answers to RNNsearch's exercises, and their hints."""
 
 import re
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -24,6 +26,9 @@ INF = float("inf")
         ([9, -1], "by the energies themselves"),
         ([-0.73, 3.21], "run backwards"),
         ([0.91, -0.08], "divided by three as well"),
+        ([2.74, -0.26], "rounded the weights"),
+        ([3.19, -0.66], "e⁰ is 1, not 0"),
+        ([-0.24, 2.72], "two numbers are exchanged"),
         ([0.665, 0.245, 0.09], "Three numbers are the weights"),
         ([2.72], "You gave 1 numbers"),
         ([5, 5], "no slip that I know"),
@@ -36,7 +41,8 @@ def test_context_by_hand(answer, words, capsys):
 @pytest.mark.parametrize(
     "answer",
     [(2.72, -0.24), [2.725, -0.236], torch.tensor([2.73, -0.23])]
-    + [np.array([2.73, -0.24])],
+    + [np.array([2.73, -0.24]), (np.float32(2.725), torch.tensor(-0.236))]
+    + [(Fraction(109, 40), Decimal("-0.236"))],
 )
 def test_context_by_hand_takes_rounded_answers(answer):
     assert check.context_by_hand(answer) is True
@@ -103,11 +109,27 @@ def test_additive_scores_takes_a_loop():
                 scores[b, j] = v @ torch.tanh(W @ s[b] + U @ H[b, j])
         return scores
 
+    def spelled(s, H, W, U, v):
+        query = torch.einsum("aq,bq->ba", W, s)
+        keys = torch.einsum("ak,bsk->sba", U, H)
+        return torch.einsum("sba,a->bs", (query + keys).tanh(), v)
+
+    def in_numpy(s, H, W, U, v):
+        s, H, W, U, v = (np.float64(each.numpy()) for each in (s, H, W, U, v))
+        return torch.from_numpy(np.tanh(s[:, None] @ W.T + H @ U.T) @ v)
+
     assert check.additive_scores(mine) is True
+    assert check.additive_scores(torch.no_grad()(spelled)) is True
+    assert check.additive_scores(in_numpy) is True
 
 
 def naive(scores, mask):
     shares = torch.exp(scores) * mask
+    return shares / shares.sum(1, keepdim=True)
+
+
+def batch_maximum(scores, mask):
+    shares = torch.exp(scores - scores.max()) * mask
     return shares / shares.sum(1, keepdim=True)
 
 
@@ -144,7 +166,18 @@ def whole_maximum(scores, mask):
             "not log_softmax",
         ),
         (naive, "overflow in exp"),
+        (lambda e, mask: naive(e.clamp(max=50), mask), "overflow in exp"),
+        (lambda e, mask: naive(e, mask).nan_to_num(0.0), "overflow in exp"),
+        (batch_maximum, "maximum of the whole batch"),
+        (
+            lambda e, mask: batch_maximum(e, mask).nan_to_num(0.0),
+            "maximum of the whole batch",
+        ),
         (whole_maximum, "over the places that may"),
+        (
+            lambda e, mask: e.masked_fill(~mask, -100.0).softmax(1),
+            "not low enough",
+        ),
         (
             lambda e, mask: e.masked_fill(~mask, -10000.0).softmax(1),
             "not low enough",
@@ -168,7 +201,27 @@ def test_masked_softmax_takes_a_repair_at_the_end():
         weights = scores.masked_fill(~mask, -INF).softmax(1)
         return weights.nan_to_num(0.0)
 
-    assert check.masked_softmax(mine) is True
+    def row_by_row(scores, mask):
+        weights = torch.zeros_like(scores)
+        for row, new, may in zip(scores, weights, mask, strict=True):
+            if may.any():
+                new[may] = row[may].softmax(0)
+        return weights
+
+    def by_logs(scores, mask):
+        hidden = torch.where(mask, scores.double(), -INF)
+        total = hidden.logsumexp(1, keepdim=True)
+        return torch.where(mask, (hidden - total).exp(), 0)
+
+    def in_numpy(scores, mask):
+        e, may = scores.numpy(), mask.numpy()
+        top = np.where(may, e, -1e30).max(axis=1, keepdims=True)
+        shares = np.exp(np.where(may, e - top, -np.inf))
+        total = shares.sum(axis=1, keepdims=True)
+        return torch.from_numpy(shares / np.where(total == 0, 1, total))
+
+    for route in (mine, row_by_row, by_logs, in_numpy):
+        assert check.masked_softmax(route) is True
 
 
 def weighted(w, H):
@@ -213,6 +266,24 @@ def test_context(mine, words, capsys):
     assert words in said_about(capsys, "context", mine)
 
 
+def test_context_takes_any_route():
+    def loop(weights, H):
+        rows = [
+            sum(w * h for w, h in zip(shares, vectors, strict=True))
+            for shares, vectors in zip(weights, H, strict=True)
+        ]
+        return torch.stack(rows)
+
+    def in_numpy(weights, H):
+        mixed = weights.numpy()[:, :, None] * H.numpy().astype("float64")
+        return torch.tensor(mixed.sum(axis=1))
+
+    assert check.context(lambda w, H: (w[:, None] @ H).squeeze(1)) is True
+    assert check.context(lambda w, H: (H.mT @ w[..., None])[..., 0]) is True
+    assert check.context(loop) is True
+    assert check.context(in_numpy) is True
+
+
 def f1(A, S, P):
     precision, recall = len(A & P) / len(A), len(A & S) / len(S)
     return 1 - 2 * precision * recall / (precision + recall)
@@ -243,6 +314,23 @@ def divides_by_links(A, S, P):
             lambda A, S, P: 1 - 2 * len(A & P) / (len(A) + len(S)),
             "among the possible links only",
         ),
+        (
+            lambda A, S, P: (
+                1 - (len(A & S) + len(A & (P - S))) / (len(A) + len(S))
+            ),
+            "took the sure links out of P",
+        ),
+        (
+            lambda A, S, P: 1 - (len(A & S) + len(A & P)) / max(1, len(A)),
+            "divide by |A| alone",
+        ),
+        (
+            lambda A, S, P: 1 - (len(A & S) + len(A & P)) / len(S),
+            "divide by |S| alone",
+        ),
+        (lambda A, S, P: len(P), "Not the right value: for six links"),
+        (lambda A, S, P: [0.3], "yours is list"),
+        (lambda A, S, P: 0.3 + 1j, "yours is complex"),
         (lambda A, S, P: 1 - len(A & P) / len(A), "1 − precision"),
         (lambda A, S, P: 1 - len(A & S) / len(S), "1 − recall"),
         (f1, "harmonic mean"),
@@ -265,6 +353,15 @@ def test_alignment_error_rate(mine, words, capsys):
         return mine(links, sure, possible)
 
     assert words in said_about(capsys, "alignment_error_rate", renamed)
+
+
+@pytest.mark.parametrize("kind", [Fraction, Decimal, np.float64, torch.tensor])
+def test_alignment_error_rate_takes_any_kind_of_number(kind):
+    def mine(A, S, P):
+        hits = sum((link in S) + (link in P) for link in A)
+        return 1 - kind(hits) / kind(len(A) + len(S))
+
+    assert check.alignment_error_rate(mine) is True
 
 
 def looked(score, softmax=-1):
@@ -300,6 +397,20 @@ def looked(score, softmax=-1):
 )
 def test_without_tanh(mine, words, capsys):
     assert words in said_about(capsys, "without_tanh", mine)
+
+
+def test_without_tanh_takes_any_route():
+    def loop(S, H, W, U, v):
+        rows = [[v @ (W @ s + U @ h) for h in H] for s in S]
+        return torch.tensor(rows).softmax(1)
+
+    def once(S, H, W, U, v):
+        """What the exercise wants to show: the query cancels."""
+        weights = np.exp((H @ U.T @ v).double().numpy())
+        return torch.from_numpy(weights / weights.sum()).expand(len(S), -1)
+
+    assert check.without_tanh(loop) is True
+    assert check.without_tanh(once) is True
 
 
 LOOK = "e.masked_fill(~mask, -torch.inf).softmax(dim=-1)"

@@ -1,5 +1,8 @@
 """Plausible wrong answers to the exercises on scores, and their hints."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
@@ -32,7 +35,9 @@ def test_likeness_by_hand(answer, words, capsys):
 
 
 @pytest.mark.parametrize(
-    "answer", [(24, 40, 0.96, 0.8), np.array([24.0, 40.0, 0.96, 0.8])]
+    "answer",
+    [(24, 40, 0.96, 0.8), np.array([24.0, 40.0, 0.96, 0.8])]
+    + [(24, np.int64(40), Fraction(24, 25), Decimal("0.8"))],
 )
 def test_likeness_by_hand_takes_numbers_of_any_kind(answer):
     assert check.likeness_by_hand(answer) is True
@@ -110,6 +115,14 @@ def test_general_scores_takes_any_route(mine):
     assert check.general_scores(mine) is True
 
 
+def test_general_scores_takes_numpy():
+    def mine(query, key, W):
+        q, k, W = (np.float64(each.numpy()) for each in (query, key, W))
+        return torch.from_numpy(np.einsum("btq,qk,bsk->bst", q, W, k)).mT
+
+    assert check.general_scores(mine) is True
+
+
 def both(q, k):
     return q.norm(dim=-1)[..., None], k.norm(dim=-1)[:, None]
 
@@ -136,6 +149,18 @@ def over(what):
             ),
             "over a whole sentence",
         ),
+        (lambda q, k: q @ k.mT / (q.norm() * k.norm()), "without dim"),
+        (over(lambda q, k: q + k), "sum of the two lengths"),
+        (
+            lambda q, k: (
+                q / q.norm(dim=-1, keepdim=True) @ F.normalize(k, dim=-1).mT
+            ),
+            "A query of zeros gives NaN",
+        ),
+        (
+            lambda q, k: F.normalize(q, dim=-1) @ (k / both(k, k)[0]).mT,
+            "A key of zeros gives NaN",
+        ),
         (lambda q, k: scores.cosine(q, k).softmax(-1), "Those are weights"),
         (over(lambda q, k: q * k + 1e-4 * 0.5), "add something to"),
         (over(lambda q, k: (q * k).clamp(1e-4)), "clamp at too large"),
@@ -157,6 +182,15 @@ def test_cosine_scores(mine, words, capsys):
         scores.cosine,
         lambda q, k: F.cosine_similarity(q[:, :, None], k[:, None], dim=-1),
         over(lambda q, k: (q * k).clamp_min(1e-9)),
+        lambda q, k: (q @ k.mT / both(q, k)[0] / both(q, k)[1]).nan_to_num(),
+        lambda q, k: torch.stack(
+            [
+                torch.stack(
+                    [F.cosine_similarity(a, keys, dim=-1) for a in queries]
+                )
+                for queries, keys in zip(q.double(), k.double(), strict=True)
+            ]
+        ),
     ],
 )
 def test_cosine_scores_takes_any_route(mine):
@@ -194,6 +228,10 @@ def over_batch(e):
         (over_batch, "over the batch"),
         (lambda e: e.softmax(-1) * (1 - e.softmax(-1)), "every OTHER score"),
         (lambda e: over_batch(e).sum(0), "each row of scores has its own"),
+        (
+            lambda e: torch.func.jacrev(lambda x: x.softmax(-1))(e),
+            "only a row's own scores",
+        ),
     ],
 )
 def test_softmax_slopes(mine, words, capsys):
@@ -207,3 +245,22 @@ def test_softmax_slopes_takes_torchs_derivative():
 
     assert check.softmax_slopes(slopes(lambda d, p: d - p)) is True
     assert check.softmax_slopes(mine) is True
+
+    def loop(e):
+        tables = []
+        for a in e.softmax(-1).tolist():
+            n = range(len(a))
+            tables.append([[a[j] * ((j == m) - a[m]) for m in n] for j in n])
+        return torch.tensor(tables)
+
+    def by_gradient(e):
+        e = e.double().requires_grad_()
+        columns = [
+            torch.autograd.grad(e.softmax(1)[:, j].sum(), e)[0]
+            for j in range(e.shape[1])
+        ]
+        return torch.stack(columns, dim=1)
+
+    assert check.softmax_slopes(loop) is True
+    with torch.no_grad():
+        assert check.softmax_slopes(by_gradient) is True

@@ -4,23 +4,28 @@ import importlib
 import random
 import re
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
 from sacrebleu.metrics import BLEU
 from torch.nn import functional as F
 
-from lookback import ladder as rungs
+from lookback import ladder as old_ladder
+from lookback import rungs as bench
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.experiments import (
     EXPERIMENTS,
     ablation,
     alignment,
     copying,
+    growth,
     ladder,
     length,
     memories,
     pruning,
+    removal,
+    rungs,
     runs,
     search,
     serial,
@@ -48,13 +53,18 @@ SIZES = {  # of the rungs that are trained here
 }
 TOYS = {
     name: replace(rung, config=replace(rung.config, **SIZES[name]))
-    for name, rung in rungs.RUNGS.items()
+    for name, rung in old_ladder.RUNGS.items()
     if name in SIZES
 }
 SHORT = {n: TOYS[n] for n in ("bottleneck", "diagonal", "transformer")}
 CHANGES = {n: ablation.CHANGES[n] for n in ("full", "heads", "seed 1")}
 COMMIT = {"commit": "0" * 40, "dirty": False}
-COUNTS = {"train": 40, "val": 10, "test_2016_flickr": 12}
+COUNTS = {"train": 40, "val": 10} | dict.fromkeys(corpus.TESTS, 12)
+SHORT_RUNGS = {
+    n: replace(rung, parts=replace(rung.parts, width=8))
+    for n, rung in bench.RUNGS.items()
+    if n in ("fixed", "two-way", "rnnsearch", "transformer")
+}
 
 
 def captions(split, source="en", target="fr"):
@@ -67,6 +77,29 @@ def captions(split, source="en", target="fr"):
             for _ in range(COUNTS[split])
         )
     ]
+
+
+def short(monkeypatch):
+    """The ladder's bench with three rungs and one trial."""
+    monkeypatch.setattr(rungs, "PIECES", 60)
+    monkeypatch.setattr(rungs, "RUNGS", SHORT_RUNGS)
+    for module in (growth, removal):
+        monkeypatch.setattr(module, "RUNGS", SHORT_RUNGS)
+    rungs.subwords.cache_clear()
+    one = TrainingConfig(epochs=1, batch=8, warmup=1, cuts=1)
+    for module in (rungs, growth, removal):
+        monkeypatch.setattr(module, "TRAINING", one)
+    parts = {
+        n: partial(rungs.run, SHORT_RUNGS[n], one)
+        for n in ("fixed", "two-way", "rnnsearch")
+    }
+    changes = ({"dropout": 0.1}, {})
+    parts["trial"] = partial(rungs.trial, "rnnsearch", changes)
+    monkeypatch.setattr(rungs, "PARTS", parts)
+    few = {n: growth.PARTS[n] for n in ("rnnsearch, 3000", "fixed, joined")}
+    monkeypatch.setattr(growth, "PARTS", few)
+    few = {n: removal.REMOVALS[n] for n in ("heads", "warmup, slowly")}
+    monkeypatch.setattr(removal, "REMOVALS", few)
 
 
 @pytest.fixture
@@ -86,6 +119,7 @@ def folders(tmp_path, monkeypatch, committed):
     monkeypatch.setattr(ladder, "VOCAB", 2000)
     monkeypatch.setattr(ladder, "BATCH", 2)
     monkeypatch.setattr(tuned, "PIECES", 60)
+    short(monkeypatch)
     monkeypatch.setattr(tuned, "SIZES", SIZES["transformer"])
     monkeypatch.setattr(tuned, "KEEP", 2)
     for module in (search, length):
@@ -129,6 +163,7 @@ KINDS = {
     "copying-6": Bottleneck,
     "phrasebook": RNNsearch,
     "rnnsearch": RNNsearch,
+    "rung-rnnsearch": bench.Recurrent,
     "transformer": Transformer,
     "tuned-de-en": Transformer,
     "tuned-en-fr": Transformer,
@@ -144,7 +179,28 @@ def trials():
         "ladder": (ladder, 5, {"transformer"}),
         "ablation": (ablation, 3, set()),
         "tuned": (tuned, 2, {"tuned-en-fr", "tuned-de-en"}),
+        "rungs": (rungs, 4, {"rung-rnnsearch"}),
+        "growth": (growth, 2, set()),
+        "removal": (removal, 2, set()),
     }
+
+
+@pytest.mark.parametrize("name", removal.REMOVALS)
+def test_every_removal_is_another_model_or_training(name):
+    model, settings = removal.REMOVALS[name]
+    full = bench.RUNGS["transformer"].make(9, 9).config
+    assert model or settings
+    assert replace(full, **model) != full or not model
+    assert replace(removal.TRAINING, **settings) != removal.TRAINING or model
+
+
+def test_without_feed_forward_seven_layers_have_as_many_weights():
+    """But for norms and biases, 84 d² in the layers of either."""
+    full = bench.RUNGS["transformer"].make(9, 9)
+    changes, _ = removal.REMOVALS["feedforward, 7 layers"]
+    other = Transformer(replace(full.config, **changes))
+    counts = [sum(p.numel() for p in m.parameters()) for m in (full, other)]
+    assert counts[1] == pytest.approx(counts[0], rel=0.01)
 
 
 @pytest.mark.parametrize("name", trials())
@@ -303,6 +359,38 @@ def test_search_with_seeds(folders):
     assert set(record["data"]) == {
         f"{split}.{x}" for split in COUNTS for x in ("en", "fr")
     }
+
+
+def test_a_campaign_goes_on_from_its_record(folders, capsys):
+    """As in another checkout, where no folder of runs is left."""
+    folder, trained = folders
+    rungs.main(["--only", "fixed", "two-way"])
+    rungs.main(["--record"])
+    assert len(trained) == 2
+    rungs.main(["--runs", "elsewhere", "--seeds", "2"])
+    assert trained[2:].count("Recurrent") == 6 and len(trained) == 8
+    record = records.load("rungs")
+    assert record["seeds"] == [0, 1]
+    for part in record["results"].values():
+        assert [run["seed"] for run in part["runs"]] == [0, 1]
+    done = record["results"]["two-way"]["tests"]["all"]["step"]
+    levels = [
+        record["results"][n]["tests"]["all"]["bleu"]
+        for n in ("fixed", "two-way")
+    ]
+    assert done["gain"] == pytest.approx(levels[1] - levels[0])
+    assert done["low"] <= done["gain"] <= done["high"] and 0 < done["p"] <= 1
+
+
+def test_runs_of_other_settings_are_not_taken_from_the_record(
+    folders, monkeypatch
+):
+    _, trained = folders
+    rungs.main(["--only", "fixed"])
+    rungs.main(["--record"])
+    monkeypatch.setattr(rungs, "PIECES", 61)
+    rungs.main(["--runs", "elsewhere", "--only", "fixed"])
+    assert len(trained) == 2
 
 
 def test_where_nothing_is_finished_nothing_is_recorded(folders, capsys):

@@ -16,7 +16,8 @@ from safetensors.torch import save_file
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.experiments import EXPERIMENTS, copying, tuned
 from lookback.lab import records, weights
-from lookback.lab.corpus import digests
+from lookback.lab.checkpoints import TrainingConfig
+from lookback.lab.corpus import TESTS, digests
 from lookback.lab.records import (
     RecordError,
     load,
@@ -24,6 +25,7 @@ from lookback.lab.records import (
     save,
 )
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.rungs import Recurrent
 from lookback.transformer import Transformer
 from lookback.vocabulary import Vocabulary
 
@@ -34,13 +36,20 @@ CORPUS = {  # the languages that an experiment reads
     "ladder": [("en", "fr")],
     "memories": [("en", "fr")],
     "pruning": [("en", "fr")],
+    "rungs": [("en", "fr")],
+    "growth": [("en", "fr")],
+    "removal": [("en", "fr")],
     "tuned": [("en", "fr"), ("de", "en")],
 }
+TO_COME = {"growth", "removal", "rungs"}  # their trainings have begun or wait
+ALL_TESTS = ("rungs", "growth", "removal")
 KINDS = {
     "bottleneck": Bottleneck,
     **{f"copying-{n}": Bottleneck for n in copying.WIDTHS},
     "phrasebook": RNNsearch,
     "rnnsearch": RNNsearch,
+    "rung-rnnsearch": Recurrent,
+    "rung-transformer": Transformer,
     "transformer": Transformer,
     **{f"tuned-{each}": Transformer for each in tuned.DIRECTIONS},
 }
@@ -367,7 +376,9 @@ def test_a_pickle_is_never_loaded(tmp_path):
 
 
 def test_every_experiment_has_its_record():
-    assert sorted(EXPERIMENTS) == [path.stem for path in COMMITTED]
+    without = set(EXPERIMENTS) - {path.stem for path in COMMITTED}
+    assert without == TO_COME
+    assert {path.stem for path in COMMITTED} <= set(EXPERIMENTS)
 
 
 def test_every_experiment_is_known_here():
@@ -391,11 +402,11 @@ def test_a_committed_record_was_written_by_its_experiment(path):
     record = load(path.stem)
     module = importlib.import_module(f"lookback.experiments.{path.stem}")
     if hasattr(module, "TRAINING"):
-        settings = asdict(module.TRAINING)
-        assert settings.items() <= record["config"].items()
-    data = {}
+        config = asdict(TrainingConfig()) | record["config"]  # a field may be
+        assert asdict(module.TRAINING).items() <= config.items()  # younger
+    data, tests = {}, TESTS if path.stem in ALL_TESTS else TESTS[:1]
     for languages in CORPUS.get(path.stem, []):
-        data |= digests(*languages)
+        data |= digests(*languages, tests=tests)
     assert record["data"] == data
 
 

@@ -52,10 +52,7 @@ def attend(
 
 
 def slow_when_fused(query: Tensor) -> bool:
-    """bf16 on a CPU: there the fused backward pass is the slower one.
-
-    Up to nine times for captions of 14 words, in torch 2.13.
-    """
+    """bf16 on a CPU: there torch's fused backward pass is the slower one."""
     return query.device.type == "cpu" and query.dtype == torch.bfloat16
 
 

@@ -7,7 +7,8 @@ GRU: Cho et al. 2014, arXiv 1406.1078, section 2.3 (the "gated" hidden unit).
     n = tanh(W_n x + r ∘ (U_n h))             new content
     h' = (1 − z) ∘ n + z ∘ h
 
-LSTM: Hochreiter & Schmidhuber 1997, in the form with a forget gate.
+LSTM: Hochreiter & Schmidhuber 1997, with the forget gate of Gers, Schmidhuber
+& Cummins 2000; the cell of 1997 had none.
 
     i, f, o = σ(W x + U h), g = tanh(W_g x + U_g h)
     c' = f ∘ c + i ∘ g,   h' = o ∘ tanh(c')
@@ -47,7 +48,7 @@ class GRUCell(nn.Module):
 
 
 class LSTMCell(nn.Module):
-    """One step of a long short-term memory (Hochreiter & Schmidhuber)."""
+    """One step of a long short-term memory, with a forget gate (Gers 2000)."""
 
     def __init__(self, embed: int, hidden: int):
         super().__init__()

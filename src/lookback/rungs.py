@@ -31,7 +31,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from lookback.attention import attend
-from lookback.bottleneck import Readout, RecurrentTranslator, State, reverse
+from lookback.bottleneck import Readout, RecurrentTranslator, reverse
 from lookback.layers import Embedding, EncoderLayer
 from lookback.rnnsearch import AdditiveAttention, annotate
 from lookback.transformer import Transformer, TransformerConfig
@@ -293,8 +293,8 @@ def build(parts: Parts) -> Translator:
 def draw(model: Translator) -> Translator:
     """Every map Xavier, each gate for itself; every bias 0.
 
-    Glorot & Bengio 2010. The embeddings keep their draw, and so does RNNsearch's
-    v_a: it starts at 0, so that the first look is uniform.
+    Glorot & Bengio 2010. The embeddings keep their draw, and so does v_a of
+    RNNsearch: it starts at 0, so that the first look is uniform.
     """
     for module in model.modules():
         if isinstance(module, nn.Linear):

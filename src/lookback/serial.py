@@ -63,7 +63,7 @@ def ticks(stages: list[Stage], workers: int) -> int:
     """
     if workers < 1:
         raise ValueError(f"{workers} workers never finish: give at least 1")
-    return sum(math.ceil(stage.products / workers) for stage in stages)
+    return sum(-(-stage.products // workers) for stage in stages)  # ⌈m_s / p⌉
 
 
 def table(n: int, d: int, k: int = 3, r: int = 16, heads: int = 1) -> dict:

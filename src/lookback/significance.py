@@ -37,6 +37,18 @@ def bleu(sums: Real[Tensor, "*batch 9"]) -> Float[Tensor, "*batch"]:
     return 100 * (brevity + (m / t).log().mean(dim=-1)).exp()
 
 
+def factors(
+    sums: Real[Tensor, "*batch 9"],
+) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+    """BLEU's two: the precision, 0–100, and the brevity penalty, at most 1.
+
+    They multiply to BLEU. Are the words right, and are there enough of them?
+    """
+    sums = sums.double()
+    brevity = (1 - sums[..., 8] / sums[..., 4].clamp(min=1)).clamp(max=0).exp()
+    return bleu(sums) / brevity, brevity
+
+
 def swapped_gaps(
     one: Int[Tensor, "captions 9"],
     two: Int[Tensor, "captions 9"],
@@ -48,6 +60,20 @@ def swapped_gaps(
     """
     moved = coins.double() @ (two - one).double()
     return bleu(two.sum(0) - moved) - bleu(one.sum(0) + moved)
+
+
+def resampled_gaps(
+    one: Int[Tensor, "captions 9"],
+    two: Int[Tensor, "captions 9"],
+    times: Int[Tensor, "trials captions"],
+) -> Float[Tensor, " trials"]:
+    """BLEU of the second minus the first, on test sets drawn from this one.
+
+    `times` says how often each caption was drawn (the paired bootstrap of
+    Koehn 2004).
+    """
+    drawn = times.double()
+    return bleu(drawn @ two.double()) - bleu(drawn @ one.double())
 
 
 def p_value(gap: Float[Tensor, ""], gaps: Float[Tensor, " trials"]) -> float:

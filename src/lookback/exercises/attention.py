@@ -15,6 +15,7 @@ from lookback.exercises.checking import (
     exercise,
     expect,
     float64,
+    plain,
     random_inputs,
 )
 
@@ -33,9 +34,11 @@ def attention_by_hand_solution():
 @exercise(attention_by_hand_solution, by_hand=True)
 def attention_by_hand(answer):
     """softmax(Q Kᵀ / √d_k) V of two positions; the answer is four numbers."""
-    if isinstance(answer, (list, tuple)) and len(answer) == 2:
-        if all(isinstance(row, (list, tuple)) for row in answer):
-            answer = [number for row in answer for number in row]
+    rows = plain(answer)
+    if isinstance(rows, (list, tuple)) and len(rows) == 2:
+        rows = [plain(row) for row in rows]
+        if all(isinstance(row, (list, tuple)) for row in rows):
+            answer = [number for row in rows for number in row]
     found = as_numbers(
         answer, 4, "four numbers (the first output, then the second)"
     )
@@ -73,6 +76,8 @@ def attention_by_hand(answer):
         "The second output stands first: give row 1, then row 2.": (
             (soft @ V).flip(0).flatten()
         ),
+        "You gave the columns; give the first output, then the second: row "
+        "by row.": (soft @ V).T.flatten(),
         "Right, but to one decimal only; give two.": [2.9, 2.2, 0.5, 7],
     }
     truth = [2.924, 2.152, 0.477, 7.046]
@@ -143,7 +148,10 @@ def _attended_wrong(Q, K, V, mask):
             (e / d**0.5).masked_fill(~mask, 0.0).softmax(-1) @ V
         ),
         "Your softmax runs over the queries: dim=-1 is the axis of the keys.": (
-            hidden.softmax(-2).nan_to_num(0.0) @ V
+            hidden.softmax(-2) @ V
+        ),
+        "Your weights are not divided by their sum.": (
+            (e / d**0.5).exp() * mask @ V
         ),
         "softmax is missing: those are values mixed by scores.": (
             (e / d**0.5 * mask) @ V
@@ -154,19 +162,25 @@ def _attended_wrong(Q, K, V, mask):
     }
 
 
+# In the first batch every key is seen by some query, so that a softmax over
+# the queries is a number and can be named; in the second, padding and a word
+# that only the first query sees.
+_SEEN = [[[1, 0, 1], [1, 1, 0]], [[0, 1, 1], [1, 1, 0]]]
+_PADDED = [
+    [[1, 0, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [1, 0, 1, 0]],
+    [[0, 1, 1, 1], [0, 1, 0, 1], [0, 0, 1, 1], [0, 1, 1, 0]],
+]
+
+
 @exercise(attend_from_scratch_solution)
 def attend_from_scratch(mine):
     """softmax(Q Kᵀ / √d_k) V with a mask, batched."""
-    for seed, (target, source, d_k, d_v) in enumerate(
-        ((2, 3, 4, 5), (4, 4, 9, 4))
-    ):
+    for seed, (rows, d_k, d_v) in enumerate(((_SEEN, 4, 5), (_PADDED, 9, 4))):
+        mask = torch.tensor(rows).bool()
+        _, target, source = mask.shape
         Q, K, V = random_inputs(
             seed, (2, target, d_k), (2, source, d_k), (2, source, d_v)
         )
-        mask = random_inputs(seed + 9, (2, target, source))[0] > -0.3
-        mask[..., 0] = True
-        mask[0, 0, 1:], mask[1, -1, -1] = False, False
-        mask[..., -1] &= seed > 0  # no row is open everywhere
         known = {
             (2, target, source): "Those are weights: multiply them into V.",
             (2, d_v, target): "Yours is transposed.",
@@ -209,6 +223,8 @@ def causal_mask(mine):
         known = {
             (batch, n): "One row for each word: who may be seen by whom is a "
             "square, [target, target].",
+            (batch, batch): "That is as wide as the batch; the words are the "
+            "second axis: tokens.shape[1].",
             (batch, n, n): "The causal mask is the same for every sentence: "
             "leave the batch axis out.",
         }
@@ -290,20 +306,61 @@ def _dictionary_loop(query, keys, values, temperature):
     return _mean(shares, values)
 
 
+def _dictionary_gone_wrong(q, K, V, t):
+    """What each likely mistake in the lookup gives, by its hint."""
+    e = K @ q
+    mistakes = {
+        f"You put {floor} in place of a smaller temperature. Close entries are "
+        "then mixed that should not be; only 0 is an exception.": (
+            (e / max(t, floor)).softmax(0) @ V
+        )
+        for floor in (0.1, 0.01, 0.001)
+    }
+    if t == 0:
+        best = (e == e.max()).double()
+        return mistakes | {
+            "At temperature 0 you take one of the best; if several are best, "
+            "it is their mean.": V[e.argmax()],
+            "At temperature 0 you add up the best; it is their mean.": best @ V,
+            "At temperature 0 all entries weigh the same in yours; the best "
+            "alone counts.": V.mean(0),
+            "At temperature 0 yours takes the scores as they are, as if it "
+            "were 1.": e.softmax(0) @ V,
+        }
+    return mistakes | {
+        "The temperature divides the scores; yours multiplies them.": (
+            (e * t).softmax(0) @ V
+        ),
+        "Divide by the temperature before softmax, not after.": (
+            e.softmax(0) / t @ V
+        ),
+        "The temperature is not used.": e.softmax(0) @ V,
+        "That is the best entry alone, at every temperature.": V[e.argmax()],
+        "You divided by √d_k as well; this dictionary has only T.": (
+            (e / 2 / t).softmax(0) @ V
+        ),
+        "All entries weigh the same: the plain mean.": V.mean(0),
+    }
+
+
 @exercise(soft_dictionary_solution)
 def soft_dictionary(mine):
     """softmax(K q / T) V, and the best entry at T = 0."""
     query, keys, values = random_inputs(3, (4,), (5, 4), (5, 2))
+    query, keys = (query * 4).round() / 2, (keys * 4).round() / 4  # exact ties
+    best = int((keys @ query).argmax())
     tied = torch.cat([keys, keys[:3]]), torch.cat([values, -2 * values[:3]])
+    close = torch.cat([keys, 0.9995 * keys[best:][:1]]), tied[1][:6]
     rounds = [(keys, values, t) for t in (1.0, 0.25, 4.0, 0.01, 0.0)]
-    for k, v, t in [*rounds, (*tied, 0.0)]:
-        result = mine(query, k, v, t)
+    for k, v, t in [*rounds, (*close, 0.0), (*tied, 0.0)]:
         known = {(1, 2): "One query, one answer: drop the axis of 1."}
         known[(len(k),)] = "Those are weights: mix the values with them."
         known[(len(k), 2)] = "Add the weighted values up: sum over entries."
-        found = as_tensor(result, (2,), "[d_v]", known)
-        q, K, V = map(float64, (query, k, v))
-        e = K @ q
+        found = as_tensor(mine(query, k, v, t), (2,), "[d_v]", known)
+        exact = [*map(float64, (query, k, v)), t]
+        otherwise = None
+        if not found.isfinite().all():
+            otherwise = "NaN: exp overflows at small T. torch.softmax does not."
         if t == 0:
             otherwise = (
                 "At temperature 0 the answer is the value of the best entry; "
@@ -311,27 +368,7 @@ def soft_dictionary(mine):
             )
             if not found.isfinite().all():
                 otherwise = "Temperature 0: you divide by it. " + otherwise
-            expect(found, _dictionary_loop(q, K, V, t), {}, otherwise=otherwise)
-            continue
-        mistakes = {
-            "The temperature divides the scores; yours multiplies them.": (
-                (e * t).softmax(0) @ V
-            ),
-            "Divide by the temperature before softmax, not after.": (
-                e.softmax(0) / t @ V
-            ),
-            "The temperature is not used.": e.softmax(0) @ V,
-            "That is the best entry alone, at every temperature.": V[
-                e.argmax()
-            ],
-            "You divided by √d_k as well; this dictionary has only T.": (
-                (e / 2 / t).softmax(0) @ V
-            ),
-            "All entries weigh the same: the plain mean.": V.mean(0),
-        }
-        otherwise = None
-        if not found.isfinite().all():
-            otherwise = "NaN: exp overflows at small T. torch.softmax does not."
-        truth = _dictionary_loop(q, K, V, t)
-        expect(found, truth, mistakes, otherwise=otherwise)
+        truth = _dictionary_loop(*exact)
+        slips = _dictionary_gone_wrong(*exact)
+        expect(found, truth, slips, f"at T = {t}:", otherwise=otherwise)
     return "equal to a loop at four temperatures, and at 0, ties included."

@@ -10,6 +10,7 @@ import torch
 
 from lookback.exercises.checking import (
     Hint,
+    as_number,
     as_numbers,
     as_tensor,
     exercise,
@@ -23,7 +24,7 @@ def _gru_gone_wrong(x, h, W_ih, W_hh, b_ih, b_hh):
     """What each likely mistake in a GRU step gives, by its hint."""
     a_r, a_z, a_n = (x @ W_ih.T + b_ih).chunk(3, dim=-1)
     u_r, u_z, u_n = (h @ W_hh.T + b_hh).chunk(3, dim=-1)
-    U_n, b_n = W_hh.chunk(3)[2], b_hh.chunk(3)[2]
+    b_n = b_hh.chunk(3)[2]
     r, z = torch.sigmoid(a_r + u_r), torch.sigmoid(a_z + u_z)
     n = torch.tanh(a_n + r * u_n)
 
@@ -40,11 +41,6 @@ def _gru_gone_wrong(x, h, W_ih, W_hh, b_ih, b_hh):
         ),
         "The reset gate is missing: the past enters the new content scaled "
         "by r, n = tanh(W x + r ∘ (U h + b)).": mix(torch.tanh(a_n + u_n)),
-        "The reset gate stands in the wrong place: U (r ∘ h) + b, as Cho et "
-        "al. 2014 have it. torch scales what comes out of the product, bias "
-        "included: r ∘ (U h + b).": mix(
-            torch.tanh(a_n + (r * h) @ U_n.T + b_n)
-        ),
         "The last bias escapes the reset gate: torch has r ∘ (U h + b), "
         "bias included.": mix(torch.tanh(a_n + r * (u_n - b_n) + b_n)),
         "The bias b inside the reset bracket is missing: r ∘ (U h + b).": mix(
@@ -59,9 +55,15 @@ def _gru_gone_wrong(x, h, W_ih, W_hh, b_ih, b_hh):
         "state, h' = (1 − z) n + z h.": n,
         "That is the reset gate r. n and h' are still to come.": r,
         "That is the update gate z. n and h' are still to come.": z,
-        "The biases are not used: b_ih and b_hh belong to the sums.": (
-            torch.gru_cell(x, h, W_ih, W_hh, 0 * b_ih, 0 * b_hh)
+        "The old state is missing from the mix: h' = (1 − z) n + z h.": (
+            (1 - z) * n
         ),
+        "Your gates have no σ: r and z must lie between 0 and 1.": (
+            (1 - a_z - u_z) * torch.tanh(a_n + (a_r + u_r) * u_n)
+            + (a_z + u_z) * h
+        ),
+        "Your σ runs backwards: σ(a) = 1 / (1 + e^−a), minus in the "
+        "exponent.": mix(torch.tanh(a_n + (1 - r) * u_n), 1 - z),
     }
 
 
@@ -105,20 +107,50 @@ def gru_cell_solution(x, h, W_ih, W_hh, b_ih, b_hh):
     return (1 - z) * n + z * h
 
 
+def _cell_gone_wrong(x, h, W_ih, W_hh, b_ih, b_hh):
+    """That, and what only a cell of several numbers can get wrong."""
+    r, z, n = (x @ W_ih.T + b_ih).chunk(3, dim=-1)
+    u_r, u_z, u_n = (h @ W_hh.T + b_hh).chunk(3, dim=-1)
+    r, z = torch.sigmoid(r + u_r), torch.sigmoid(z + u_z)
+    reset_first = (r * h) @ W_hh.chunk(3)[2].T + b_hh.chunk(3)[2]
+    return {
+        "The reset gate stands in the wrong place: U (r ∘ h) + b, as Cho et "
+        "al. 2014 have it. torch scales what comes out of the product, bias "
+        "included: r ∘ (U h + b).": (
+            (1 - z) * torch.tanh(n + reset_first) + z * h
+        ),
+        "The biases are not used: b_ih and b_hh belong to the sums.": (
+            torch.gru_cell(x, h, W_ih, W_hh)
+        ),
+        "b_hh is not used.": torch.gru_cell(x, h, W_ih, W_hh, b_ih, 0 * b_hh),
+        "b_ih is not used.": torch.gru_cell(x, h, W_ih, W_hh, 0 * b_ih, b_hh),
+        **_gru_gone_wrong(x, h, W_ih, W_hh, b_ih, b_hh),
+    }
+
+
 @exercise(gru_cell_solution)
 def gru_cell(mine):
     """A GRU cell with torch's layout of weights."""
-    known = {
-        (2, 12): "Twelve is all three gates at once: cut them with chunk.",
-        (4, 2): "Yours is [hidden, batch].",
-    }
-    for seed, batch in ((1, 2), (2, 1), (3, 5)):
+    for seed, (batch, embed, hidden) in enumerate(
+        ((2, 3, 4), (1, 5, 2), (5, 3, 3))
+    ):
+        three = 3 * hidden
         given = random_inputs(
-            seed, (batch, 3), (batch, 4), (12, 3), (12, 4), (12,), (12,)
+            seed,
+            (batch, embed),
+            (batch, hidden),
+            *((three, embed), (three, hidden)),
+            *((three,), (three,)),
         )
-        found = as_tensor(mine(*given), (batch, 4), "[batch, hidden]", known)
+        known = {
+            (batch, three): f"{three} is all three gates at once: cut them "
+            "with chunk.",
+            (hidden, batch): "Yours is [hidden, batch].",
+        }
+        shape, axes = (batch, hidden), "[batch, hidden]"
+        found = as_tensor(mine(*given), shape, axes, known)
         step = [*map(float64, given)]
-        expect(found, torch.gru_cell(*step), _gru_gone_wrong(*step))
+        expect(found, torch.gru_cell(*step), _cell_gone_wrong(*step))
     return (
         "shape, order of the gates, reset, new content, update and biases "
         "agree with torch's own cell on three batches."
@@ -155,6 +187,11 @@ _REVERSED_WRONG = {
 }
 
 
+def _alike(rows, words):
+    """Every row turned as if it had this many words."""
+    return torch.tensor([row[:words][::-1] + row[words:] for row in rows])
+
+
 @exercise(reverse_source_solution)
 def reverse_source(mine):
     """Sutskever's reversal of the source, in a padded batch."""
@@ -168,11 +205,13 @@ def reverse_source(mine):
             raise Hint("Token ids are whole numbers: keep source's dtype.")
         found = as_tensor(result, source.shape, "[batch, source]")
         truth = _rebuilt(rows, pad, end, lambda w, p, e: w + e + p)
-        if rows is renamed and not torch.equal(found.long(), truth):
-            raise Hint(
+        if rows is renamed:
+            otherwise = (
                 "Right for pad = 0 and end = 3, wrong for pad = 2 and "
-                "end = 1: use the two arguments, not the numbers."
+                "end = 1: use the two arguments, not the numbers. And the "
+                "number of a word may be smaller than theirs."
             )
+            expect(found, truth, {}, otherwise=otherwise)
         mistakes = {
             "Nothing is reversed yet.": source,
             "You flipped the whole row, padding and <end> with it, so the "
@@ -181,6 +220,10 @@ def reverse_source(mine):
             ),
             "You reversed the order of the sentences in the batch; turn the "
             "words within each sentence.": source.flip(0),
+            "You turn every row as if it were as long as the first one. Each "
+            "sentence has its own number of words: sum over dim=1.": (
+                _alike(rows, sum(token not in (pad, end) for token in rows[0]))
+            ),
         }
         for hint, order in _REVERSED_WRONG.items():
             mistakes[hint] = _rebuilt(rows, pad, end, order)
@@ -215,14 +258,22 @@ def _losses(logits, wanted, pad):
 
 
 def _mean(rows):
+    """The mean over all numbers of all rows."""
     return sum(map(sum, rows)) / sum(map(len, rows))
 
 
 def _loss_gone_wrong(logits, target, pad):
     """What each likely mistake in the loss gives, by its hint."""
-    every, real = _losses(logits, target[:, 1:], pad)
+    wanted = target[:, 1:]
+    every, real = _losses(logits, wanted, pad)
     unshifted = _losses(logits, target[:, :-1], pad)
     total = sum(map(sum, real))
+    batch, length, vocab = logits.shape
+    chosen = logits.gather(2, wanted[:, :, None])[:, :, 0]
+
+    def mean_of(numbers):
+        return _mean(_losses(numbers, wanted, pad)[1])
+
     return {
         "You average over the padding too: padded places count as words to "
         "predict. Only real target tokens belong in the mean.": _mean(every),
@@ -248,7 +299,38 @@ def _loss_gone_wrong(logits, target, pad):
             total / len(real)
         ),
         "The sign: the loss is MINUS the log-probability.": -_mean(real),
+        "You left <end> out. It is a word to predict like any other: without "
+        "it the model never learns to stop. Leave out the padding alone.": (
+            _mean([row[:-1] for row in real])
+        ),
+        "You left out the last place of every row, and in a full row <end> "
+        "stands there. Leave out the padding alone.": (
+            _mean(_losses(logits[:, :-1], wanted[:, :-1], pad)[1])
+        ),
+        "Softmax twice: cross_entropy wants the logits themselves.": (
+            mean_of(logits.softmax(-1))
+        ),
+        "Your softmax runs over the places of a sentence; it belongs over the "
+        "vocabulary, dim=-1.": (
+            -logits.log_softmax(1)
+            .gather(2, wanted[:, :, None])[:, :, 0][wanted != pad]
+            .mean()
+        ),
+        "softmax is missing: those are logits, not logarithms of "
+        "probabilities.": -chosen[wanted != pad].mean(),
+        "reshape does not turn a table: it deals the logits out to other "
+        "places. transpose(1, 2) turns it.": mean_of(
+            logits.reshape(batch, vocab, length).mT
+        ),
     }
+
+
+def _slopes(logits, wanted, pad):
+    """∂ loss / ∂ logits: (p − 1 at the true word) / n, and 0 at padding."""
+    slopes = logits.softmax(-1)
+    slopes -= torch.nn.functional.one_hot(wanted, logits.shape[-1])
+    real = wanted != pad
+    return slopes * real[:, :, None] / real.sum()
 
 
 @exercise(masked_loss_solution)
@@ -256,7 +338,7 @@ def masked_loss(mine):
     """Cross-entropy, a mean over the real target tokens."""
     batches = (
         (1, [[2, 7, 5, 4, 6, 3], [2, 5, 3, 0, 0, 0]], 0),
-        (2, [[2, 4, 3, 1, 1], [2, 6, 7, 5, 3], [2, 3, 1, 1, 1]], 1),
+        (2, [[2, 0, 3, 4, 4], [2, 6, 7, 5, 3], [2, 3, 4, 4, 4]], 4),
     )
     for seed, rows, pad in batches:
         target = torch.tensor(rows)
@@ -269,26 +351,43 @@ def masked_loss(mine):
                 "itself, without .item() or float()."
             )
         found = as_tensor(result, (), "a single number, shape []")
-        truth = _mean(_losses(logits.double(), target[:, 1:], pad)[1])
-        wrong = _loss_gone_wrong(logits.double(), target, pad)
-        expect(
-            found,
-            truth,
-            wrong if pad == 0 else {},
-            otherwise=None
-            if pad == 0
-            else "Right with pad = 0, wrong with pad = 1: use the argument "
-            "pad, not the number 0.",
+        exact, wanted = logits.detach().double(), target[:, 1:]
+        truth = _mean(_losses(exact, wanted, pad)[1])
+        if pad == 0:
+            expect(found, truth, _loss_gone_wrong(exact, target, pad))
+        larger = _losses(exact, wanted.masked_fill(wanted < pad, pad), pad)[1]
+        mistakes = {
+            "Word numbers may be smaller than pad: compare with !=, not with "
+            "<  or >.": _mean(larger)
+        }
+        otherwise = (
+            f"Right with pad = 0, wrong with pad = {pad}: use the argument "
+            "pad, not the number 0."
         )
-        if not result.requires_grad:
-            raise Hint(
-                "The value is right, but no gradient can flow back: "
-                ".detach() or torch.tensor(...) has cut the graph."
-            )
+        expect(found, truth, mistakes, otherwise=otherwise)
+        _train_on(result, *mine.handed[:1], _slopes(exact, wanted, pad))
     return (
         "shifted target, mean over real tokens only (two batches, two ids "
-        "for padding), and gradients flow."
+        "for padding), and the gradient is right."
     )
+
+
+def _train_on(loss, logits, slopes):
+    """The hint that the loss, of the right value, teaches nothing or wrong."""
+    cut = (
+        "The value is right, but no gradient can flow back: .detach() or "
+        "torch.tensor(...) has cut the graph."
+    )
+    if not loss.requires_grad:
+        raise Hint(cut)
+    (found,) = torch.autograd.grad(loss, logits, allow_unused=True)
+    if found is None or not found.any():
+        raise Hint(cut)
+    otherwise = (
+        "The value is right, its gradient is not: a part of your loss was "
+        "detached, or made anew from plain numbers."
+    )
+    expect(found.double(), slopes, {}, otherwise=otherwise)
 
 
 def half_length_solution(rates):
@@ -332,17 +431,20 @@ _RECORDS = (
 @exercise(half_length_solution)
 def half_length(mine):
     """The length at which the rate of exact copies falls under one half."""
-    for rates, truth, mistakes in _RECORDS:
-        found = mine(rates, may_be_none=truth is None)
-        if isinstance(found, str):
+    for turn, (rates, truth, mistakes) in enumerate(_RECORDS):
+        result = mine(rates, may_be_none=turn > 0)
+        if isinstance(result, str):
             raise Hint("Give the length as a number: int(length).")
-        if isinstance(found, float) and found in rates.values():
-            raise Hint("That is the rate; its length is wanted.")
-        if found == truth:
+        if result is None and truth is None:
             continue
+        wrong = f"For {rates} yours gives {result}; it should be {truth}."
+        if result is None:
+            raise Hint(wrong)
+        found = as_number(result, "one length, or None")
         if truth is None:
             raise Hint("Never under one half: give back None, not a length.")
-        if found in list(mistakes):
-            raise Hint(mistakes[found])
-        raise Hint(f"For {rates} yours gives {found}; it should be {truth}.")
+        slips = {hint: length for length, hint in mistakes.items()}
+        if float(found) in rates.values():
+            wrong = "That is the rate; its length is wanted."
+        expect(found, truth, slips, tolerance=0, otherwise=wrong)
     return "five records: unsorted lengths, an exact half, rates that rise."

@@ -13,8 +13,11 @@ import inspect
 import linecache
 import textwrap
 import traceback
+from decimal import Decimal
+from numbers import Real
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 
 class Hint(Exception):
@@ -23,6 +26,18 @@ class Hint(Exception):
 
 class NotAttempted(Exception):
     """There is nothing to check yet."""
+
+
+class Called(TorchFunctionMode):
+    """Notes the names of torch's functions that are called inside."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.names.add(getattr(function, "__name__", ""))
+        return function(*args, **(kwargs or {}))
 
 
 def random_inputs(seed, *shapes):
@@ -41,15 +56,14 @@ def as_numbers(answer, count, what, known=None):
 
     `known` maps a telling wrong count to its hint.
     """
-    if isinstance(answer, torch.Tensor) or hasattr(answer, "tolist"):
-        answer = answer.tolist()
+    answer = plain(answer)
     given = list(answer) if isinstance(answer, (list, tuple)) else [answer]
-    given = [n.tolist() if hasattr(n, "tolist") else n for n in given]
+    given = [plain(number) for number in given]
     if all(number is None or number is ... for number in given):
         raise NotAttempted(f"Give {what}.")
     if any(number is None or number is ... for number in given):
         raise Hint(f"A part of your answer is still open. Give {what}.")
-    if not all(isinstance(number, (int, float)) for number in given):
+    if not all(map(_is_number, given)):
         raise Hint(f"Give {what} as plain numbers, not text or nested lists.")
     if count == 1 and len(given) == 2:
         raise Hint("Two numbers: Python writes decimals with a point, 0.25.")
@@ -57,7 +71,27 @@ def as_numbers(answer, count, what, known=None):
         if known and len(given) in known:
             raise Hint(known[len(given)])
         raise Hint(f"You gave {len(given)} numbers; give {what}.")
-    return float64(given)
+    found = float64([float(number) for number in given])
+    if not found.isfinite().all():
+        raise Hint(f"NaN or infinity is among your numbers. Give {what}.")
+    return found
+
+
+def as_number(result, what="one number"):
+    """A function's one number as float64 [], or the hint that it is none."""
+    number = plain(result)
+    if not _is_number(number):
+        raise Hint(f"Give back {what}; yours is {type(result).__name__}.")
+    return float64(float(number))
+
+
+def plain(value):
+    """Tensors and arrays as Python's numbers and lists; all else as it is."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _is_number(value):
+    return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
 
 
 def as_tensor(result, shape, axes, known=None):
@@ -69,6 +103,18 @@ def as_tensor(result, shape, axes, known=None):
         raise Hint(
             f"Your function gives back {type(result).__name__}; "
             f"give back a torch tensor {axes}."
+        )
+    kinds = {
+        "complex": result.is_complex(),
+        "nested": result.is_nested,
+        "sparse": result.layout != torch.strided,
+        "quantised": result.is_quantized,
+        "meta": result.is_meta,
+    }
+    for kind in (kind for kind, found in kinds.items() if found):
+        raise Hint(
+            f"Your function gives back a {kind} tensor; give back an ordinary "
+            f"one of real numbers, {axes}."
         )
     if tuple(result.shape) != tuple(shape):
         general = (
@@ -96,12 +142,13 @@ def expect(found, truth, mistakes, given="", tolerance=1e-4, otherwise=None):
     if otherwise:
         raise Hint(otherwise)
     if not found.isfinite().all():
-        raise Hint(f"Your result holds NaN or infinity {given}.")
+        raise Hint(f"Your result holds NaN or infinity{given and ' ' + given}.")
     gap = (found - truth).abs()
     at = [int(i) for i in torch.unravel_index(gap.argmax(), gap.shape)]
     spot = f" at {at}" if at else ""
+    what = "The shape is right, a value is not" if at else "Not the right value"
     raise Hint(
-        f"The shape is right, a value is not: {given and given + ' '}yours is "
+        f"{what}: {given and given + ' '}yours is "
         f"{found[tuple(at)].item():.4g}{spot}, and it should be "
         f"{truth[tuple(at)].item():.4g}."
     )
@@ -176,12 +223,19 @@ class Exercise:
     def __call__(self, answer=None):
         """True if right, False if not yet, None if not attempted."""
         try:
-            with torch.device("cpu"):
-                verified = self.judge(self._take(answer))
+            with torch.device("cpu"), torch.inference_mode(False):
+                with torch.enable_grad():
+                    verified = self.judge(self._take(answer))
         except NotAttempted as what:
             return _say("Not attempted yet", self.name, what, None)
         except Hint as hint:
             return _say("Not yet", self.name, hint, False)
+        except Exception as error:  # an answer that nobody has thought of
+            strange = (
+                "Your answer is of a kind that this check cannot read "
+                f"({_in_words(error)}). Give plain numbers or ordinary tensors."
+            )
+            return _say("Not yet", self.name, strange, False)
         return _say("Right", self.name, verified, True)
 
     def __repr__(self):
@@ -208,8 +262,25 @@ class Exercise:
         return Answer(answer, self.inputs)
 
 
+# What torch says of slips that have a simple name, and the name.
+_EXPLAINED = {
+    "Boolean value of Tensor": "A tensor of many numbers is neither True nor "
+    "False, so Python's min, max, if, and, or, not do not work on it: take "
+    "torch.minimum, torch.maximum, torch.where, &, |, ~.",
+    "converted to Scalar": "math works on one number, torch on all: torch.exp, "
+    "not math.exp.",
+    "converted to Python scalar": "math works on one number, torch on all: "
+    "torch.exp, not math.exp.",
+    "Can't call numpy() on Tensor that requires grad": "Stay in torch: numpy "
+    "knows no gradients.",
+}
+
+
 class Answer:
-    """The reader's function: called on copies, its slips turned into hints."""
+    """The reader's function: called on copies, its slips turned into hints.
+
+    `handed` holds the copies of the last call.
+    """
 
     def __init__(self, function, inputs):
         self.function = function
@@ -217,13 +288,13 @@ class Answer:
         self._fits(inputs)
 
     def __call__(self, *given, may_be_none=False):
-        handed = copy.deepcopy(given)
+        self.handed = handed = copy.deepcopy(given)
         try:
             result = self.function(*handed)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             line = _line_of(error, self.function)
             if isinstance(error, NotImplementedError) and (
-                not str(error) or "raise NotImplementedError" in line
+                not error.args or "raise NotImplementedError" in line
             ):
                 raise NotAttempted(
                     "Write the body in place of `raise NotImplementedError`, "
@@ -261,17 +332,21 @@ class Answer:
             for step in dis.get_instructions(self.function)
         ):
             raise NotAttempted("The function is still empty. Write its body.")
-        raise Hint("Your function ran but gave back None: is there a `return`?")
+        raise Hint(
+            "Your function ran but gave back None: is there a `return`? "
+            "(print shows a value and does not give it back.)"
+        )
 
     def _report(self, error, line, given):
-        message = str(error).strip().split("\n")[0]
+        said = _in_words(error)
         shown = ", ".join(
             f"{name} {_describe(value)}"
             for name, value in zip(self.inputs, given, strict=True)
         )
-        return (
-            f"Your function raised {type(error).__name__}: {message}\n"
-            f"{line}\nIt was given {shown}."
+        plainly = [why for words, why in _EXPLAINED.items() if words in said]
+        return "\n".join(
+            [f"Your function raised {said}", line, *plainly]
+            + [f"It was given {shown}."]
         )
 
 
@@ -341,6 +416,15 @@ def _describe(value):
     if isinstance(value, torch.Tensor):
         return str(list(value.shape))
     return textwrap.shorten(repr(value), 60)
+
+
+def _in_words(error):
+    """An error's type and the first line of what it says, if it can speak."""
+    try:
+        said = str(error).strip().split("\n")[0]
+    except Exception:
+        said = "(it does not say why)"
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _line_of(error, function):

@@ -11,7 +11,9 @@ import torch
 from torch.nn import functional as F
 
 from lookback.exercises.checking import (
+    Called,
     Hint,
+    as_number,
     as_numbers,
     as_tensor,
     exercise,
@@ -67,8 +69,9 @@ def memory_by_hand(answer):
         ),
     }
     otherwise = (
-        "Not yet right, and no slip that I know. The scores x · k_i are "
-        "2, −3, 1, −2; bend them, and add up the values."
+        "Not yet right, and no slip that I know. First the four scores "
+        "x · k_i, with their signs; bend them; then the sum of the values, "
+        "each times its bent score."
     )
     expect(found, [2, 1], mistakes, tolerance=0.01, otherwise=otherwise)
     return "units 1 and 3 fire with 2 and 1: 2·(1, 2) + 1·(0, −3) = (2, 1)."
@@ -98,6 +101,10 @@ def position_wise(mine):
         "maps.": (bent @ W_2 + b_2).relu(),
         "You bend only the result: max(0, ·) stands between the maps.": (
             (inner @ W_2 + b_2).relu()
+        ),
+        "Both biases are missing.": (x @ W_1).relu() @ W_2,
+        "You keep the negative numbers: max(0, ·), not min.": (
+            inner.clamp(max=0) @ W_2 + b_2
         ),
         "b_1 is missing.": (x @ W_1).relu() @ W_2 + b_2,
         "b_1 is added after the bend; it belongs inside.": (
@@ -149,7 +156,9 @@ def swiglu(mine):
     """Shazeer's gated layer, without biases."""
     given = random_inputs(4, (5, 3), (3, 6), (3, 6), (6, 3))
     known = {(5, 6): "That is the hidden layer; W_2 takes it back to d_model."}
-    found = as_tensor(mine(*given), (5, 3), "[positions, d_model]", known)
+    with Called() as called:
+        result = mine(*given)
+    found = as_tensor(result, (5, 3), "[positions, d_model]", known)
     x, W_1, W_3, W_2 = map(float64, given)
     gate, up = x @ W_1, x @ W_3
     mistakes = {
@@ -157,6 +166,13 @@ def swiglu(mine):
         "straight.": (F.silu(up) * gate) @ W_2,
         "That is the sigmoid of x W_1, GLU's gate. Swish is a σ(a): the "
         "number itself times its sigmoid.": (gate.sigmoid() * up) @ W_2,
+        "σ takes x W_3 in yours. Swish(a) = a σ(a) has x W_1 in both places.": (
+            gate * up.sigmoid()
+        )
+        @ W_2,
+        "The sign: σ(a) = 1 / (1 + e^(−a)).": (
+            (gate * (-gate).sigmoid() * up) @ W_2
+        ),
         "The gate is not bent: Swish(a) = a σ(a) is missing.": (
             (gate * up) @ W_2
         ),
@@ -180,6 +196,11 @@ def swiglu(mine):
         ),
     }
     expect(found, _swiglu_loop(x, W_1, W_3, W_2), mistakes)
+    if "silu" in called.names:
+        raise Hint(
+            "The numbers are right. Now without torch's silu: write Swish "
+            "yourself, a σ(a)."
+        )
     return "every hidden unit is Swish(x · k_i) times its own x · g_i."
 
 
@@ -196,10 +217,9 @@ def feedforward_share(mine):
     names = ("d_model", "d_ff", "layers", "vocab")
     for numbers in ((768, 3072, 12, 50_257), (64, 96, 5, 1000)):
         d, d_ff, layers, vocab = numbers
-        given = mine(dict(zip(names, numbers, strict=True)))
-        if isinstance(given, bool) or not isinstance(given, (int, float)):
-            raise Hint("Give back one number, the share between 0 and 1.")
-        if 1 < given <= 100:
+        result = mine(dict(zip(names, numbers, strict=True)))
+        found = as_number(result, "one number, the share between 0 and 1")
+        if found > 1:
             raise Hint("Give a share between 0 and 1, not per cent or a count.")
         with torch.device("meta"):
             maps = torch.nn.ModuleList(
@@ -229,8 +249,25 @@ def feedforward_share(mine):
             ),
             "That is feed-forward against the rest, a ratio; the share "
             "divides by the whole.": feed / (rest + table),
+            "You count the attention of one layer only; each of the layers "
+            "has one.": feed / (feed + a + table),
+            "You count the feed-forward of one layer only; each of the layers "
+            "has one.": b / (b + rest + table),
+            "You count two attentions a layer. A decoder-only model has no "
+            "source to look back at: one a layer.": (
+                feed / (feed + 2 * rest + table)
+            ),
+            "You count one matrix of d_model² for attention; it has four.": (
+                feed / (feed + rest / 4 + table)
+            ),
+            "Biases are counted too; count matrices only.": (
+                (feed + layers * (d + d_ff))
+                / (feed + layers * (5 * d + d_ff) + rest + table)
+            ),
+            "You take d_ff for 4 d_model; here it is given, and differs.": (
+                2 * rest / (3 * rest + table)
+            ),
         }
-        found = float64(float(given))
         truth = feed / (feed + rest + table)
         expect(found, truth, mistakes, f"for {numbers}", tolerance=1e-5)
     return "45.8 % at GPT-2's sizes, counting matrices without biases."

@@ -59,21 +59,27 @@ def two_heads_by_hand(answer):
         ),
         "The scores themselves are not weights: exponentiate them, and "
         "divide by their sum.": (scores * values).sum(1) @ output,
-        "Your weights do not sum to 1 yet: divide the exponentials by their "
-        "sum, 4 in head 1 and 5 in head 2.": (
-            (scores.exp() * values).sum(1) @ output
-        ),
-        "Your values are averaged without weights; softmax gives 1/4, 1/2, "
-        "1/4 in head 1 and 3/5, 1/5, 1/5 in head 2.": (values.mean(1) @ output),
+        "Your weights do not sum to 1 yet: divide the exponentials of a head "
+        "by their sum.": ((scores.exp() * values).sum(1) @ output),
+        "Your values are averaged without weights; softmax of the scores "
+        "gives each its own.": values.mean(1) @ output,
         "Head 1 met the second row of W^O and head 2 the first.": (
             heads.flip(0) @ output
         ),
-        "Each head took only the value with the largest weight. It averages "
-        "all three.": values[range(2), scores.argmax(1)] @ output,
+        "Only one value of each head is left. A score of 0 is not a weight "
+        "of 0, since e⁰ = 1; and softmax averages, it does not choose the "
+        "largest.": values[range(2), scores.argmax(1)] @ output,
+        "A score of 0 is not a weight of 0: e⁰ = 1. And the weights of a head "
+        "are to sum to 1.": (
+            (scores.exp() * (scores > 0) * values).sum(1) @ output
+        ),
+        "The two heads are added before W^O. Each stands in its own place of "
+        "the row, and meets its own row of W^O.": heads.sum() * output.sum(0),
     }
     otherwise = (
-        "Not yet right, and no slip that I know. Head 1 weighs 1/4, 1/2, 1/4 "
-        "and head 2 weighs 3/5, 1/5, 1/5; average, then multiply with W^O."
+        "Not yet right, and no slip that I know. First the three weights of "
+        "each head, by a softmax of its own; then its average of the values; "
+        "then the row of the two averages times W^O."
     )
     truth = [2 * 1 + 4 * 0.5, 2 * 2 - 4 * 1]
     expect(found, truth, mistakes, tolerance=0.012, otherwise=otherwise)
@@ -133,23 +139,34 @@ def multi_head_solution(x, W_Q, W_K, W_V, W_O, heads):
 def _look(x, W_Q, W_K, W_V, W_O, heads, **slip):
     """Head by head and sentence by sentence, with one slip if asked for."""
     d_model = x.shape[-1]
-    d_k = d_model // heads
-    out = []
+    d_k, maps, out = d_model // heads, (W_Q, W_K, W_V), []
+    by = {"none": 1, "d_model": d_model**0.5, "d_k": d_k}
     for sentence in x:
-        found = []
+        scores, values = [], []
         for h in range(heads):
+            parts = [sentence @ W for W in maps]
             own = slice(h * d_k, (h + 1) * d_k)
-            q, k, v = (sentence @ W[:, own] for W in (W_Q, W_K, W_V))
-            by = {"none": 1, "d_model": d_model**0.5, "d_k": d_k}
-            scores = q @ k.T / by.get(slip.get("scale"), d_k**0.5)
-            weights = scores.softmax(slip.get("axis", 1))
-            found.append(weights @ v)
+            cuts = {
+                "sliced": [sentence[:, own] @ W[own, own] for W in maps],
+                "dealt": [part[:, h::heads] for part in parts],
+                "mixed": [part.reshape(heads, -1, d_k)[h] for part in parts],
+            }
+            q, k, v = cuts.get(
+                slip.get("cut"), [part[:, own] for part in parts]
+            )
+            scores.append(q @ k.T / by.get(slip.get("scale"), d_k**0.5))
+            values.append(v)
+        weights = torch.stack(scores)
+        if not slip.get("raw"):
+            weights = weights.softmax(slip.get("axis", 2))
+        found = weights @ torch.stack(values)  # [heads, length, d_k]
         joins = {
-            "mixed": torch.stack(found).reshape(len(sentence), -1),
-            "reversed": torch.cat(found[::-1], dim=1),
-            "mean": torch.stack(found).mean(0).repeat(1, heads),
+            "mixed": found.reshape(len(sentence), -1),
+            "reversed": found.flip(0).transpose(0, 1).flatten(1),
+            "mean": found.mean(0).repeat(1, heads),
         }
-        out.append(joins.get(slip.get("join"), torch.cat(found, dim=1)))
+        right = torch.cat([*found], dim=1)
+        out.append(joins.get(slip.get("join"), right))
     joined = torch.stack(out)
     return joined if slip.get("bare") else joined @ W_O
 
@@ -161,7 +178,23 @@ _SLIPS = {
     "divide by √d_k = √(d_model / heads).": {"scale": "d_model"},
     "You divide by d_k, not by its square root.": {"scale": "d_k"},
     "Softmax runs over the words that ask. It belongs over the words that "
-    "are looked at, the last axis.": {"axis": 0},
+    "are looked at, the last axis.": {"axis": 1},
+    "Softmax is missing: scores are not weights.": {"raw": True},
+    "Softmax runs over the heads. It belongs over the words that are looked "
+    "at, the last axis.": {"axis": 0},
+    "You cut x itself among the heads. The vector is never cut: a head's "
+    "matrix reads all of it, and what is cut is x @ W_Q, x @ W_K, x @ W_V.": {
+        "cut": "sliced"
+    },
+    "Each head got every heads-th number of its queries, keys and values. "
+    "Head 1 owns the first d_k numbers, head 2 the next.": {"cut": "dealt"},
+    "The heads were cut by reshape alone, and words got mixed: cut the last "
+    "axis first, then transpose.": {"cut": "mixed"},
+    "Reshape alone cuts the heads and joins them here, so that words get "
+    "mixed: it takes a transpose on both ways.": {
+        "cut": "mixed",
+        "join": "mixed",
+    },
     "The heads came back mixed: transpose heads and words back before you "
     "flatten.": {"join": "mixed"},
     "The heads are set end to end in reverse order.": {"join": "reversed"},
@@ -175,7 +208,7 @@ _SLIPS = {
 @exercise(multi_head_solution)
 def multi_head(mine):
     """Multi-head self-attention without masks and biases."""
-    sizes = ((2, 3, 8, 2), (2, 4, 8, 4), (1, 5, 6, 1))
+    sizes = ((2, 3, 6, 2), (2, 4, 12, 4), (1, 5, 6, 1))
     for seed, (batch, length, d_model, heads) in enumerate(sizes):
         square = (d_model, d_model)
         given = random_inputs(seed, (batch, length, d_model), *[square] * 4)
@@ -199,9 +232,17 @@ def multi_head(mine):
             "left, x @ W_Q (nn.Linear keeps the transposed matrix).": (
                 _look(x, *(each.T for each in W), heads)
             ),
+            "W_O is transposed: here a row stands on the left, @ W_O.": (
+                _look(x, *W[:3], W[3].T, heads)
+            ),
             "Queries and keys are exchanged.": (
                 _look(x, W[1], W[0], *W[2:], heads)
             ),
+            "Keys and values are exchanged.": (
+                _look(x, W[0], W[2], W[1], W[3], heads)
+            ),
+            "x is added to the result. That comes two chapters later, and "
+            "stands outside.": x + _look(*exact, heads),
             "The values are the words themselves: W_V is missing.": (
                 _look(x, *W[:2], eye, W[3], heads)
             ),
@@ -244,8 +285,11 @@ def head_parts(mine):
         mistakes = {
             "Head i owns ROWS of W_O here, since it stands on the right; you "
             "took columns.": terms(W[:, columns].T for columns in own),
-            "Every head met the first block of W_O. Head i has rows i·d_v to "
-            "(i + 1)·d_v - 1, counted from 0.": terms([W[:d_v]] * heads),
+            "Every head met the first block of W_O. Head 1 has the first d_v "
+            "rows, head 2 the next d_v, and so on.": terms([W[:d_v]] * heads),
+            "The blocks of W_O are in reverse order.": terms(
+                [W[rows] for rows in own][::-1]
+            ),
             "You took every heads-th row of W_O. A head's rows lie together.": (
                 terms(W[h::heads] for h in range(heads))
             ),

@@ -10,6 +10,7 @@ import torch
 
 from lookback.exercises.checking import (
     Hint,
+    as_number,
     as_numbers,
     as_tensor,
     exercise,
@@ -27,20 +28,33 @@ def swaps_by_hand_solution():
 
 
 _BY_HAND = {
-    ("gap", 6.0, "Add 5, 2 and −1."): {
+    ("gap", 6.0, "It is the sum of the three differences."): {
         "The differences keep their signs: 5 + 2 − 1.": 8.0,
         "That is the mean of the differences; this score adds up.": 2.0,
         "That is A minus B; the gap is B minus A.": -6.0,
     },
-    ("number of tosses", 2.0, "Write down all eight gaps, ±5 ± 2 ± 1."): {
+    (
+        "number of tosses",
+        2.0,
+        "Write down all eight gaps, ±5 ± 2 ± 1, and count those that are "
+        "larger in size than the true one.",
+    ): {
         "Two of those four only equal the true gap.": 4.0,
         "−8 counts too: either system might be the better one.": 1.0,
         "The 1 of the equation comes later, in p; count the tosses alone.": 3.0,
     },
-    ("p", 3 / 9, "With your count it is (1 + 2) / (1 + 8)."): {
-        "Both 1s of the equation are missing: that is 2/8.": 2 / 8,
-        "The 1 below is missing: that is 3/8.": 3 / 8,
-        "The 1 above is missing: that is 2/9.": 2 / 9,
+    (
+        "p",
+        3 / 9,
+        "Put your count and the number of trials into the equation.",
+    ): {
+        "Both 1s of the equation are missing, above and below.": 2 / 8,
+        "The 1 below is missing.": 3 / 8,
+        "The 1 above is missing.": 2 / 9,
+        "You took the three coins for the trials, or counted the tosses that "
+        "are not larger: the larger ones stand above, and all eight below.": (
+            3 / 4
+        ),
         "That is per cent; p is a share, between 0 and 1.": 100 / 3,
     },
 }
@@ -81,14 +95,25 @@ def _bleu_gone_wrong(rows, row):
         "min(0, …) is missing: translations that are too long get a prize.": (
             _product(row, lambda x: x)
         ),
-        "You punish long ones as well.": _product(row, lambda x: -abs(x)),
-        "The penalty for short ones is missing.": _product(row, lambda _: 0.0),
+        "You punish long ones; the penalty is for short ones alone.": _product(
+            row, lambda x: -abs(x)
+        ),
+        "Short translations pay nothing: the exponent of their penalty is "
+        "min(0, 1 − r / c), with c the words, t_1.": (
+            _product(row, lambda _: 0.0)
+        ),
         "r and c are exchanged: c, the translations' words, is t_1.": (
             _product(row, lambda _: min(0.0, 1 - row[4] / row[8]))
         ),
         "That is the arithmetic mean of the four shares; take the mean of "
         "their logarithms.": _product(row, mean=lambda x: sum(x) / 4),
         "Divide the sum of the logarithms by 4.": _product(row, mean=math.prod),
+        "You added up the captions' own BLEU. Add the rows up first.": (
+            sum(map(_product, rows))
+        ),
+        "The brevity penalty is exp(1 − r / c), and yours is c / r.": (
+            _product(row, lambda _: min(0.0, math.log(row[4] / row[8])))
+        ),
         "BLEU goes from 0 to 100 here: times 100.": _product(row) / 100,
         "You count single words only.": _product(row, mean=lambda x: x[0]),
     }
@@ -107,8 +132,8 @@ def corpus_bleu(mine):
     for given, text in _BLEU_CASES.items():
         rows = caption_rows(text)
         result = mine(rows)
-        if isinstance(result, (int, float)):
-            result = torch.tensor(result)
+        if not isinstance(result, torch.Tensor):
+            result = as_number(result, "one number")
         known = {
             (len(rows),): "Add the captions' rows up first.",
             (4,): "The mean over n = 1 … 4 is still to be taken.",
@@ -172,6 +197,10 @@ def _swaps_gone_wrong(one, two, coins, score, truth):
         "Keep the sign: it is left out when p is counted.": truth.abs(),
         "You average the rows; add them up.": truth / len(one),
         "You average the captions' own scores; score the sums.": each.mean(1),
+        "You add up the captions' own scores; score the sums.": each.sum(1),
+        "That is the sum of the two scores; the gap is their difference.": (
+            (score(a.sum(1)) + score(b.sum(1))).double()
+        ),
     }
 
 
@@ -220,10 +249,24 @@ def _unless(rungs, beats, allowed=0):
 
 
 _RUNGS = (
-    [(5, 1), (30, 4), (20, 5), (50, 9), (40, 8), (45, 12)],
+    [(5, 1), (30, 4), (4, 3), (20, 5), (50, 9), (40, 8), (45, 12)],
     [(30, 4), (30, 6), (50, 9), (40, 9), (20, 2), (20, 2), (10, 2)],
     [(-3, 7)],
 )
+
+
+def _all_beaten(mine, quality, cost):
+    """Why all of several rungs are beaten: is even a rung alone?"""
+    alone = as_tensor(mine(quality, cost), (1,), "[rungs]")
+    if not alone.any():
+        return (
+            "You compare each rung with itself. To be as good and as cheap is "
+            "not enough to beat: AND better in one of the two."
+        )
+    return (
+        "To be better in one is not yet to beat: whoever beats is at least as "
+        "good AND costs at most as much. Yours says or."
+    )
 
 
 @exercise(not_beaten_solution)
@@ -237,18 +280,34 @@ def not_beaten(mine):
             raise Hint("Give back True and False: a tensor of dtype bool.")
         truth, share = _sweep(rungs), quality / cost
         slips = {
-            "You compare each rung with itself.": torch.zeros_like(truth),
+            _all_beaten(mine, quality[:1], cost[:1]): torch.zeros_like(truth),
             "True and False are exchanged.": ~truth,
             "Only the best quality is left; a cheaper rung with less of it is "
             "not beaten.": quality == quality.max(),
+            "Only the lowest cost is left; a better rung that costs more is "
+            "not beaten.": cost == cost.min(),
             "Only the most quality for its cost is left. Whether more is worth "
             "more is the buyer's choice.": share == share.max(),
             "Less cost is better.": _sweep([(q, -c) for q, c in rungs]),
+            "More quality is better.": _sweep([(-q, c) for q, c in rungs]),
             "Two rungs that are equal in both do not beat each other.": (
                 _unless(rungs, lambda q, c, Q, C: q >= Q and c <= C, 1)
             ),
             "Equal in one and better in the other is enough to beat.": (
                 _unless(rungs, lambda q, c, Q, C: q > Q and c < C)
+            ),
+            "A rung of equal quality that costs less beats too.": (
+                _unless(rungs, lambda q, c, Q, C: q > Q and c <= C)
+            ),
+            "A rung of equal cost with more quality beats too.": (
+                _unless(rungs, lambda q, c, Q, C: q >= Q and c < C)
+            ),
+            "You marked the rungs that beat no other; asked is who is not "
+            "beaten. Is any taken along the right axis?": (
+                _unless(
+                    rungs,
+                    lambda q, c, Q, C: q <= Q and c >= C and (q, c) != (Q, C),
+                )
             ),
         }
         expect(found, truth, slips, f"quality and cost {rungs}:")

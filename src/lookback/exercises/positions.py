@@ -80,6 +80,16 @@ _BY_HAND = (
 def codes_by_hand(answer):
     """Two dot products of codes and a mean square, for d = 4."""
     found = as_numbers(answer, 3, "the two products and the mean square")
+    truths = float64([truth for _, truth, _ in _BY_HAND])
+    if (found.sort().values - truths.sort().values).abs().max() < 0.006:
+        expect(
+            found,
+            truths,
+            {},
+            tolerance=0.006,
+            otherwise="Those are the three numbers, in another order: "
+            "PE(5)·PE(5), PE(5)·PE(2), then the mean square.",
+        )
     for number, (name, truth, slips) in zip(found, _BY_HAND, strict=True):
         # 2 or 3 decimals are enough; slips are told apart more finely
         if abs(number - truth) < 0.006:
@@ -88,8 +98,9 @@ def codes_by_hand(answer):
         if abs(slips[slip] - float(number)) < 0.006:
             raise Hint(f"{name} {slip}")
         raise Hint(
-            f"{name} is not right, and is no slip that I know. Use "
-            "PE(a)·PE(b) = Σ cos((a − b) ω) with ω = 1 and 0.01."
+            f"{name} is not right, and is no slip that I know. The product "
+            "of two codes is a sum of cosines, one for each hand: of the "
+            "distance of the two places times the hand's speed."
         )
     return "both products and the mean square of one half."
 
@@ -101,9 +112,16 @@ def position_codes_solution(places, d):
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
 
 
-def _speed(i, d):
+def _speed(i, d, base=10000):
     """ω_i, the speed of pair i."""
-    return 10000 ** (-2 * i / d)
+    return base ** (-2 * i / d)
+
+
+_BASES = (1_000, 9_999, 10_001, 100_000)
+
+
+def _other_base(base):
+    return f"ω_i is a power of 10000, and yours of {base}."
 
 
 def _wave(c, angle):
@@ -139,6 +157,21 @@ def _codes_gone_wrong(places, d):
         ),
         "The exponent is 2i/d, and yours is i/d: the hands slow down too "
         "little.": with_angle(lambda p, c: p / 10000 ** (c // 2 / d)),
+        "The exponent is 2i/d, and yours is 4i/d: the hands slow down too "
+        "much. arange(0, d, 2) holds 2i already.": with_angle(
+            lambda p, c: p / 10000 ** (c // 2 * 4 / d)
+        ),
+        "i counts from 0, and yours from 1: the first hand has the speed "
+        "10000^0 = 1.": with_angle(lambda p, c: p * _speed(c // 2 + 1, d)),
+        "All cosines stand in the first half and all sines in the second. "
+        "They alternate: column 2i is a sine, 2i + 1 its cosine.": torch.cat(
+            [cos, sin], 1
+        ),
+        "Those are cosines only; each has its sine before it.": torch.stack(
+            [cos, cos], -1
+        ).flatten(1),
+        "Your places are one too large. Take those that are given, 0 "
+        "included.": _codes([p + 1 for p in places], d),
         "The hands get faster and faster: the exponent is −2i/d, so divide "
         "by 10000^{2i/d}.": with_angle(lambda p, c: p / _speed(c // 2, d)),
         "Those are sines only; each has its cosine beside it.": torch.stack(
@@ -151,13 +184,24 @@ def _codes_gone_wrong(places, d):
         "take radians.": with_angle(
             lambda p, c: math.radians(p * _speed(c // 2, d))
         ),
+    } | {
+        _other_base(base): with_angle(
+            lambda p, c, base=base: p * _speed(c // 2, d, base)
+        )
+        for base in _BASES
     }
 
 
 @exercise(position_codes_solution)
 def position_codes(mine):
     """The sinusoidal code of every place."""
-    for given, d in (((0, 1, 2, 3), 8), ((5, 2, 9, 0, 7, 30), 6), ((4,), 2)):
+    cases = (
+        ((0, 1, 2, 3), 8),
+        ((5, 2, 9, 0, 7, 30), 6),
+        ((4,), 2),
+        ((1000, 300), 6),
+    )
+    for given, d in cases:
         places, length = torch.tensor(given, dtype=torch.float32), len(given)
         known = {
             (d, length): "Yours is [d, length].",
@@ -168,7 +212,7 @@ def position_codes(mine):
         found = as_tensor(mine(places, d), (length, d), "[length, d]", known)
         slips = _codes_gone_wrong(given, d)
         expect(found, _codes(given, d), slips, f"for d = {d}")
-    return "three sets of places, equal to a loop over places and columns."
+    return "four sets of places, equal to a loop over places and columns."
 
 
 def turn_by_place_solution(x):
@@ -186,15 +230,16 @@ def turn_by_place_solution(x):
 
 def _turned(x, angle, pairs=lambda i, d: (2 * i, 2 * i + 1)):
     """Each pair of x as a complex number times e^{i angle(place, i)}."""
-    out, d = x.clone(), x.shape[-1]
-    for b, sentence in enumerate(x.tolist()):
-        for place, row in enumerate(sentence):
-            for i in range(d // 2):
-                first, second = pairs(i, d)
-                z = complex(row[first], row[second])
-                z *= cmath.exp(1j * angle(place, i))
-                out[b, place, first] = z.real
-                out[b, place, second] = z.imag
+    length, d = x.shape[1:]
+    turns = [
+        [cmath.exp(1j * angle(place, i)) for i in range(d // 2)]
+        for place in range(length)
+    ]
+    first, second = zip(*(pairs(i, d) for i in range(d // 2)), strict=True)
+    z = torch.complex(x[..., first], x[..., second])
+    z = z * torch.tensor(turns, dtype=z.dtype)
+    out = x.clone()
+    out[..., first], out[..., second] = z.real, z.imag
     return out
 
 
@@ -208,6 +253,11 @@ def _one_by_one(x, angle):
             a.copy_(a * cos - b * sin)
             b.copy_(a * sin + b * cos)  # a is the new one
     return out
+
+
+def _paired(one, other):
+    """The first number of each pair from one, the second from the other."""
+    return torch.stack([one[..., 0::2], other[..., 1::2]], -1).flatten(-2)
 
 
 def _turned_wrong(x):
@@ -236,12 +286,33 @@ def _turned_wrong(x):
         "offsets count; but the exercise says 0.": _turned(
             x, lambda p, i: angle(p + 1, i)
         ),
+        "i counts from 0, and yours from 1: the first pair has the speed "
+        "10000^0 = 1.": _turned(x, lambda p, i: p * _speed(i + 1, d)),
+        "A rotation has one minus, before b sin; yours has none.": (
+            _paired(back, truth)
+        ),
+        "A rotation has one minus, before b sin; yours has a second one.": (
+            _paired(truth, -back)
+        ),
         "All pairs turn at the speed 1; pair i has 10000^(−2i/d).": _turned(
             x, lambda p, i: p
         ),
         "The exponent is 2i/d, and yours is i/d.": _turned(
             x, lambda p, i: p * 10000 ** (-i / d)
         ),
+        "The exponent is 2i/d, and yours is 4i/d: arange(0, d, 2) holds 2i "
+        "already.": _turned(x, lambda p, i: p * 10000 ** (-4 * i / d)),
+        "Your places are counted along the batch. They run along the "
+        "sentence, axis 1.": _turned(x.transpose(0, 1), angle).transpose(0, 1),
+        "The two numbers of each pair stand in the wrong order: "
+        "a cos − b sin comes first.": (
+            truth.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
+        ),
+        "Sine and cosine are exchanged: at place 0 nothing turns.": _turned(
+            x, lambda p, i: math.pi / 2 - angle(p, i)
+        ),
+        "Your angles are in degrees, or turned into them; sine and cosine "
+        "take radians.": _turned(x, lambda p, i: math.radians(angle(p, i))),
         "Your second line uses the new a. Both new numbers come from the old "
         "a and b.": _one_by_one(x, angle),
         "Nothing turns: that is x itself.": x,
@@ -249,13 +320,19 @@ def _turned_wrong(x):
         "was, side by side.": torch.cat(
             [truth[..., 0::2], truth[..., 1::2]], 2
         ),
+    } | {
+        _other_base(base): _turned(
+            x, lambda p, i, base=base: p * _speed(i, d, base)
+        )
+        for base in _BASES
     }
 
 
 @exercise(turn_by_place_solution)
 def turn_by_place(mine):
     """Every pair of numbers turned by its place's angle."""
-    for seed, sizes in enumerate(((2, 5, 8), (3, 3, 4), (1, 12, 6))):
+    cases = (2, 5, 8), (3, 3, 4), (1, 12, 6), (1, 400, 6)
+    for seed, sizes in enumerate(cases):
         (x,) = random_inputs(seed, sizes)
         batch, length, d = sizes
         known = {
@@ -268,7 +345,7 @@ def turn_by_place(mine):
         truth = _turned(x, lambda p, i, d=d: p * _speed(i, d))
         expect(found, truth, _turned_wrong(x))
     return (
-        "equal to complex numbers multiplied one by one, on three batches; "
+        "equal to complex numbers multiplied one by one, on four batches; "
         "lengths stay, and scores depend on the offset alone."
     )
 
@@ -297,15 +374,20 @@ def _steps(d, angle, signs=(1, 1, -1, 1)):
 @exercise(step_matrix_solution)
 def step_matrix(mine):
     """The one matrix that leads from any code to that k places on."""
-    for d, k in ((2, 1), (8, 3), (8, -1), (6, 20)):
-        omega = 10000 ** (-torch.arange(0, d, 2) / d)
+    cases = (2, 1, 1e4), (8, 3, 1e4), (8, -1, 1e4), (6, 20, 1e4), (6, 2, 100)
+    for d, k, base in cases:
+        omega = base ** (-torch.arange(0, d, 2) / d)
+        codes = partial(
+            _codes,
+            d=d,
+            angle=lambda p, c, d=d, base=base: p * _speed(c // 2, d, base),
+        )
         known = {(d // 2, 2, 2): "Put the blocks along a diagonal: [d, d]."}
         M = as_tensor(mine(omega, k), (d, d), "[d, d]", known)
-        before = _codes(range(300), d)
-        after = _codes(range(k, k + 300), d)
+        before, after = codes(range(300)), codes(range(k, k + 300))
 
-        def turn(i, d=d, k=k):
-            return k * _speed(i, d)
+        def turn(i, d=d, k=k, base=base):
+            return k * _speed(i, d, base)
 
         right = _steps(d, turn)
         back = (
@@ -330,8 +412,15 @@ def step_matrix(mine):
                 d, lambda i, k=k: k
             ),
             "k does not count in yours: it makes one step.": _steps(
-                d, lambda i, d=d: _speed(i, d)
+                d, lambda i, d=d, base=base: _speed(i, d, base)
             ),
+            "You compute the speeds of the hands yourself; take those that "
+            "are given, omega.": _steps(
+                d, lambda i, d=d, k=k: k * _speed(i, d)
+            ),
+            "You make the step of one place and multiply the matrix by k; k "
+            "belongs to the angle.": k
+            * _steps(d, lambda i, d=d, base=base: _speed(i, d, base)),
             "That is the identity: the step has no length.": torch.eye(d),
             "Only the cosines are there; the sines beside the diagonal mix "
             "the two numbers of a pair.": torch.diag(right.diagonal()),

@@ -10,6 +10,7 @@ import statistics
 import torch
 
 from lookback.exercises.checking import (
+    Called,
     Hint,
     as_numbers,
     as_tensor,
@@ -63,11 +64,21 @@ def post_norm_by_hand(answer):
         "is made first.": _normal(_X) + change,
         "You normalised f(x) and then added x. In post-norm the sum is "
         "made first.": _normal(_CHANGE) + x,
+        "You normalised both and then added. In post-norm the sum is made "
+        "first.": _normal(_X) + _normal(_CHANGE),
+        "You divided by the root of the sum's own squares. σ² is the mean of "
+        "the squares after μ is taken off.": (
+            (total - 4) / total.square().mean().sqrt()
+        ),
+        "You left the mean in, as RMSNorm does.": (
+            total / total.square().mean().sqrt()
+        ),
     }
     truth = [-1, -1 / 3, -1 / 3, 5 / 3]
     otherwise = (
-        "Not yet right, and no slip that I know. The sum is (1, 3, 3, 9); its "
-        "mean is 4 and its variance 9."
+        "Not yet right, and no slip that I know. First the sum of the two "
+        "vectors; then take its mean off each number; then divide by the root "
+        "of the mean of the squares of what is left."
     )
     expect(found, truth, mistakes, tolerance=0.012, otherwise=otherwise)
     return "the mean 4 is gone, and 9, the variance, has become 1."
@@ -102,6 +113,8 @@ def _wrongly_normal(x, gain, bias, epsilon):
 
     right, mean = over(-1), x.mean(-1, keepdim=True)
     variance = x.var(-1, keepdim=True, correction=0)
+    power = torch.sqrt(x.square().mean(-1, keepdim=True) + epsilon)
+    rms = x / power
     return {
         "You divide the squares by d − 1, as torch.var does by default; "
         "LayerNorm divides by d: correction=0.": gain * over(-1, 1) + bias,
@@ -111,6 +124,12 @@ def _wrongly_normal(x, gain, bias, epsilon):
         "Two slips: torch.std divides the squares by d − 1, and ε belongs "
         "under the root, √(σ² + ε).": (
             gain * (x - mean) / (x.std(-1, keepdim=True) + epsilon) + bias
+        ),
+        "Two slips: torch.std divides the squares by d − 1, and ε is "
+        "missing.": gain * (x - mean) / x.std(-1, keepdim=True) + bias,
+        "You took one mean and one variance for a whole sentence. Each token "
+        "has its own, over its own numbers: dim=-1.": (
+            gain * over((1, 2)) + bias
         ),
         "ε is missing under the root.": (
             gain * (x - mean) / variance.sqrt() + bias
@@ -124,6 +143,19 @@ def _wrongly_normal(x, gain, bias, epsilon):
         "Gain and bias are exchanged.": bias * right + gain,
         "The mean stays in: x − μ before you divide.": (
             gain * x / torch.sqrt(variance + epsilon) + bias
+        ),
+        "That is RMSNorm, which takes no mean off and has no bias. LayerNorm "
+        "does both.": gain * rms,
+        "That is RMSNorm with a bias: it divides by the root of the mean "
+        "square. LayerNorm takes μ off first, in the variance too.": (
+            gain * rms + bias
+        ),
+        "You take μ off above and not below: σ² is the mean of (x − μ)², not "
+        "of x².": gain * (x - mean) / power + bias,
+        "You divide by the sum of the squares' root: σ² is their mean, so "
+        "divide by d first.": (
+            gain * (x - mean) / torch.sqrt(variance * x.shape[-1] + epsilon)
+            + bias
         ),
         "You average over the batch: that is the idea of batch "
         "normalisation. Here each token has its own mean and variance, over "
@@ -148,7 +180,9 @@ def normalise(mine):
     x, gain, bias = random_inputs(3, (2, 3, 4), (4,), (4,))
     x, axes = 2 * x + 1, "[batch, length, d_model]"
     given = (x, gain, bias, 0.5)
-    found = as_tensor(mine(*given), x.shape, axes)
+    with Called() as called:
+        result = mine(*given)
+    found = as_tensor(result, x.shape, axes)
     expect(found, _token_by_token(*given), _wrongly_normal(*given))
     given = (torch.full((1, 1, 4), 3.0), gain, bias, 1e-5)
     found = as_tensor(mine(*given), (1, 1, 4), axes)
@@ -158,6 +192,11 @@ def normalise(mine):
             "the root is there for exactly this."
         )
     expect(found, bias.view(1, 1, 4), {}, "for four equal numbers")
+    if "layer_norm" in called.names:
+        raise Hint(
+            "The numbers are right. Now without torch's layer_norm: take the "
+            "mean off and divide yourself."
+        )
     return (
         "each token by its own mean and variance, ε under the root, then "
         "gain and bias; four equal numbers become the bias."
@@ -209,6 +248,7 @@ def add_and_norm(mine):
                 norm(d + inner)
             ),
             "You normalised x and added f(x) to that.": norm(d) + change,
+            "You normalised both and then added.": norm(d) + norm(change),
         },
         'for "post",',
     )
@@ -223,6 +263,8 @@ def add_and_norm(mine):
                 norm(d) + inner
             ),
             'Your "pre" is post-norm: there the norm acts on the sum.': after,
+            "norm(x) and x have changed places: f reads the normalised x, and "
+            "x itself is carried on.": norm(d) + change,
             "That is x + norm(f(x)): the norm stands before f, not behind "
             "it.": d + norm(change),
             "You normalise twice, before f and after the sum.": (
@@ -267,6 +309,7 @@ def tokens_apart(mine):
     gap = d - d.mean(1, keepdim=True)
     own = d - d.mean(2, keepdim=True)
     size = d.norm(dim=(1, 2))
+    level = d.mean(1, keepdim=True).expand_as(d).norm(dim=(1, 2))
     expect(
         found,
         _apart_loop(d),
@@ -280,20 +323,31 @@ def tokens_apart(mine):
             "You took the mean token over the whole batch; each sentence has "
             "its own.": (d - d.mean((0, 1), keepdim=True)).norm(dim=(1, 2))
             / size,
+            "You took the mean over the batch; the mean token is the mean over "
+            "the tokens of one sentence, dim=1.": (
+                (d - d.mean(0, keepdim=True)).norm(dim=(1, 2)) / size
+            ),
+            "You divided by the mean token's length, ‖1 x̄ᵀ‖; divide by ‖X‖.": (
+                gap.norm(dim=(1, 2)) / level
+            ),
             "You did not divide by ‖X‖: the measure should not change when all "
             "numbers are doubled.": gap.norm(dim=(1, 2)),
             "Those are the squares: take the roots.": (
                 (gap.norm(dim=(1, 2)) / size) ** 2
             ),
             "That is the mean token's length against ‖X‖; measure what is left "
-            "when it is taken off.": (
-                d.mean(1, keepdim=True).expand_as(d).norm(dim=(1, 2)) / size
-            ),
+            "when it is taken off.": level / size,
             "You added absolute values; the norm adds squares and takes the "
             "root.": gap.abs().sum((1, 2)) / d.abs().sum((1, 2)),
         },
     )
-    same = torch.ones(1, 3, 4)
-    if float(as_tensor(mine(same), (1,), "[batch]")) > 1e-6:
-        raise Hint("Three equal tokens should be 0 apart.")
+    same = as_tensor(mine(torch.ones(1, 3, 4)), (1,), "[batch]")
+    expect(
+        same,
+        [0],
+        {},
+        tolerance=1e-6,
+        otherwise="Three equal tokens should be 0 apart; yours are "
+        f"{same.item():.4g} apart.",
+    )
     return "one number a sentence; equal tokens give 0, any size the same."

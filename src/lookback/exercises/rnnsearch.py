@@ -5,7 +5,6 @@ from the solution.
 """
 
 import math
-from numbers import Real
 
 import torch
 from torch import nn
@@ -16,6 +15,7 @@ from lookback.exercises.checking import (
     Answer,
     Hint,
     as_module,
+    as_number,
     as_numbers,
     as_tensor,
     exercise,
@@ -70,6 +70,14 @@ def context_by_hand(answer):
         "sum to 1: the sum is already a mean.": torch.softmax(e, 0) / 3,
     }
     mistakes = {hint: float64(weights) @ H for hint, weights in slips.items()}
+    mistakes |= {
+        "The energy 0 has a share, too: e⁰ is 1, not 0.": (
+            e[:2].softmax(0) @ H[:2]
+        ),
+        "Nearly: you rounded the weights to two decimals before you used "
+        "them. Keep three, and round c at the end.": [2.74, -0.26],
+        "The two numbers are exchanged.": [-0.236, 2.725],
+    }
     truth = [2.725, -0.236]
     otherwise = (
         "Not yet right, and no slip that I know. The weights are 0.665, 0.245 "
@@ -230,23 +238,29 @@ def _masked_gone_wrong(e, mask):
     }
 
 
-_HARD_ROWS = (
-    (
-        [[1000.0, 1001.0, 999.0]],
-        "Scores of 1000 overflow in exp. Subtract the row's maximum first: "
-        "the weights stay the same.",
-    ),
-    (
-        [[-1000.0, -1001.0, 0.0]],
-        "With scores near −1000 every exp is 0, and 0/0 is no weight. "
-        "Subtract the maximum first, taken over the places that may be "
-        "looked at.",
-    ),
-    (
-        [[-20000.0, -20001.0, 0.0]],
-        "A masked place got weight beside scores of −20000: the number that "
-        "you use for −infinity is not low enough. Use -torch.inf.",
-    ),
+_LOW = (
+    "A masked place got weight beside very low scores: the number that you "
+    "use for −infinity is not low enough. Use -torch.inf."
+)
+_OWN = (
+    "You subtract the maximum of the whole batch. Beside a row of 1000 every "
+    "exp of a row of −1000 is 0, and 0/0 is no weight: each row has its own "
+    "maximum, amax(dim=-1, keepdim=True)."
+)
+_OPEN = (
+    "With scores near −1000 every exp is 0, and 0/0 is no weight. Subtract "
+    "the maximum first, taken over the places that may be looked at."
+)
+_OVERFLOW = (
+    "Scores of 1000 overflow in exp. Subtract the row's maximum first: the "
+    "weights stay the same."
+)
+# Rows of hard scores, and what is said of each row that is wrong; the last
+# place is masked. A masked place that has weight is named first.
+_HARD = (
+    ([[1000.0, 1001.0, 999.0], [-1000.0, -1001.0, -1002.0]], (_OVERFLOW, _OWN)),
+    ([[-1000.0, -1001.0, 0.0], [1.0, 2.0, 3.0]], (_OPEN, _OPEN)),
+    ([[-20000.0, -20001.0, 0.0], [1.0, 2.0, 3.0]], (_OPEN, _OPEN)),
 )
 
 
@@ -259,11 +273,17 @@ def masked_softmax(mine):
     found = as_tensor(mine(e, mask), e.shape, axes)
     e = e.double()
     expect(found, _masked_loop(e, mask), _masked_gone_wrong(e, mask))
-    for scores, hint in _HARD_ROWS:
-        scores, hard = torch.tensor(scores), mask[:1]
-        found = as_tensor(mine(scores, hard), scores.shape, axes)
-        if not torch.allclose(found, _masked_loop(scores, hard), atol=1e-4):
-            raise Hint(hint)
+    for rows, hints in _HARD:
+        scores, mask = (
+            torch.tensor(rows),
+            torch.tensor([[True, True, False]] * 2),
+        )
+        found = as_tensor(mine(scores, mask), scores.shape, axes)
+        if (found[:, 2] > 1e-4).any():
+            raise Hint(_LOW)
+        truth = _masked_loop(scores, mask)
+        for row, right, hint in zip(found, truth, hints, strict=True):
+            expect(row, right, {}, otherwise=hint)
     scores = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     mask = torch.tensor([[False, False], [True, True]])
     found = as_tensor(mine(scores, mask), scores.shape, axes)
@@ -374,6 +394,9 @@ def _error_gone_wrong(A, S, P):
         "divide by |A| + |S|.": 1 - both / (len(A) + len(P)),
         "You count hits among the sure links only; a link that is merely "
         "possible is no error either: |A∩S| + |A∩P|.": 1 - 2 * in_sure / size,
+        "You took the sure links out of P. Every sure link is possible too, "
+        "and counts in |A∩S| and in |A∩P|.": 1
+        - (in_sure + sum(link in P and link not in S for link in A)) / size,
         "You count hits among the possible links only: |A∩S| + |A∩P|.": (
             1 - 2 * in_possible / size
         ),
@@ -385,6 +408,12 @@ def _error_gone_wrong(A, S, P):
         "That is 1 − F1, the harmonic mean of precision and recall. AER "
         "adds up the counts first: (|A∩S| + |A∩P|) / (|A| + |S|).": (
             1 - 2 * precision * recall / (precision + recall)
+        ),
+        "You divide by |A| alone; the definition has |A| + |S|.": (
+            1 - both / len(A)
+        ),
+        "You divide by |S| alone; the definition has |A| + |S|.": (
+            1 - both / len(S)
         ),
         "You divide by the union; the definition adds the two sizes, "
         "|A| + |S|.": 1 - both / len(set(A) | set(S)),
@@ -408,14 +437,7 @@ def alignment_error_rate(mine):
         (set(), S, P, 1, "when there are no links at all"),
     )
     for links, sure, possible, truth, given in cases:
-        found = mine(links, sure, possible)
-        if not isinstance(found, Real) and not (
-            isinstance(found, torch.Tensor) and found.ndim == 0
-        ):
-            raise Hint(
-                f"Give back one number; yours is {type(found).__name__}."
-            )
-        found = float64(float(found))
+        found = as_number(mine(links, sure, possible))
         slips = _error_gone_wrong(links, sure, possible) if links is A else {}
         expect(found, truth, slips, given)
     return "five cases: mixed, perfect twice, all wrong, and no links."
@@ -530,9 +552,10 @@ class SoftSearch(nn.Module):
 
 def train_search(model, steps=600):
     """Teach the model to write strings backwards; new strings each step."""
-    adam = torch.optim.Adam(model.parameters(), lr=1e-3)
+    adam = torch.optim.Adam(model.parameters())
     bar = tqdm(range(steps))
     for step in bar:
+        adam.param_groups[0]["lr"] = 1e-3 * (1 - step / steps)
         source, target = strings(64, seed=step)
         logits, _ = model(source, target[:, :-1])
         loss = F.cross_entropy(

@@ -186,6 +186,11 @@ def cosine_scores(mine):
         "You divided by the squared lengths: a root is missing.": dot / squared,
         "You took the length over a whole sentence; every vector has its "
         "own: dim=-1.": dot / whole[:, None, None],
+        "norm() without dim is one length for the whole batch; every vector "
+        "has its own: dim=-1, keepdim=True.": dot / (q.norm() * k.norm()),
+        "You divided by the sum of the two lengths; they multiply.": (
+            dot / (q_long + k_long)
+        ),
         "Those are weights; the cosine comes first.": truth.softmax(-1),
         "Each number was divided by a length over the words: dim=-1.": (
             F.normalize(q, dim=1) @ F.normalize(k, dim=1).mT
@@ -198,11 +203,17 @@ def cosine_scores(mine):
     )
     small = as_tensor(mine(query / 1000, key / 1000), shape, _AXES)
     expect(small, truth, {}, otherwise=otherwise)
-    key[:, -1] = truth[..., -1] = 0
-    found = as_tensor(mine(query, key), shape, _AXES)
-    if found.isnan().any():
-        raise Hint("A key of zeros gives NaN, 0/0. Give it the cosine 0.")
-    expect(found, truth, {}, "with a key of zeros")
+    for name, vectors, rows in (
+        ("key", key, truth.mT),
+        ("query", query, truth),
+    ):
+        vectors[:, -1] = rows[:, -1] = 0
+        found = as_tensor(mine(query, key), shape, _AXES)
+        if found.isnan().any():
+            raise Hint(
+                f"A {name} of zeros gives NaN, 0/0. Give it the cosine 0."
+            )
+        expect(found, truth, {}, f"with a {name} of zeros")
     return "equal to torch's cosine; short vectors and zeros are safe."
 
 
@@ -219,6 +230,8 @@ def softmax_slopes(mine):
     known = {
         (3, 4): "Every weight also depends on every OTHER score.",
         (4, 4): "One table; each row of scores has its own.",
+        (3, 4, 3, 4): "That has every row's weights against every row's "
+        "scores; only a row's own scores move them.",
     }
     axes = "[batch, source, source]"
     found = as_tensor(mine(scores), (3, 4, 4), axes, known)

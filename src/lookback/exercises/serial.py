@@ -4,10 +4,13 @@ What is right is found by doing the work tick by tick, word by word or look by
 look, never by the solution's formula.
 """
 
+from functools import partial
+
 import torch
 
 from lookback.exercises.checking import (
     Hint,
+    as_number,
     as_numbers,
     as_tensor,
     exercise,
@@ -107,7 +110,7 @@ def ticks_needed(mine):
         ([6, 6], 100),
     )
     for stages, workers in cases:
-        found = as_numbers(mine(stages, workers), 1, "the number of ticks")[0]
+        found = as_number(mine(stages, workers), "the number of ticks")
         total, p = sum(stages), workers
         truth = _played(stages, workers)
         mistakes = {
@@ -130,12 +133,15 @@ def ticks_needed(mine):
         }
         given = f"for stages {stages} and {workers} workers"
         expect(found, truth, mistakes, given, tolerance=1e-9)
-    if mine([2**60 + 1], 2**59) != 3:
-        raise Hint(
-            "Right for small stages. For 2**60 + 1 products and 2**59 workers "
-            "it is 3 ticks: a float cannot hold the 1, so stay in whole "
-            "numbers, with //."
-        )
+    exact = as_number(mine([2**60 + 1], 2**59), "the number of ticks")
+    expect(
+        exact,
+        3,
+        {},
+        otherwise="Right for small stages. For 2**60 + 1 products and 2**59 "
+        "workers it is 3 ticks: a float cannot hold the 1, so stay in whole "
+        "numbers, with //.",
+    )
     return "six cases, uneven stages and very large ones among them."
 
 
@@ -148,10 +154,28 @@ def hoisted_recurrence_solution(x, h, project, recur):
     return torch.stack(states, dim=1)
 
 
+def _read(x, h, W, U):
+    """The states of a plain loop."""
+    states = []
+    for t in range(x.shape[1]):
+        h = torch.tanh(x[:, t] @ W.T + h @ U.T)
+        states.append(h)
+    return torch.stack(states, 1)
+
+
+def _exchanged(x, h, W, U):
+    """The same with U on the word and not on the state."""
+    states = []
+    for t in range(x.shape[1]):
+        h = torch.tanh(h + x[:, t] @ W.T @ U.T)
+        states.append(h)
+    return torch.stack(states, 1)
+
+
 @exercise(hoisted_recurrence_solution)
 def hoisted_recurrence(mine):
     """A recurrent layer whose W x is one product."""
-    for seed, (batch, n, d, hidden) in enumerate(((1, 4, 3, 5), (3, 3, 3, 3))):
+    for seed, (batch, n, d, hidden) in enumerate(((2, 4, 3, 5), (3, 3, 3, 3))):
         x, h, W, U = random_inputs(
             seed, (batch, n, d), (batch, hidden), (hidden, d), (hidden, hidden)
         )
@@ -161,8 +185,13 @@ def hoisted_recurrence(mine):
             calls["project"] += 1
             return words @ W.T
 
-        def recur(Wx, h, U=U, calls=calls):
+        def recur(Wx, h, U=U, calls=calls, one=h.shape):
             calls["recur"] += 1
+            if Wx.shape != one:
+                raise ValueError(
+                    f"recur takes one projected word of every sentence, "
+                    f"{list(one)}, and was given {list(Wx.shape)}"
+                )
             return torch.tanh(Wx + h @ U.T)
 
         known = {
@@ -176,29 +205,28 @@ def hoisted_recurrence(mine):
         found = as_tensor(
             mine(x, h, project, recur), (batch, n, hidden), axes, known
         )
-        rows = {"truth": [], "zero": [], "same": []}
-        state, zero = h, torch.zeros_like(h)
-        back = []
-        behind = h
-        for t in range(n):
-            state = torch.tanh(x[:, t] @ W.T + state @ U.T)
-            zero = torch.tanh(x[:, t] @ W.T + zero @ U.T)
-            behind = torch.tanh(x[:, n - 1 - t] @ W.T + behind @ U.T)
-            rows["truth"].append(state)
-            rows["zero"].append(zero)
-            rows["same"].append(torch.tanh(x[:, t] @ W.T + h @ U.T))
-            back.append(behind)
-        made = {k: torch.stack(v, 1) for k, v in rows.items()}
+        read = partial(_read, W=W, U=U)
+        truth = read(x, h)
         expect(
             found,
-            made["truth"],
+            truth,
             {
-                "Your first state is zero; it is given, as h.": made["zero"],
+                "Your first state is zero; it is given, as h.": read(x, h * 0),
                 "Every word meets the first state h: hand the new state on "
-                "to the next word.": made["same"],
-                "You read from the last word to the first.": torch.stack(
-                    back, 1
+                "to the next word.": torch.cat(
+                    [read(x[:, t : t + 1], h) for t in range(n)], 1
                 ),
+                "You read from the last word to the first.": read(x.flip(1), h),
+                "You read from the last word to the first, and turned the "
+                "states back.": read(x.flip(1), h).flip(1),
+                "You note the state before each word, and the last one is "
+                "lost: first recur, then note what it gives.": torch.cat(
+                    [h[:, None], truth[:, :-1]], 1
+                ),
+                "recur takes the projected word first and the state second; "
+                "yours come the other way round.": _exchanged(x, h, W, U),
+                "Those are the projected words, W x; recur makes states of "
+                "them.": x @ W.T,
             },
         )
         if calls["project"] != 1:
@@ -257,6 +285,13 @@ def wavefront_ticks(mine):
             "Your row 0 is the highest layer; it should be the lowest.": (
                 truth.flip(0)
             ),
+            "A layer of yours waits until the one below has done the NEXT "
+            "word; it needs it at the same word only.": truth + below,
+            "You take the larger of layer and word; a step waits for the one "
+            "below and the one before, so both add up.": torch.maximum(
+                below, torch.arange(words).expand(layers, words)
+            )
+            + 1,
         }
         given = f"for {words} words and {layers} layers"
         expect(found, truth, mistakes, given)
@@ -274,21 +309,34 @@ def looks_to_connect_solution(looks):
     return layers
 
 
-def _furthest(looks):
+def _hops(looks, start):
+    """How many looks away each position is; those never reached are absent."""
+    hops, front = {start: 0}, [start]
+    while front:
+        here = front.pop(0)
+        for j in looks[here]:
+            if j not in hops:
+                hops[j] = hops[here] + 1
+                front.append(j)
+    return hops
+
+
+def _furthest(looks, starts=None, far=max):
     """The same by walking out from every position, look by look."""
-    most = 1
-    for start in range(len(looks)):
-        hops, front = {start: 0}, [start]
-        while front:
-            here = front.pop(0)
-            for j in looks[here]:
-                if j not in hops:
-                    hops[j] = hops[here] + 1
-                    front.append(j)
-        if len(hops) < len(looks):
-            return -1
-        most = max(most, *hops.values())
-    return most
+    found = [_hops(looks, start) for start in starts or range(len(looks))]
+    if any(len(hops) < len(looks) for hops in found):
+        return -1
+    return max(1, far(max(hops.values()) for hops in found))
+
+
+def _in_place(looks):
+    """Who takes over what another has learned in the same layer."""
+    seen, layers = [set(row) for row in looks], 1
+    while any(len(each) < len(looks) for each in seen) and layers < 99:
+        layers += 1
+        for i, row in enumerate(looks):
+            seen[i] = set().union(*(seen[j] for j in row))
+    return layers
 
 
 def _window(n, left, right):
@@ -300,7 +348,13 @@ def _window(n, left, right):
 
 _CASES = {
     "everybody looks at everybody": _window(5, 5, 5),
-    "one neighbour to each side of 9": _window(9, 1, 1),
+    "one neighbour to each side of 12": _window(12, 1, 1),
+    "a star, where all look at 0 and 0 at all": [
+        [0, 1, 2, 3],
+        [0, 1],
+        [0, 2],
+        [0, 3],
+    ],
     "two neighbours to each side of 12": _window(12, 2, 2),
     "a ring of 9 in which each looks at the one before": [
         [i, (i - 1) % 9] for i in range(9)
@@ -319,39 +373,62 @@ _CASES = {
 def looks_to_connect(mine):
     """The maximum path length, from who may look at whom."""
     for name, looks in _CASES.items():
-        found = as_numbers(mine(looks), 1, "one number of layers")[0]
         truth = _furthest(looks)
-        turned = [
+        result = mine(looks, may_be_none=truth == -1)
+        found = as_number(result, "a number of layers, -1 for never")
+        both_ways = [
             sorted({*row, *(j for j in range(len(looks)) if i in looks[j])})
             for i, row in enumerate(looks)
         ]
-        mistakes = {}
-        if _furthest(turned) != truth:
-            mistakes[
-                "You let a look count both ways: that i looks at j does not "
-                "let j look at i."
-            ] = _furthest(turned)
-        if name.endswith("the one before"):
-            mistakes[
-                "You let a position take over what another has learned in the "
-                "same layer: make the new sets from the old ones alone."
-            ] = 3
-        if truth == -1:
-            mistakes[
-                "Some never learn of each other here; give -1 when a further "
-                "layer adds nothing."
-            ] = len(looks)
-        else:
-            mistakes |= {
-                "Count the first layer too: full attention needs 1.": (
-                    truth - 1
-                ),
-                "One too many: stop as soon as everybody has something from "
-                "everybody.": truth + 1,
-                "You doubled the reach at every turn: that finds the "
-                "logarithm. One layer adds one look.": (
-                    (truth - 1).bit_length() + 1
-                ),
-            }
-        expect(found, truth, mistakes, f"for {name}")
-    return "nine ways to look, one-way and divided ones among them."
+        expect(
+            found,
+            truth,
+            _looked_wrong(looks, truth, _furthest(both_ways)),
+            f"for {name}",
+            otherwise="Some never learn of each other here; give -1 when a "
+            "further layer adds nothing."
+            if truth == -1
+            else None,
+        )
+    return "ten ways to look: a star, one-way ones and divided ones among them."
+
+
+def _looked_wrong(looks, truth, both_ways):
+    """What each likely mistake gives, by its hint."""
+    mistakes = {
+        "You let a look count both ways: that i looks at j does not let j "
+        "look at i.": both_ways,
+    }
+    if truth == -1:
+        return mistakes
+    if truth == 1:
+        first = (
+            "Count the first layer too: full attention needs 1."
+            if len(looks) > 1
+            else "At least one layer: a position alone needs 1, not 0."
+        )
+        return {
+            first: 0,
+            "One too many: after one layer everybody has something from "
+            "everybody.": 2,
+        }
+    return mistakes | {
+        "You asked of position 0 alone. Every position has to depend on "
+        "every position: ask of each.": _furthest(looks, [0]),
+        "You took the position that is done first; the last one counts.": (
+            _furthest(looks, far=min)
+        ),
+        "You let a position take over what another has learned in the same "
+        "layer: make the new sets from the old ones alone.": _in_place(looks),
+        "You stop one layer too soon: some still lack something.": truth - 1,
+        "One too many: stop as soon as everybody has something from "
+        "everybody.": truth + 1,
+        "You doubled the reach at every turn, and counted turns: that finds "
+        "the logarithm. One layer adds one look.": (
+            (truth - 1).bit_length() + 1
+        ),
+        "You doubled the reach at every turn, and so the number of layers: "
+        "that jumps over what lies between. One layer adds one look.": (
+            1 << (truth - 1).bit_length()
+        ),
+    }

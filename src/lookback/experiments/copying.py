@@ -3,8 +3,8 @@
 The easiest task there is: the target is the source. The letters are random,
 so nothing can be guessed; what comes out must have gone through the vector.
 Models of several widths are trained on strings of 1 to LONGEST letters and
-tested on 200 new strings of each length. Writes records/copying.json and one
-small weights file per width. Needs no corpus.
+tested on TESTS random strings of each length. Writes records/copying.json and
+one small weights file per width. Needs no corpus.
 
     python -m lookback.experiments.copying
 """

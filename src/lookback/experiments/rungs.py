@@ -11,16 +11,29 @@ which holds every run that is finished, and the two machines' weights.
     python -m lookback.experiments.rungs --record            # what is finished
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import cache, partial
 from itertools import repeat
 from pathlib import Path
+from statistics import mean, stdev
+
+import torch
+from torch import Tensor
 
 from lookback.experiments.runs import Fitted, campaign, fit, said
 from lookback.lab import corpus, metrics, training, weights
+from lookback.lab.corpus import Pair
 from lookback.lab.subwords import Subwords
 from lookback.rungs import RUNGS, Rung
+from lookback.significance import (
+    bleu,
+    caption_rows,
+    factors,
+    p_value,
+    resampled_gaps,
+    swapped_gaps,
+)
 from lookback.translator import Translator
 
 PIECES = 3000  # joint subwords
@@ -28,6 +41,7 @@ TRAINING = training.TrainingConfig(
     epochs=60, batch=128, learning_rate=2e-3, warmup=400, cuts=2
 )
 LONG = (2, 3, 4)  # captions joined
+TOSSES, DRAWS = 10_000, 2_000  # of coins, of test sets
 # rung: what each trial changes in its model, what in its training
 TRIALS = {
     "rnnsearch": {
@@ -52,17 +66,31 @@ def subwords() -> Subwords:
     return Subwords.learn((side for pair in pairs for side in pair), PIECES)
 
 
-def fitted(rung: Rung, settings: training.TrainingConfig, folder: Path):
-    """The rung, trained until its validation loss stops falling."""
-    pieces = subwords()
-    pairs, held_out = corpus.load("train"), corpus.load("val")
+def fitted(
+    make: Callable[[int, int], Translator],
+    settings: training.TrainingConfig,
+    folder: Path,
+    arrange: Callable[[list[Pair], int], list[Pair]] = lambda pairs, _: pairs,
+) -> Fitted:
+    """A model, trained until its validation loss stops falling.
+
+    `arrange` chooses from the pairs, or joins them, for each epoch.
+    """
+    pieces, pairs = subwords(), corpus.load("train")
+    held_out = arrange(corpus.load("val"), 0)
 
     def validate(model: Translator) -> dict:
         loss = training.validation_loss(model, held_out, pieces, pieces)
         return {"loss": loss, "score": -loss}
 
     return fit(
-        rung.make, pieces, pieces, lambda _: pairs, validate, settings, folder
+        make,
+        pieces,
+        pieces,
+        lambda epoch: arrange(pairs, epoch),
+        validate,
+        settings,
+        folder,
     )
 
 
@@ -82,33 +110,39 @@ def run(
 ) -> dict:
     """Train and test one rung; `folder` lets it resume."""
     settings = replace(settings, seed=seed)
-    found = fitted(rung, settings, folder)
+    found = fitted(rung.make, settings, folder)
     if seed == 0 and rung.name in TRIALS:
         weights.save(f"rung-{rung.name}", *found[:3])
     return {
-        **found.outcome,
-        "parts": asdict(rung.parts),
-        "training": asdict(settings),
-        "precision": "bf16" if training.half(training.device()) else "fp32",
-        "val": metrics_of_val(found),
-        "tests": {
-            split: {
-                "loss": training.validation_loss(
-                    found.model, corpus.load(split), found.source, found.target
-                ),
-                "greedy": judged(found, split),
-                "beam": judged(found, split, width=5),
-            }
-            for split in corpus.TESTS
-        },
+        **described(settings, found),
+        "tests": {split: asked(found, split) for split in corpus.TESTS},
         "long": {str(n): judged(found, corpus.TESTS[0], n) for n in LONG},
     }
 
 
-def metrics_of_val(found: Fitted) -> dict:
-    """Greedy BLEU on the validation set, by which settings are chosen."""
-    pairs = corpus.load("val")
-    return metrics.bleu(said(found, pairs), [pair.target for pair in pairs])
+def described(settings: training.TrainingConfig, found: Fitted) -> dict:
+    """What was trained, how, and how well it does on the validation set."""
+    held_out = corpus.load("val")
+    words, truths = said(found, held_out), [pair.target for pair in held_out]
+    half = training.half(training.device())
+    return {
+        **found.outcome,
+        "training": asdict(settings),
+        "precision": "bf16" if half else "fp32",
+        "val": metrics.bleu(words, truths),
+    }
+
+
+def asked(found: Fitted, split: str) -> dict:
+    """A test set: cross-entropy in nats a piece, greedy and beam of 5."""
+    pairs = corpus.load(split)
+    return {
+        "loss": training.validation_loss(
+            found.model, pairs, found.source, found.target
+        ),
+        "greedy": judged(found, split),
+        "beam": judged(found, split, width=5),
+    }
 
 
 def trial(
@@ -118,13 +152,99 @@ def trial(
     rung, (parts, settings) = RUNGS[name], changes
     rung = replace(rung, parts=replace(rung.parts, **parts))
     settings = replace(TRAINING, **settings, seed=seed)
-    found = fitted(rung, settings, folder)
-    return {
-        **found.outcome,
-        "parts": asdict(rung.parts),
-        "training": asdict(settings),
-        "val": metrics_of_val(found),
+    return described(settings, fitted(rung.make, settings, folder))
+
+
+def rows(run: dict, split: str, kind: str = "greedy") -> Tensor:
+    """What BLEU counted in each caption of a test set, or of "all" three."""
+    splits = corpus.TESTS if split == "all" else (split,)
+    return torch.cat(
+        [caption_rows(run["tests"][each][kind]["counts"]) for each in splits]
+    )
+
+
+def level(runs: list[dict], split: str) -> dict:
+    """A rung's scores on one test set: means over its seeds, and spreads."""
+    greedy = [rows(run, split).sum(0) for run in runs]
+    scores = [bleu(each).item() for each in greedy]
+    found = {
+        "bleu": mean(scores),
+        "spread": stdev(scores) if len(scores) > 1 else None,
+        "precision": mean(factors(each)[0].item() for each in greedy),
+        "brevity": mean(factors(each)[1].item() for each in greedy),
+        "beam": mean(
+            bleu(rows(run, split, "beam").sum(0)).item() for run in runs
+        ),
     }
+    if split != "all":
+        tests = [run["tests"][split] for run in runs]
+        found["loss"] = mean(each["loss"] for each in tests)
+        found["chrf"] = mean(each["greedy"]["chrf"] for each in tests)
+    return found
+
+
+def step(one: list[dict], two: list[dict], split: str, noise: float) -> dict:
+    """What the second rung gains over the first, by both rulers.
+
+    `p` is that of coins thrown for captions, the same coins for all seeds;
+    `seeds` is the standard error that the seeds leave, from the spread
+    `noise` of single runs; `low` and `high` are the 95 % interval of captions
+    and seeds together.
+    """
+    couples = list(zip(one, two, strict=False))
+    sides = [[rows(run, split) for run in couple] for couple in couples]
+    dice = torch.Generator().manual_seed(0)
+    count = len(sides[0][0])
+    coins = torch.rand(TOSSES, count, generator=dice) < 0.5
+    drawn = torch.randint(count, (DRAWS, count), generator=dice)
+    times = torch.stack([each.bincount(minlength=count) for each in drawn])
+    swapped = torch.stack([swapped_gaps(a, b, coins) for a, b in sides]).mean(0)
+    again = torch.stack([resampled_gaps(a, b, times) for a, b in sides]).mean(0)
+    paired = mean((bleu(b.sum(0)) - bleu(a.sum(0))).item() for a, b in sides)
+    gain = level(two, split)["bleu"] - level(one, split)["bleu"]
+    error = noise * (1 / len(one) + 1 / len(two)) ** 0.5
+    half = 1.96 * (again.var().item() + error**2) ** 0.5
+    return {
+        "gain": gain,
+        "p": p_value(torch.tensor(paired), swapped),
+        "seeds": error,
+        "low": gain - half,
+        "high": gain + half,
+    }
+
+
+def noise(found: dict[str, list[dict]], split: str) -> float:
+    """The spread of single runs over seeds, pooled over all rungs.
+
+    √(Σ (n − 1) s² / Σ (n − 1)), with s the standard deviation of a rung's n
+    seeds. Raises ValueError where no rung has two.
+    """
+    several = [runs for runs in found.values() if len(runs) > 1]
+    if not several:
+        raise ValueError("no rung has two seeds: their spread is unknown")
+    spreads = [
+        (len(runs) - 1, level(runs, split)["spread"]) for runs in several
+    ]
+    total = sum(n * s**2 for n, s in spreads)
+    return (total / sum(n for n, _ in spreads)) ** 0.5
+
+
+def summary(found: dict[str, list[dict]]) -> dict:
+    """Every run; of a rung its levels, too, and the step that it is."""
+    rungs = {name: runs for name, runs in found.items() if name in RUNGS}
+    answer = {name: {"runs": runs} for name, runs in found.items()}
+    for split in (*corpus.TESTS, "all"):
+        try:
+            spread = noise(rungs, split)
+        except ValueError:
+            spread = None
+        for name, runs in rungs.items():
+            place = answer[name].setdefault("tests", {})
+            place[split] = level(runs, split)
+            before = rungs.get(RUNGS[name].before)
+            if before and spread is not None:
+                place[split]["step"] = step(before, runs, split, spread)
+    return answer
 
 
 PARTS = {name: partial(run, rung, TRAINING) for name, rung in RUNGS.items()} | {
@@ -139,7 +259,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "rungs",
         __doc__,
         PARTS,
-        lambda found: {name: {"runs": runs} for name, runs in found.items()},
+        summary,
         config={**asdict(TRAINING), "pieces": PIECES},
         data=corpus.digests("en", "fr", tests=corpus.TESTS),
         needed=[],

@@ -46,11 +46,13 @@ def campaign(
 
     A part is called with its seed and with the folder that lets it resume.
     `results` is given what each finished part returned, a list over the
-    seeds, and makes the record's results of it. Nothing is recorded before
-    the `needed` parts are finished (all of them, if none are named), nor if
-    the present record has a part that is not finished here. With
-    `keep` false, for what should be measured anew every time, the parts are
-    forgotten once they are recorded. `arguments` are those of the command
+    finished seeds, and makes the record's results of it. A run that the
+    present record holds under results/PART/runs is finished too, where config
+    and data are the same: so a campaign goes on from its record. Nothing is
+    recorded before the `needed` parts are finished (all of them, if none are
+    named), nor if the present record has a part that is not finished here.
+    With `keep` false, for what should be measured anew every time, the parts
+    are forgotten once they are recorded. `arguments` are those of the command
     line: --only, --seeds, --record and --runs.
     """
     options = asked(name, about, parts, seeds, arguments)
@@ -61,9 +63,11 @@ def campaign(
         for seed in range(options.seeds)
         for part in parts
     }
+    earned = earlier(name, config, data or {}) if keep else {}
     for (part, seed), folder in folders.items():
         chosen = not options.only or part in options.only
-        if chosen and not options.record and finished(folder) is None:
+        done = finished(folder) or earned.get((part, seed))
+        if chosen and not options.record and not done:
             print(f"{name}: {part}, seed {seed}", file=sys.stderr)
             try:
                 once(folder, parts[part], seed)
@@ -74,11 +78,11 @@ def campaign(
                 )
     if options.only:
         return print("kept; --record writes down what is finished")
-    found = {
-        part: [finished(folders[part, n]) for n in range(options.seeds)]
-        for part in parts
-    }
-    found = {part: runs for part, runs in found.items() if None not in runs}
+    found: dict[str, list[dict]] = {}
+    for (part, seed), folder in folders.items():
+        if run := finished(folder) or earned.get((part, seed)):
+            found.setdefault(part, []).append(run)
+    found = {part: found[part] for part in parts if part in found}
     if lacking := [part for part in parts if part not in found]:
         print(f"not finished yet: {', '.join(lacking)}")
     if lost := sorted(recorded(name) & set(lacking)):
@@ -91,7 +95,7 @@ def campaign(
     records.save(
         name,
         config=config,
-        seeds=list(range(options.seeds)),
+        seeds=list(range(max(map(len, found.values())))),
         data=data or {},
         device=device or training.device(),
         wall_seconds=sum(
@@ -148,6 +152,24 @@ def recorded(name: str) -> set[str]:
         return set()
 
 
+def earlier(name: str, config: dict, data: dict) -> dict[tuple, dict]:
+    """The runs of the present record, by part and seed, if it is of this
+    config and of this data."""
+    try:
+        record = records.load(name)
+    except records.RecordError:
+        return {}
+    if (record["config"], record["data"]) != (config, data):
+        return {}
+    return {
+        (part, run["seed"]): run
+        for part, result in record["results"].items()
+        if isinstance(result, dict)
+        for run in result.get("runs", [])
+        if "seed" in run
+    }
+
+
 def finished(folder: Path) -> dict | None:
     """The result of a run, or None if it has not finished."""
     path = folder / "result.json"
@@ -157,13 +179,15 @@ def finished(folder: Path) -> dict | None:
 def once(folder: Path, run: Callable[[int, Path], dict], seed: int = 0) -> dict:
     """The result of a run, which is made and kept if it is not there yet.
 
-    With it are kept the seconds that it took and the commit it began with.
+    With it are kept its seed, the seconds that it took and the commit it
+    began with.
     """
     if (result := finished(folder)) is None:
         git, started = records.commit(), time.perf_counter()
         folder.mkdir(parents=True, exist_ok=True)
         result = run(seed, folder)
-        result |= {"git": git, "wall_seconds": time.perf_counter() - started}
+        spent = time.perf_counter() - started
+        result |= {"seed": seed, "git": git, "wall_seconds": spent}
         temporary = folder / "result.part"
         temporary.write_text(json.dumps(result))
         os.replace(temporary, folder / "result.json")
@@ -287,8 +311,10 @@ def over_seeds(runs: list[dict]) -> dict:
     """Mean and spread of runs that differ in their seed, and the runs.
 
     Their translations, `said`, stay out: they are long, and can be made anew.
+    So does their seed: without the translations no campaign goes on from them.
     """
-    runs = [{k: v for k, v in run.items() if k != "said"} for run in runs]
+    out = ("said", "seed")
+    runs = [{k: v for k, v in run.items() if k not in out} for run in runs]
     scores = [each["greedy"]["bleu"] for each in runs]
     return {
         "bleu": mean(scores),

@@ -1,0 +1,96 @@
+"""What does the finished Transformer need? Take one part out, keep the rest.
+
+On the ladder's bench, from its last rung: same captions, same rule for when a
+training ends. Where a removal makes the training fail or stumble, a second
+one at a quarter of the rate shows whether the part is needed or the rate was
+too high. Without feed-forward layers the model is trained a second time with
+more layers, so that it has as many weights. The full model is the last rung
+of records/rungs.json. Writes records/removal.json.
+
+    python -m lookback.experiments.removal
+    python -m lookback.experiments.removal --only heads     # in parallel
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from lookback.experiments.ablation import largest_weights
+from lookback.experiments.rungs import (
+    PIECES,
+    TRAINING,
+    asked,
+    described,
+    fitted,
+)
+from lookback.experiments.runs import campaign
+from lookback.lab import corpus, training
+from lookback.rungs import RUNGS, draw
+from lookback.transformer import Transformer
+
+SLOW = {"learning_rate": TRAINING.learning_rate / 4}
+# part: what is changed of the model, what of the training
+REMOVALS = {
+    "positions": ({"positions": "none"}, {}),
+    "positions, learned": ({"positions": "learned"}, {}),
+    "positions, rotary": ({"positions": "rotary"}, {}),
+    "residual": ({"residual": False}, {}),
+    "residual, slowly": ({"residual": False}, SLOW),
+    "norm": ({"norm": "none"}, {}),
+    "norm, slowly": ({"norm": "none"}, SLOW),
+    "norm, behind": ({"norm": "post"}, {}),
+    "scale": ({"scaled": False}, {}),
+    "scale, slowly": ({"scaled": False}, SLOW),
+    "warmup": ({}, {"warmup": 0}),
+    "warmup, slowly": ({}, {"warmup": 0} | SLOW),
+    "feedforward": ({"d_ff": 0}, {}),
+    "feedforward, 7 layers": ({"d_ff": 0, "layers": 7}, {}),
+    "heads": ({"heads": 1}, {}),
+    "depth": ({"layers": 1}, {}),
+    "tied": ({"tied": "none"}, {}),
+    "smoothing": ({}, {"smoothing": 0.0}),
+    "dropout": ({"dropout": 0.0}, {}),
+}
+
+
+def run(name: str, seed: int, folder: Path) -> dict:
+    """Train and test the Transformer without one part."""
+    model_changes, training_changes = REMOVALS[name]
+    settings = replace(TRAINING, **training_changes, seed=seed)
+
+    def make(source_vocab: int, target_vocab: int) -> Transformer:
+        full = RUNGS["transformer"].make(source_vocab, target_vocab).config
+        return draw(Transformer(replace(full, **model_changes)))
+
+    found = fitted(make, settings, folder)
+    torch.manual_seed(seed)
+    fresh = make(len(found.source), len(found.target)).to(training.device())
+    sizes = corpus.load("val"), found.source, found.target
+    return {
+        **described(settings, found),
+        "tests": {split: asked(found, split) for split in corpus.TESTS},
+        "largest_weight": {
+            "untrained": largest_weights(fresh, *sizes),
+            "trained": largest_weights(found.model, *sizes),
+        },
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    campaign(
+        "removal",
+        __doc__,
+        {name: partial(run, name) for name in REMOVALS},
+        lambda found: {name: {"runs": runs} for name, runs in found.items()},
+        config={**asdict(TRAINING), "pieces": PIECES},
+        data=corpus.digests("en", "fr", tests=corpus.TESTS),
+        needed=[],
+        arguments=arguments,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+"""A check has to notice when one thing in its reference solution is changed.
+
+A mutant is the solution with one slip in it: another operator or comparison, a
+term left out, a number one too large or too small (so also another axis), a
+truth value, another argument, two neighbours exchanged, a call or a sign left
+out. A mutant that passes its check either has the solution's value wherever the
+exercise is defined, and stands in `EQUAL` with the reason, or the check is too
+weak.
+"""
+
+import ast
+import copy
+import inspect
+import textwrap
+
+import pytest
+import torch
+
+from lookback.exercises import check
+
+OTHERS = {
+    ast.Add: [ast.Sub],
+    ast.Sub: [ast.Add],
+    ast.Mult: [ast.Div, ast.Add],
+    ast.Div: [ast.Mult],
+    ast.FloorDiv: [ast.Div],
+    ast.Pow: [ast.Mult],
+    ast.BitAnd: [ast.BitOr],
+    ast.BitOr: [ast.BitAnd],
+    ast.And: [ast.Or],
+    ast.Or: [ast.And],
+    ast.Lt: [ast.LtE, ast.Gt],
+    ast.LtE: [ast.Lt, ast.GtE],
+    ast.Gt: [ast.GtE, ast.Lt],
+    ast.GtE: [ast.Gt, ast.LtE],
+    ast.Eq: [ast.NotEq],
+    ast.NotEq: [ast.Eq, ast.Gt],
+}
+ORDERED = (ast.Sub, ast.Div, ast.FloorDiv, ast.Pow, ast.MatMult)
+UNORDERED = ("transpose", "minimum", "maximum", "min", "max")
+SILENT = (ast.arguments, ast.expr_context)  # defaults are never used
+MODULES = ("torch", "math", "F")
+
+
+def number(node):
+    """What a literal number says, its sign included; else None."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = number(node.operand)
+        return None if inner is None else -inner
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        return node.value
+    return None
+
+
+def exchanged(items):
+    """The list with two neighbours exchanged, once for each pair of them."""
+    for i in range(len(items) - 1):
+        yield [*items[:i], items[i + 1], items[i], *items[i + 2 :]]
+
+
+def slips(node, arguments):
+    """What a slip could put in the place of this node."""
+
+    def but(**fields):
+        other = copy.copy(node)
+        vars(other).update(fields)
+        return other
+
+    if (value := number(node)) is not None:
+        near, far = [value + 1, value - 1], [value * 10, value / 10]
+        sign = [-value] if isinstance(value, float) else []
+        for wrong in (near if abs(value) < 100 else far) + sign:
+            yield ast.Constant(wrong)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield but(value=not node.value)
+    elif isinstance(node, ast.Name) and node.id in arguments:
+        for other in arguments:
+            yield but(id=other)
+    elif isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)):
+        for other in OTHERS.get(type(node.op), []):
+            yield but(op=other())
+        if isinstance(node, ast.BinOp):
+            yield from (node.left, node.right)
+            if isinstance(node.op, ORDERED):
+                yield but(left=node.right, right=node.left)
+    elif isinstance(node, ast.Compare):
+        for other in OTHERS.get(type(node.ops[0]), []):
+            yield but(ops=[other()])
+    elif isinstance(node, ast.UnaryOp):
+        yield node.operand
+    elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
+        for items in exchanged(node.elts):
+            yield but(elts=items)
+    elif isinstance(node, ast.Call):
+        owner, _, name = ast.unparse(node.func).rpartition(".")
+        if name not in UNORDERED:
+            for items in exchanged(node.args):
+                yield but(args=items)
+        if owner and owner not in MODULES:
+            yield node.func.value
+        elif node.args and not isinstance(node.args[0], ast.Starred):
+            yield node.args[0]
+
+
+def places(node):
+    """Every node below this one, with the function that replaces it."""
+    for name, value in ast.iter_fields(node):
+        for at, child in enumerate(
+            value if isinstance(value, list) else [value]
+        ):
+            if not isinstance(child, ast.AST) or isinstance(child, SILENT):
+                continue
+
+            def put(new, value=value, name=name, at=at):
+                if isinstance(value, list):
+                    value[at] = new
+                else:
+                    setattr(node, name, new)
+
+            yield child, put
+            if number(child) is None:
+                yield from places(child)
+
+
+def compiled(tree, solution):
+    """The tree's function, in which no `while` turns for ever."""
+    tree = ast.parse(ast.unparse(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.While):
+            node.body.insert(0, ast.parse("next(_turns)").body[0])
+    space = {**vars(inspect.getmodule(solution))}
+    space["_turns"] = iter(range(10_000))
+    exec(compile(ast.fix_missing_locations(tree), "<mutant>", "exec"), space)
+    return space[solution.__name__]
+
+
+def parsed(solution):
+    """The solution's source as a tree."""
+    return ast.parse(textwrap.dedent(inspect.getsource(solution)))
+
+
+def mutants(solution):
+    """What is changed, in words, and the function so changed."""
+    tree = parsed(solution)
+    arguments = list(inspect.signature(solution).parameters)
+    for node, put in places(tree):
+        right = ast.unparse(node)
+        for slip in slips(node, arguments):
+            if (wrong := ast.unparse(slip)) != right:
+                put(slip)
+                yield f"{right} -> {wrong}", compiled(tree, solution)
+        put(node)
+
+
+def survivors(made):
+    """The mutants of an exercise's solution that its check lets pass."""
+    return [what for what, mutant in mutants(made.solution) if made(mutant)]
+
+
+TRAINED = ("looks_backwards", "writes_backwards")  # nine in ten is enough
+CODED = [m for m in check if not m.by_hand and m.name not in TRAINED]
+
+# Mutants that pass since they are right, each with the reason.
+EQUAL = {
+    "attend_from_scratch": {"Q -> K": "queries are as long as keys"},
+    "soft_dictionary": {
+        "(scores == scores.max()).to(values.dtype) -> scores == scores.max()": (
+            "divided by their number, True and False become shares all the same"
+        ),
+        "values -> query": "only its dtype is taken, and all have one",
+        "values -> keys": "only its dtype is taken, and all have one",
+        "0 -> -1": "the scores have one axis, the first and the last",
+    },
+    "masked_softmax": {
+        "mask.any(dim=-1, keepdim=True) -> mask": "a masked place ends as 0/1, "
+        "an open one keeps its row's maximum and sum",
+        "0 -> 1": "the maximum of a row without any place is never used",
+        "0 -> -1": "the maximum of a row without any place is never used",
+        "1 -> 2": "the sum of a row without any place is 0: 0/2 is 0/1",
+    },
+    "without_tanh": {
+        "(H @ U.T).unsqueeze(0) -> H @ U.T": "a first axis of 1 comes by itself"
+    },
+    "looks_to_connect": {"set(row) -> row": "no row names a position twice"},
+    "tokens_apart": {
+        "x - x.mean(dim=1, keepdim=True) -> x.mean(dim=1, keepdim=True) - x": (
+            "the norm of a difference does not see its sign"
+        )
+    },
+    "merge_pair": {"tuple(pair) -> pair": "a pair is a tuple already"},
+    "cached_step": {
+        f"q -> {other}": "all vectors are equally long"
+        for other in ("k", "v", "past_k", "past_v")
+    },
+    "soft_search": {
+        "source != PAD -> source > PAD": "no word has a number below 0",
+        "True -> False": "batch_first is not asked for packed sentences",
+    },
+    "transformer": {
+        "source != PAD -> source > PAD": "no word has a number below 0",
+    },
+    "not_beaten": {
+        "(quality >= good, cost <= cheap) -> "
+        "(cost <= cheap, quality >= good)": "the two change roles around an &"
+    },
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("made", CODED, ids=lambda made: made.name)
+def test_every_mutant_is_caught_or_equal(made):
+    assert made(compiled(parsed(made.solution), made.solution)) is True
+    assert sorted(survivors(made)) == sorted(EQUAL.get(made.name, {}))
+
+
+def test_mutants_are_many_and_different():
+    for made in CODED:
+        changes = [what for what, _ in mutants(made.solution)]
+        assert len(changes) > 4, made.name
+    assert set(EQUAL) <= {made.name for made in CODED}
+
+
+def test_a_weak_check_is_found_out(monkeypatch):
+    def first_number_only(mine):
+        words = torch.tensor([[5, 6, 3]])
+        return "" if mine(words, 0)[0, 0, 0] else mine.missing
+
+    made = check.padding_mask
+    monkeypatch.setattr(made, "judge", first_number_only)
+    assert "tokens != pad -> tokens > pad" in survivors(made)

@@ -1,0 +1,205 @@
+"""The rungs: one field apart, drawn alike, and the chapters' own models."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from test_rnnsearch import walk
+from torch import nn
+
+from lookback.lab.corpus import pad
+from lookback.layers import Embedding
+from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.rungs import (
+    LADDER,
+    RUNGS,
+    MaxoutTransformer,
+    Parts,
+    Recurrent,
+    build,
+    differences,
+)
+from lookback.transformer import Transformer, TransformerConfig
+from lookback.vocabulary import END, START
+
+SOURCES = [[5, 6, 7, 8, END], [9, END], [4, 6, 5, END]]
+TARGETS = [[START, 4, 5], [START, 6, 7, 8, 9, 4, 5], [START, 7]]
+every = pytest.mark.parametrize("name", RUNGS)
+
+
+def model_of(name, width=8):
+    torch.manual_seed(2)
+    parts = RUNGS[name].parts
+    small = replace(parts, width=width, d_ff=parts.d_ff and 12)
+    return replace(RUNGS[name], parts=small).make(11, 10).double().eval()
+
+
+def test_neighbours_differ_in_one_field():
+    """And never in a size: those are the same in every rung."""
+    seen = []
+    for rung in LADDER:
+        if rung.before is None:
+            assert rung is LADDER[0]
+        else:
+            assert rung.before in seen
+            before = RUNGS[rung.before].parts
+            [field] = differences(before, rung.parts)
+            assert field not in ("width", "dropout", "source_vocab")
+        seen.append(rung.name)
+    assert len(set(seen)) == len(seen)
+    assert differences(Parts(), Parts(look="dot", heads=2)) == {
+        "look": ("fixed", "dot"),
+        "heads": (1, 2),
+    }
+
+
+def test_the_main_line_leads_from_the_fixed_vector_to_the_transformer():
+    names, name = [], "transformer"
+    while name:
+        names.append(name)
+        name = RUNGS[name].before
+    assert names[-1] == "fixed"
+    aside = set(RUNGS) - set(names)
+    assert aside == {"reversed", "post-norm"}
+
+
+@every
+def test_forward_equals_step_by_step(name):
+    model, source, target = model_of(name), pad(SOURCES), pad(TARGETS)
+    memory = model.encode(source)
+    state, steps = model.start(memory), []
+    for token in target.unbind(dim=1):
+        logits, state, weights = model.step(token, state, memory)
+        steps.append(logits)
+        if weights is not None:
+            sums = weights.sum(-1)
+            torch.testing.assert_close(sums, torch.ones_like(sums))
+            assert (weights[1, 2:] == 0).all()
+    torch.testing.assert_close(torch.stack(steps, 1), model(source, target))
+
+
+@every
+def test_batched_equals_one_by_one(name):
+    model = model_of(name)
+    together = model(pad(SOURCES), pad(TARGETS))
+    for i, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
+        alone = model(torch.tensor([source]), torch.tensor([target]))
+        torch.testing.assert_close(together[i, : len(target)], alone[0])
+
+
+@every
+def test_gradients_reach_every_weight(name):
+    model = model_of(name)
+    model(pad(SOURCES), pad(TARGETS)).square().sum().backward()
+    for key, weight in model.named_parameters():
+        if key.endswith(("W_K.bias", "looking.attention.U.bias")):
+            continue  # the same is added to all scores of a query
+        if key.endswith(("attention.W.weight", "attention.U.weight")):
+            continue  # v_a starts at 0
+        assert weight.grad is not None and weight.grad.abs().sum() > 0, key
+
+
+@every
+def test_every_map_is_drawn_alike_and_every_bias_is_0(name):
+    model = model_of(name, width=64)
+    for key, weight in model.named_parameters():
+        if "bias" in key:
+            assert (weight == 0).all(), key
+        elif "norm" in key or "after" in key:
+            assert (weight == 1).all(), key
+        elif key.endswith("words.weight"):
+            assert weight[4:].std().item() == pytest.approx(1 / 8, rel=0.1), key
+        elif not key.endswith("attention.v"):
+            gates = 3 if "reader" in key or key.startswith("decoder.w") else 1
+            for gate in weight.chunk(gates):
+                xavier = (2 / sum(gate.shape)) ** 0.5
+                assert gate.std().item() == pytest.approx(xavier, rel=0.1), key
+
+
+@every
+def test_all_drop_alike_and_where_it_says(name):
+    model, parts = model_of(name), RUNGS[name].parts
+    rates = [m.p for m in model.modules() if isinstance(m, nn.Dropout)]
+    in_a_layer = 2 if parts.d_ff else 1
+    if parts.decoder == "recurrent":
+        rates.remove(0.0)  # the target's words share the states' dropout
+        assert model.target_embedding.dropout.p == 0.0
+        places = parts.layers * in_a_layer + 2
+    else:
+        places = parts.layers * (2 * in_a_layer + 1) + 2
+    assert rates == [parts.dropout] * places
+
+
+@every
+def test_words_come_in_as_loud_in_every_rung(name):
+    model = model_of(name, width=64)
+    embedding = model.source_embedding
+    assert isinstance(embedding, Embedding)
+    words = embedding.words.weight[4:] * 8
+    assert words.pow(2).mean().sqrt().item() == pytest.approx(1, rel=0.1)
+
+
+def test_the_diagonal_looks_at_its_own_place_and_stops_at_the_end():
+    _, looks = walk(model_of("diagonal"), pad(SOURCES), pad(TARGETS))
+    assert looks[0].argmax(-1).tolist() == [0, 1, 2, 3, 4, 4, 4]
+    assert looks[1].argmax(-1).tolist() == [0, 1, 1, 1, 1, 1, 1]
+    assert set(looks.unique().tolist()) == {0.0, 1.0}
+
+
+def test_rnnsearch_is_the_chapter_s():
+    """Embeddings aside, which are √d louder here, the same machine."""
+    rung = model_of("rnnsearch")
+    config = RNNsearchConfig(11, 10, 8, 8, 8, 8)
+    chapter = RNNsearch(config).double().eval()
+    names = {
+        "reader": "encoder",
+        "looking.attention": "attention",
+        "source_embedding.words": "source_embedding",
+        "target_embedding.words": "target_embedding",
+    }
+    given = {}
+    for key, weight in rung.state_dict().items():
+        for ours, theirs in names.items():
+            key = key.replace(ours, theirs)
+        loud = 8**0.5 if "embedding" in key else 1
+        given[key] = weight * loud
+    chapter.load_state_dict(given)
+    inputs = pad(SOURCES), pad(TARGETS)
+    torch.testing.assert_close(rung(*inputs), chapter(*inputs))
+
+
+def test_the_transformer_is_the_chapter_s():
+    made = model_of("transformer")
+    assert type(made) is Transformer
+    assert made.config == TransformerConfig(
+        11, 10, 8, 4, 3, 12, dropout=RUNGS["transformer"].parts.dropout,
+        norm=RUNGS["transformer"].parts.norm,
+    )  # fmt: skip
+    assert type(model_of("decoder")) is MaxoutTransformer
+
+
+def test_the_stack_is_the_transformer_s_encoder():
+    """What the decoder is handed is the same before and after that step."""
+    stack, whole = model_of("depth"), model_of("decoder")
+    given = whole.state_dict()
+    for key, weight in stack.state_dict().items():
+        if key.startswith(("source_embedding", "stack", "after_stack")):
+            given[key.replace("stack", "encoder")] = weight
+    whole.load_state_dict(given)
+    source = pad(SOURCES)
+    mask = source != 0
+    theirs = whole.read(source)[0]
+    torch.testing.assert_close(stack.encode(source).values[mask], theirs[mask])
+
+
+def test_a_wrong_part_is_named():
+    with pytest.raises(ValueError, match="look is 'soft': choose one of fixed"):
+        Parts(look="soft")
+    with pytest.raises(ValueError, match="reader is 'both'"):
+        Parts(reader="both")
+
+
+def test_recurrent_rungs_are_one_class():
+    kinds = {type(build(replace(r.parts, source_vocab=9, target_vocab=9)))
+             for r in LADDER if r.parts.decoder == "recurrent"}  # fmt: skip
+    assert kinds == {Recurrent}
