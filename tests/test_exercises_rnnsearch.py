@@ -663,7 +663,6 @@ def test_the_training_loop_teaches():
     assert loss() < before - 0.02
 
 
-# With seeds 0 to 6 every model passed; see the history for the numbers.
 @pytest.mark.weekly
 @pytest.mark.parametrize("seed", range(3))
 def test_the_solution_learns_to_look_backwards(seed):
