@@ -1,14 +1,16 @@
 """Plausible wrong answers to RNNsearch's exercises, and their hints."""
 
+import re
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
-from test_exercises import said_about
+from test_exercises import BOOK, altered, said_about
+from torch.nn import functional as F
 
-from lookback.exercises import check
+from lookback.exercises import check, rnnsearch
 
 INF = float("inf")
 
@@ -409,3 +411,278 @@ def test_without_tanh_takes_any_route():
 
     assert check.without_tanh(loop) is True
     assert check.without_tanh(once) is True
+
+
+LOOK = "e.masked_fill(~mask, -torch.inf).softmax(dim=-1)"
+TURN = "(h[:, 0].chunk(2, dim=-1)[1])"
+
+
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        (
+            "annotate(self.encoder, self.source_embedding(source), mask)",
+            "self.encoder(self.source_embedding(source))[0]",
+            "begins in the padding",
+        ),
+        (LOOK, "e.softmax(dim=-1)", "The padding gets weight"),
+        (LOOK, "e.masked_fill(mask, -1e9).softmax(dim=-1)", "mask is inverted"),
+        (
+            LOOK,
+            "e.masked_fill(mask, -torch.inf).softmax(dim=-1)",
+            "True = may be looked at",
+        ),
+        (
+            LOOK,
+            LOOK.replace("dim=-1", "dim=0"),
+            "over the source words, dim=-1",
+        ),
+        (
+            "torch.tanh(self.W(s).unsqueeze(1) + keys)",
+            "(self.W(s).unsqueeze(1) + keys)",
+            "tanh is missing in your energies",
+        ),
+        (
+            "c, weights = self.look(s, h, keys, mask)",
+            "c, weights = self.look(s, h, keys, mask)\n"
+            "            after = self.decoder(torch.cat([y, c], dim=-1), s)\n"
+            "            c, weights = self.look(after, h, keys, mask)",
+            "as Luong did",
+        ),
+        (
+            TURN,
+            "(h[range(len(h)), mask.sum(1) - 1].chunk(2, dim=-1)[0])",
+            "forward reader's last state",
+        ),
+        (TURN, "(h[:, 0].chunk(2, dim=-1)[0])", "Take the second half"),
+        (TURN, "(h[:, -1].chunk(2, dim=-1)[1])", "it has only begun"),
+        (f"self.bridge{TURN})", f"0 * self.bridge{TURN})", "from zeros"),
+        (f"torch.tanh(self.bridge{TURN})", f"self.bridge{TURN}", "the bridge"),
+        (
+            "self.decoder(torch.cat([y, c], dim=-1), s)",
+            "self.decoder(torch.cat([c, y], dim=-1), s)",
+            "fed [c; y]",
+        ),
+        ("[s, y, c]", "[y, s, c]", "given [y; s; c]"),
+        (
+            "t = t.unflatten(-1, (-1, 2)).amax(dim=-1)",
+            "t = t.unflatten(-1, (2, -1)).amax(dim=-2)",
+            "the larger of two NEIGHBOURS",
+        ),
+        (".amax(dim=-1)", ".mean(dim=-1)", "mean of each pair"),
+        ("t.unflatten(-1, (-1, 2)).amax(dim=-1)", "t[..., ::2].relu()", "ReLU"),
+        (
+            "torch.stack(logits, dim=1), torch.stack(looks, dim=1)",
+            "torch.stack(logits), torch.stack(looks)",
+            "Stack along dim=1",
+        ),
+        (", torch.stack(looks, dim=1)", "", "Give back two tensors"),
+        ("self.bridge", "self.start", "no part `bridge`"),
+        ("hidden, bias=False)", "hidden)", "Your part `W` has parameters"),
+        ("self, source, target):", "self, source):", "with 2 arguments"),
+        (
+            "self.v = ",
+            "self.more = nn.Linear(2, 2)\n        self.v = ",
+            "does not name: more.weight, more.bias",
+        ),
+    ],
+)
+def test_soft_search(old, new, words, capsys):
+    assert words in said_about(
+        capsys, "soft_search", altered(check.soft_search, old, new)
+    )
+
+
+def test_soft_search_asked_with_the_new_state_in_the_readout(capsys):
+    old = altered(
+        check.soft_search,
+        "s = self.decoder(torch.cat([y, c], dim=-1), s)\n"
+        "            t = self.maxout(torch.cat([s, y, c], dim=-1))",
+        "t = self.maxout(torch.cat([s, y, c], dim=-1))\n"
+        "            s = self.decoder(torch.cat([y, c], dim=-1), s)",
+    )
+    assert "give it s_i" in said_about(capsys, "soft_search", old)
+
+
+def test_soft_search_takes_loops():
+    """One source word and one sentence after another."""
+
+    class Slow(rnnsearch.SoftSearch):
+        def look(self, s, h, keys, mask):
+            contexts, shares = [], []
+            for b in range(len(h)):
+                real = int(mask[b].sum())
+                e = [
+                    self.v @ torch.tanh(self.W(s[b]) + self.U(h[b, j]))
+                    for j in range(real)
+                ]
+                share = torch.stack(e).softmax(0)
+                contexts.append(sum(share[j] * h[b, j] for j in range(real)))
+                shares.append(F.pad(share, (0, h.shape[1] - real)))
+            return torch.stack(contexts), torch.stack(shares)
+
+    assert check.soft_search(Slow) is True
+
+
+def test_soft_search_takes_a_function_that_makes_the_module():
+    """And both readers as two GRUs that run through flipped words."""
+
+    class Flat(rnnsearch.SoftSearch):
+        def forward(self, source, target):
+            mask = source != 0
+            h = rnnsearch.annotate(
+                self.encoder, self.source_embedding(source), mask
+            )
+            s = self.bridge(h[:, 0, h.shape[-1] // 2 :]).tanh()
+            words, both = self.target_embedding(target), []
+            for i in range(target.shape[1]):
+                e = (self.W(s)[:, None] + self.U(h)).tanh().matmul(self.v)
+                e[~mask] = -INF
+                a = e.softmax(1)
+                c = (a[..., None] * h).sum(1)
+                s = self.decoder(torch.cat((words[:, i], c), 1), s)
+                t = self.maxout(torch.cat((s, words[:, i], c), 1))
+                t = torch.maximum(t[:, ::2], t[:, 1::2])
+                both.append((self.output(t), a))
+            logits, looks = zip(*both, strict=True)
+            return torch.stack(logits, 1), torch.stack(looks, 1)
+
+    def make(vocab, embed, hidden):
+        return Flat(vocab, embed, hidden)
+
+    assert check.soft_search(make) is True
+
+
+def test_soft_search_wants_the_class_itself(capsys):
+    made = rnnsearch.SoftSearch(7, 4, 6)
+    assert "the class itself" in said_about(capsys, "soft_search", made)
+    assert "torch.nn.Module" in said_about(
+        capsys, "soft_search", lambda vocab, embed, hidden: dict
+    )
+
+
+def test_strings_are_reversed_and_new_in_every_step():
+    source, target = rnnsearch.strings(50, seed=1)
+    for row, back in zip(source.tolist(), target.tolist(), strict=True):
+        length = row.index(3)
+        assert 5 <= length <= 10 and back[0] == 2
+        assert back[1 : length + 2] == [*row[:length][::-1], 3]
+        assert not any(row[length + 1 :] + back[length + 2 :])
+    assert not torch.equal(source, rnnsearch.strings(50, seed=2)[0])
+
+
+def ruled(change):
+    """A machine that knows the rule, its logits and weights changed."""
+
+    def mine(source, target):
+        return change(
+            *check.looks_backwards.solution(source, target), source, target
+        )
+
+    return mine
+
+
+def said(letters, weights):
+    return 9.0 * F.one_hot(letters, 30), weights
+
+
+def forwards(logits, weights, source, target):
+    return (
+        said(source[:, : target.shape[1]], weights)
+        if (target.shape[1] < 12)
+        else said(F.pad(source, (0, 1)), weights)
+    )
+
+
+def unending(logits, weights, source, target):
+    return logits.clone().index_fill(2, torch.tensor([3]), -9.0), weights
+
+
+def peeking(logits, weights, source, target):
+    return said(F.pad(target[:, 1:], (0, 1)), weights)
+
+
+def blind(logits, weights, source, target):
+    inside = source.sort(descending=True).values
+    return said(inside[:, :1].expand_as(target), weights)
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda z, a, x, y: (z.flip(0), a), "without a mistake"),
+        (lambda z, a, x, y: said(y, a), "repeats the word"),
+        (lambda z, a, x, y: (z * 0, a), "the same, whatever the string"),
+        (forwards, "copies the string forwards"),
+        (unending, "<end> is a word"),
+        (peeking, "words that it must still say"),
+        (blind, "in which order the letters stand"),
+        (lambda z, a, x, y: (z, a * 2), "do not sum to 1"),
+        (lambda z, a, x, y: (z, a * 0 + 1 / 11), "padding gets weight"),
+        (
+            lambda z, a, x, y: (z, a.roll(1, 1)),
+            "rows come a word late",
+        ),
+        (lambda z, a, x, y: (z, a.roll(-1, 1)), "rows come a word early"),
+        (
+            lambda z, a, x, y: (
+                z,
+                F.one_hot(0 * y, x.shape[1]).to(a),
+            ),
+            "beside its letter",
+        ),
+        (lambda z, a, x, y: z, "Give back two tensors"),
+        (lambda z, a, x, y: (z, a.mT), "transpose"),
+    ],
+)
+def test_looks_backwards(change, words, capsys):
+    assert words in said_about(capsys, "looks_backwards", ruled(change))
+
+
+def test_a_soft_look_is_enough():
+    def soft(logits, weights, source, target):
+        real = (source != 0).unsqueeze(1)
+        even = real / real.sum(-1, keepdim=True)
+        return logits, 0.6 * weights + 0.4 * even
+
+    assert check.looks_backwards(ruled(soft)) is True
+
+
+def test_the_training_loop_teaches():
+    torch.manual_seed(0)
+    model = rnnsearch.SoftSearch(30, embed=8, hidden=12)
+    source, target = rnnsearch.strings(64, seed=99)
+
+    def loss():
+        with torch.no_grad():
+            logits, _ = model(source, target[:, :-1])
+        return F.cross_entropy(logits.mT, target[:, 1:], ignore_index=0)
+
+    before = loss()
+    rnnsearch.train_search(model, steps=30)
+    assert loss() < before - 0.02
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("seed", range(3))
+def test_the_solution_learns_to_look_backwards(seed):
+    torch.manual_seed(seed)
+    model = rnnsearch.SoftSearch(30, embed=32, hidden=64)
+    rnnsearch.train_search(model)
+    assert check.looks_backwards(model) is True
+
+
+def test_the_book_draws_the_anti_diagonal():
+    page = BOOK / "rnnsearch.md"
+    (stub,) = [
+        fence
+        for fence in re.findall(
+            r"^```python\n(.*?)^```", page.read_text("utf-8"), re.M | re.S
+        )
+        if "def drawn(" in fence
+    ]
+    space = {"torch": torch}
+    exec(stub, space)
+    widget = space["drawn"](check.looks_backwards.solution, "noir")
+    assert widget.examples[0]["target"] == [*"rion", "<end>"]
+    assert widget.weights()[:4, :4].argmax(1).tolist() == [3, 2, 1, 0]

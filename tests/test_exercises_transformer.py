@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from test_exercises import said_about
+from test_exercises import altered, said_about
 from torch.nn import functional as F
 
-from lookback.exercises import check
+from lookback.exercises import check, transformer
+from lookback.exercises.rnnsearch import strings
 
 
 @pytest.mark.parametrize(
@@ -469,3 +470,499 @@ def newest_first(q, k, v, past_k, past_v):
 )
 def test_cached_step_takes_other_routes(mine):
     assert check.cached_step(lambda q, k, v, K, V: mine(q, k, v, K, V)) is True
+
+
+LOOK = "scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)"
+SPLIT = "x.unflatten(-1, (self.heads, -1)).transpose(1, 2)"
+CUT = "x.reshape(len(x), self.heads, -1, x.shape[-1] // self.heads)"
+JOIN = "(weights @ v).transpose(1, 2).flatten(2)"
+FLAT = "(weights @ v).reshape(len(x), -1, self.heads * v.shape[-1])"
+FIRST = "self.norm_1(x + self.attention(x, x, mask))"
+SECOND = "self.norm_2(x + self.feedforward(x))"
+SIZES = "d_model, heads, d_ff"
+
+
+@pytest.mark.parametrize(
+    "words, typed",
+    [
+        ("The mask is not used", (LOOK, "scores.softmax(dim=-1)")),
+        (
+            "mask is inverted",
+            (LOOK, LOOK.replace("~mask, -torch.inf", "mask, -1e9")),
+        ),
+        ("mask is inverted", (LOOK, LOOK.replace("~", ""))),
+        ("after the softmax", (LOOK, "scores.softmax(dim=-1) * mask")),
+        ("exp(0) = 1", (LOOK, "(scores * mask).softmax(dim=-1)")),
+        ("dim=-1", (LOOK, LOOK.replace("dim=-1", "dim=-2"))),
+        ("The scores are not scaled", (" / q.shape[-1] ** 0.5", "")),
+        (
+            "divide by √d_model",
+            ("/ q.shape[-1] ** 0.5", "/ x.shape[-1] ** 0.5"),
+        ),
+        ("not by its root", ("q.shape[-1] ** 0.5", "q.shape[-1]")),
+        ("reshape alone mixes", (SPLIT, CUT)),
+        ("joined by the same mistake", (SPLIT, CUT, JOIN, FLAT)),
+        ("come back mixed", (JOIN, FLAT)),
+        (
+            "every heads-th number",
+            (
+                SPLIT,
+                "x.unflatten(-1, (-1, self.heads)).permute(0, 3, 1, 2)",
+            ),
+        ),
+        ("One head of full width", ("self.heads = heads", "self.heads = 1")),
+        ("W_O is missing", (f"self.W_O({JOIN})", JOIN)),
+        (
+            "on the wrong side",
+            (
+                FIRST,
+                "x + self.attention(*[self.norm_1(x)] * 2, mask)",
+                SECOND,
+                "x + self.feedforward(self.norm_2(x))",
+            ),
+        ),
+        (
+            "Your sum is around the norm",
+            (
+                FIRST,
+                "x + self.norm_1(self.attention(x, x, mask))",
+                SECOND,
+                "x + self.norm_2(self.feedforward(x))",
+            ),
+        ),
+        (
+            "You normalise x first",
+            (
+                f"x = {FIRST}",
+                "x = self.norm_1(x)\n"
+                "        x = x + self.attention(x, x, mask)",
+                f"return {SECOND}",
+                "x = self.norm_2(x)\n        return x + self.feedforward(x)",
+            ),
+        ),
+        (
+            "residual connection is missing",
+            (
+                FIRST,
+                "self.norm_1(self.attention(x, x, mask))",
+                SECOND,
+                "self.norm_2(self.feedforward(x))",
+            ),
+        ),
+        (
+            "The norms are not used",
+            (
+                FIRST,
+                "x + self.attention(x, x, mask)",
+                SECOND,
+                "x + self.feedforward(x)",
+            ),
+        ),
+        (
+            "You add x twice",
+            (FIRST, FIRST.replace("(x +", "(x + x +"))
+            + (SECOND, SECOND.replace("(x +", "(x + x +")),
+        ),
+        (
+            "you add what came into the layer",
+            (
+                f"x = {FIRST}",
+                f"z = {FIRST}",
+                f"return {SECOND}",
+                "return self.norm_2(x + self.feedforward(z))",
+            ),
+        ),
+        ("You used one norm", (SECOND, SECOND.replace("norm_2", "norm_1"))),
+        ("take its root", ("torch.sqrt(variance + 1e-5)", "(variance + 1e-5)")),
+        (
+            "divides by d − 1",
+            (
+                "x.square().mean(dim=-1, keepdim=True)",
+                "x.var(dim=-1, keepdim=True)",
+            ),
+        ),
+        (
+            "Your LayerNorm runs along",
+            ("mean(dim=-1, keepdim", "mean(dim=1, keepdim"),
+        ),
+        ("ReLU is missing", ("nn.ReLU()", "nn.Identity()")),
+        ("bends with GELU", ("nn.ReLU()", "nn.GELU()")),
+        ("feed-forward part is not used", (f"return {SECOND}", "return x")),
+        ("no part `feedforward`", ("self.feedforward", "self.ffn")),
+        ("no part `attention.W_Q`", ("W_Q", "query")),
+        (
+            "Your part `attention.W_O` has parameters",
+            (
+                "self.W_O = nn.Linear(d_model, d_model)",
+                "self.W_O = nn.Linear(d_model, d_model, bias=False)",
+            ),
+        ),
+        ("gives back tuple", (f"return {SECOND}", f"return {SECOND}, mask")),
+    ],
+)
+def test_encoder_layer(words, typed, capsys):
+    mine = altered(check.encoder_layer, *typed)
+    assert words in said_about(capsys, "encoder_layer", mine)
+
+
+class Looped(torch.nn.Module):
+    """Attention sentence by sentence, head by head, word by word."""
+
+    def __init__(self, d_model, heads):
+        super().__init__()
+        self.heads = heads
+        for name in ("W_O", "W_V", "W_K", "W_Q"):
+            setattr(self, name, torch.nn.Linear(d_model, d_model))
+
+    def forward(self, x, memory, mask):
+        mask = mask.expand(len(x), 1, x.shape[1], memory.shape[1])
+        d_k, out = x.shape[2] // self.heads, []
+        for b in range(len(x)):
+            q, k, v = self.W_Q(x[b]), self.W_K(memory[b]), self.W_V(memory[b])
+            words = []
+            for i in range(len(q)):
+                seen, found = mask[b, 0, i], []
+                for h in range(self.heads):
+                    own = slice(h * d_k, (h + 1) * d_k)
+                    scores = k[seen, own] @ q[i, own] / d_k**0.5
+                    found.append(scores.softmax(0) @ v[seen, own])
+                words.append(self.W_O(torch.cat(found)))
+            out.append(torch.stack(words))
+        return torch.stack(out)
+
+
+class Fused(transformer.MultiHeadAttention):
+    """torch's fused attention inside."""
+
+    def forward(self, x, memory, mask):
+        q = self.split(self.W_Q(x))
+        k, v = self.split(self.W_K(memory)), self.split(self.W_V(memory))
+        found = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return self.W_O(found.transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize("attention", [Looped, Fused])
+@pytest.mark.parametrize("norm", ["LayerNorm", "nn.LayerNorm"])
+@pytest.mark.parametrize(
+    "name", ["encoder_layer", "decoder_layer", "transformer"]
+)
+def test_the_blank_file_takes_other_styles(name, norm, attention, monkeypatch):
+    monkeypatch.setattr(transformer, "other", attention, raising=False)
+    made = getattr(check, name)
+    mine = altered(
+        made,
+        "= MultiHeadAttention(",
+        "= other(",
+        "= LayerNorm(",
+        f"= {norm}(",
+        "super().__init__()\n        self.attention",
+        "super().__init__()\n        self.dropout = nn.Dropout(0.5)\n"
+        "        self.attention",
+        "x + self.feedforward(x)",
+        "x + self.dropout(self.feedforward(x))",
+    )
+    assert made(mine) is True
+
+
+TARGET = "self.norm_1(y + self.attention(y, y, target_mask))"
+BACK = "self.norm_2(y + self.cross(y, x, source_mask))"
+LAST = "self.norm_3(y + self.feedforward(y))"
+
+
+@pytest.mark.parametrize(
+    "words, typed",
+    [
+        (
+            "still to be said",
+            (TARGET, TARGET.replace("target_mask", "target_mask | True")),
+        ),
+        (
+            "the look back sees padding",
+            (BACK, BACK.replace("source_mask", "source_mask | True")),
+        ),
+        (
+            "The look back looks at y",
+            (BACK, "self.norm_2(y + self.cross(y, y, target_mask))"),
+        ),
+        ("without its own maps", (BACK, BACK.replace("cross", "attention"))),
+        (
+            "two masks are exchanged",
+            (
+                TARGET,
+                TARGET.replace("target_mask", "source_mask"),
+                BACK,
+                BACK.replace("source_mask", "target_mask"),
+            ),
+        ),
+        (
+            "You used one norm",
+            (BACK, BACK.replace("norm_2", "norm_1"))
+            + (LAST, LAST.replace("norm_3", "norm_1")),
+        ),
+        ("The scores are not scaled", (" / q.shape[-1] ** 0.5", "")),
+        ("reshape alone mixes", (SPLIT, CUT)),
+        (
+            "on the wrong side",
+            (
+                TARGET,
+                "y + self.attention(*[self.norm_1(y)] * 2, target_mask)",
+                BACK,
+                "y + self.cross(self.norm_2(y), x, source_mask)",
+                LAST,
+                "y + self.feedforward(self.norm_3(y))",
+            ),
+        ),
+        ("feed-forward part is not used", (f"return {LAST}", "return y")),
+        (
+            "you add what came into the layer",
+            (
+                f"y = {TARGET}",
+                f"z = y\n        y = {TARGET}",
+                LAST,
+                "self.norm_3(z + self.feedforward(y))",
+            ),
+        ),
+        ("no part `cross.W_Q`", ("self.cross", "self.look_back")),
+    ],
+)
+def test_decoder_layer(words, typed, capsys):
+    mine = altered(check.decoder_layer, *typed)
+    assert words in said_about(capsys, "decoder_layer", mine)
+
+
+RETURN = "return y @ self.embedding.weight.T"
+LAYERS = "for layer in self.decoder:\n            y = layer(y, x, "
+
+
+@pytest.mark.parametrize(
+    "words, typed",
+    [
+        ("Positions are missing", ("d_model**0.5 + codes", "d_model**0.5")),
+        (
+            "in one block",
+            (
+                "torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)",
+                "torch.cat([angle.sin(), angle.cos()], dim=-1)",
+            ),
+        ),
+        (
+            "stands at 0",
+            ("torch.arange(length)", "torch.arange(1, length + 1)"),
+        ),
+        ("√d_model is missing", (" * d_model**0.5 + codes", " + codes")),
+        (
+            "You scale the positions",
+            (
+                "self.embedding(tokens) * d_model**0.5 + codes",
+                "(self.embedding(tokens) + codes) * d_model**0.5",
+            ),
+        ),
+        ("Source padding is looked at", ("source != PAD", "source == source")),
+        (
+            "The look back sees the source",
+            ("layer(y, x, source_mask", "layer(y, x, source_mask | True"),
+        ),
+        ("causal mask is missing", (".tril()", "")),
+        ("wrong way round", (".tril()", ".triu()")),
+        ("look at nothing at all", (".tril()", ".tril(-1)")),
+        (
+            "Every decoder layer looks at the last",
+            (
+                "            x = layer(x, source_mask)",
+                "            x = layer(x, source_mask)\n"
+                "            levels.append(x)",
+                "for layer in self.encoder:",
+                "levels = []\n        for layer in self.encoder:",
+                "for layer in self.decoder:",
+                "for layer, x in zip(self.decoder, levels):",
+            ),
+        ),
+        (
+            "looks at the source's embeddings",
+            ("layer(y, x, source", "layer(y, self.embed(source), source"),
+        ),
+        (
+            "Only the first layer",
+            ("in self.encoder:", "in self.encoder[:1]:")
+            + ("in self.decoder:", "in self.decoder[:1]:"),
+        ),
+        (
+            "Those are probabilities",
+            (RETURN, "return F.linear(y, self.embedding.weight).softmax(-1)"),
+        ),
+        ("compare them with the embedding's rows", (RETURN, "return y")),
+        (
+            "You shift the target inside",
+            (
+                "length = target.shape[1]\n",
+                "target = target[:, :-1]\n        length = target.shape[1]\n",
+            ),
+        ),
+        ("has a standard deviation of", ("std=d_model**-0.5", "std=1.0")),
+        ("nn.ModuleList", ("nn.ModuleList(", "list(")),
+        (
+            "does not name: output.weight",
+            (
+                "nn.init.normal_",
+                "self.output = nn.Linear(d_model, vocab, bias=False)\n"
+                "        nn.init.normal_",
+            ),
+        ),
+    ],
+)
+def test_transformer(words, typed, capsys):
+    mine = altered(check.transformer, *typed)
+    assert words in said_about(capsys, "transformer", mine)
+
+
+def ce(logits, target, **more):
+    return F.cross_entropy(logits.flatten(0, 1), target.flatten(), **more)
+
+
+@pytest.mark.parametrize(
+    "mine, words",
+    [
+        (
+            lambda x, y, m: ce(m(x, y), y, ignore_index=0),
+            "targets are not shifted",
+        ),
+        (
+            lambda x, y, m: ce(m(x, y[:, 1:]), y[:, 1:], ignore_index=0),
+            "sees the word that it must say",
+        ),
+        (
+            lambda x, y, m: ce(m(x, y[:, 1:]), y[:, :-1], ignore_index=0),
+            "the wrong way",
+        ),
+        (lambda x, y, m: ce(m(x, y[:, :-1]), y[:, 1:]), "counts padding"),
+        (
+            lambda x, y, m: ce(
+                m(x, y[:, :-1]), y[:, 1:], ignore_index=0, reduction="none"
+            ).mean(),
+            "still counted in the mean",
+        ),
+        (
+            lambda x, y, m: ce(
+                m(x, y[:, :-1]), y[:, 1:], ignore_index=0, reduction="sum"
+            ),
+            "give their mean",
+        ),
+        (
+            lambda x, y, m: ce(
+                m(x, y[:, :-1]), y[:, 1:], ignore_index=0, reduction="none"
+            ),
+            "losses of all places",
+        ),
+        (
+            lambda x, y, m: torch.stack(
+                [
+                    ce(m(a, b[:, :-1]), b[:, 1:], ignore_index=0)
+                    for a, b in zip(x[:, None], y[:, None], strict=True)
+                ]
+            ).mean(),
+            "within each sentence first",
+        ),
+        (
+            lambda x, y, m: ce(
+                m(x, y[:, :-1]), y[:, 1:].where(y[:, 1:] > 3, 0), ignore_index=0
+            ),
+            "<end> must be learned too",
+        ),
+        (
+            lambda x, y, m: ce(
+                m(x, y[:, :-1]).softmax(-1), y[:, 1:], ignore_index=0
+            ),
+            "softmax is taken twice",
+        ),
+        (
+            lambda x, y, m: -ce(m(x, y[:, :-1]), y[:, 1:], ignore_index=0),
+            "sign is wrong",
+        ),
+    ],
+)
+def test_shifted_loss(mine, words, capsys):
+    def named(source, target, model):
+        return mine(source, target, model)
+
+    assert words in said_about(capsys, "shifted_loss", named)
+
+
+def test_shifted_loss_takes_a_mask_and_a_loop():
+    def masked(source, target, model):
+        logp = model(source, target[:, :-1]).log_softmax(-1)
+        said = target[:, 1:]
+        lost = -logp.gather(-1, said[..., None])[..., 0]
+        return lost[said != 0].mean()
+
+    def looped(source, target, model):
+        lost = []
+        for x, y in zip(source, target, strict=True):
+            logits = model(x[None], y[None, :-1])[0]
+            for row, word in zip(logits, y[1:], strict=True):
+                if word:
+                    lost.append(row.logsumexp(0) - row[word])
+        return sum(lost) / len(lost)
+
+    assert check.shifted_loss(masked) is True
+    assert check.shifted_loss(looped) is True
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda z, x, y: z.flip(0), "without a mistake"),
+        (lambda z, x, y: 9.0 * F.one_hot(y, 30), "repeats the word"),
+        (lambda z, x, y: z * 0, "the same, whatever the string"),
+        (
+            lambda z, x, y: 9.0 * F.one_hot(F.pad(y[:, 1:], (0, 1)), 30),
+            "words that it must still say",
+        ),
+        (
+            lambda z, x, y: z.index_fill(2, torch.tensor([3]), -9.0),
+            "<end> is a word",
+        ),
+        (
+            lambda z, x, y: (
+                9.0 * F.one_hot(F.pad(x, (0, 1))[:, : y.shape[1]], 30)
+            ),
+            "copies the string forwards",
+        ),
+        (
+            lambda z, x, y: (
+                9.0 * F.one_hot(x.amax(1, keepdim=True).expand_as(y), 30)
+            ),
+            "in which order the letters stand",
+        ),
+        (lambda z, x, y: z[:, -1], "Shape first"),
+    ],
+)
+def test_writes_backwards(change, words, capsys):
+    def mine(source, target):
+        told = check.writes_backwards.solution(source, target)
+        return change(told, source, target)
+
+    assert words in said_about(capsys, "writes_backwards", mine)
+
+
+def test_the_training_loop_teaches():
+    torch.manual_seed(0)
+    model = transformer.Transformer(30, 16, 2, 32, 1)
+    given = strings(64, seed=99)
+    loss = transformer.shifted_loss_solution
+    before = loss(*given, model).item()
+    transformer.train_transformer(model, steps=60)
+    assert loss(*given, model).item() < before - 0.05
+    assert transformer.write(model, given[0]).shape == given[1].shape
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("seed", range(3))
+def test_the_solution_learns_to_write_backwards(seed):
+    torch.manual_seed(seed)
+    model = transformer.Transformer(30, 64, 4, 256, 2)
+    transformer.train_transformer(model)
+    assert check.writes_backwards(model) is True
+    assert torch.equal(
+        transformer.write(model, torch.tensor([[20, 8, 17, 4, 12, 3]]), 6),
+        torch.tensor([[2, 12, 4, 17, 8, 20, 3]]),
+    )

@@ -160,6 +160,54 @@ def _close(found, value, tolerance):
     )
 
 
+def as_module(mine, *sizes):
+    """The module that the reader's class makes of its sizes, or a hint."""
+    if isinstance(mine.function, torch.nn.Module):
+        raise Hint("Hand over the class itself, without calling it.")
+    with torch.random.fork_rng(devices=[]):
+        module = mine(*sizes)
+    if not isinstance(module, torch.nn.Module):
+        raise Hint(
+            f"What you make is of type {type(module).__name__}; it must be a "
+            "torch.nn.Module: class …(nn.Module)."
+        )
+    return module.eval()
+
+
+@torch.no_grad()
+def fill(module, wanted):
+    """Copy tensors into a module's parts, `wanted` by the part's name.
+
+    Within a part a tensor goes to the first place of its shape.
+    """
+    empty = dict(module.named_parameters())
+    parts = dict.fromkeys(name.split(".")[0] for name in empty)
+    for name, tensors in wanted.items():
+        own = [key for key in empty if f"{key}.".startswith(f"{name}.")]
+        shapes = sorted(list(empty[key].shape) for key in own)
+        needed = sorted(list(tensor.shape) for tensor in tensors)
+        if not own:
+            raise Hint(
+                f"There is no part `{name}` with parameters in what you made: "
+                f"it has {', '.join(parts) or 'none at all'}. (torch does not "
+                "see what is inside a plain list: take nn.ModuleList.)"
+            )
+        if shapes != needed:
+            raise Hint(
+                f"Your part `{name}` has parameters of the shapes {shapes}; "
+                f"they should be {needed} here."
+            )
+        for tensor in tensors:
+            place = next(k for k in own if empty[k].shape == tensor.shape)
+            own.remove(place)
+            empty.pop(place).copy_(tensor)
+    if empty:
+        raise Hint(
+            "Your module has parameters that the exercise does not name: "
+            f"{', '.join(empty)}."
+        )
+
+
 class Exercise:
     """A check with its reference solution; call it with an answer."""
 

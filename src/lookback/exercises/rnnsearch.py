@@ -7,17 +7,25 @@ from the solution.
 import math
 
 import torch
+from torch import nn
+from torch.nn import functional as F
+from tqdm.auto import tqdm
 
 from lookback.exercises.checking import (
+    Answer,
     Hint,
+    as_module,
     as_number,
     as_numbers,
     as_tensor,
     exercise,
     expect,
+    fill,
     float64,
     random_inputs,
 )
+from lookback.rnnsearch import RNNsearch, RNNsearchConfig, annotate
+from lookback.vocabulary import END, PAD, START
 
 _ENERGIES = (2, 1, 0)
 _ANNOTATIONS = ((4, -2), (1, 3), (-2, 4))
@@ -481,4 +489,388 @@ def without_tanh(mine):
     return (
         "the four queries differ and their weights do not. With tanh the "
         f"same weights differ by up to {spread:.2f} from query to query."
+    )
+
+
+def strings(count, seed):
+    """Random strings of 5 to 10 letters, and the same backwards.
+
+    source [count, 11] and target [count, 12] hold the letters a to z as the
+    numbers 4 to 29. Both end in <end>, 3, and are padded with 0; the target
+    begins with <start>, 2.
+    """
+    draw = torch.Generator().manual_seed(seed)
+    length = torch.randint(5, 11, (count, 1), generator=draw)
+    letters = torch.randint(4, 30, (count, 11), generator=draw)
+    place = torch.arange(11)
+    ends = END * (place == length)
+    source = letters.where(place < length, ends)
+    backwards = letters.gather(1, (length - 1 - place).clamp_min(0))
+    target = backwards.where(place < length, ends)
+    return source, F.pad(target, (1, 0), value=START)
+
+
+class SoftSearch(nn.Module):
+    """RNNsearch: annotations, an additive look before each word, a GRU."""
+
+    def __init__(self, vocab, embed, hidden):
+        super().__init__()
+        self.source_embedding = nn.Embedding(vocab, embed)
+        self.target_embedding = nn.Embedding(vocab, embed)
+        self.encoder = nn.GRU(
+            embed, hidden, batch_first=True, bidirectional=True
+        )
+        self.W = nn.Linear(hidden, hidden, bias=False)
+        self.U = nn.Linear(2 * hidden, hidden)
+        self.v = nn.Parameter(torch.zeros(hidden))
+        self.bridge = nn.Linear(hidden, hidden)
+        self.decoder = nn.GRUCell(embed + 2 * hidden, hidden)
+        self.maxout = nn.Linear(hidden + embed + 2 * hidden, 2 * hidden)
+        self.output = nn.Linear(hidden, vocab)
+
+    def look(self, s, h, keys, mask):
+        """c_i = Σ_j α_ij h_j with α = softmax(v · tanh(W s + U h)); and α."""
+        e = torch.tanh(self.W(s).unsqueeze(1) + keys) @ self.v
+        weights = e.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+        return torch.einsum("bs,bsd->bd", weights, h), weights
+
+    def forward(self, source, target):
+        mask = source != PAD
+        h = annotate(self.encoder, self.source_embedding(source), mask)
+        keys = self.U(h)
+        s = torch.tanh(self.bridge(h[:, 0].chunk(2, dim=-1)[1]))  # ←h_1
+        logits, looks = [], []
+        for y in self.target_embedding(target).unbind(dim=1):
+            c, weights = self.look(s, h, keys, mask)
+            s = self.decoder(torch.cat([y, c], dim=-1), s)
+            t = self.maxout(torch.cat([s, y, c], dim=-1))
+            t = t.unflatten(-1, (-1, 2)).amax(dim=-1)
+            logits.append(self.output(t))
+            looks.append(weights)
+        return torch.stack(logits, dim=1), torch.stack(looks, dim=1)
+
+
+def train_search(model, steps=600):
+    """Teach the model to write strings backwards; new strings each step."""
+    adam = torch.optim.Adam(model.parameters())
+    bar = tqdm(range(steps))
+    for step in bar:
+        adam.param_groups[0]["lr"] = 1e-3 * (1 - step / steps)
+        source, target = strings(64, seed=step)
+        logits, _ = model(source, target[:, :-1])
+        loss = F.cross_entropy(
+            logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=PAD
+        )
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        bar.set_postfix(loss=f"{loss.item():.3f}")
+
+
+def _search(book, source, target, slip=None):
+    """Logits and weights of the book's parts in a loop, with one slip."""
+    mask = source != PAD
+    words = book.source_embedding(source)
+    h = annotate(book.encoder, words, mask)
+    if slip == "padding":
+        h = book.encoder(words)[0]
+    forward, backward = h.chunk(2, dim=-1)
+    ends = forward[torch.arange(len(h)), mask.sum(1) - 1]
+    first = {"last": ends, "forward": forward[:, 0], "end": backward[:, -1]}
+    s = book.bridge(first.get(slip, backward[:, 0]))
+    s = torch.zeros_like(s) if slip == "zero" else s
+    s = s if slip == "straight" else torch.tanh(s)
+    logits, looks = [], []
+
+    def look(s):
+        asked = book.attention.W(s).unsqueeze(1) + book.attention.U(h)
+        asked = asked if slip == "no tanh" else torch.tanh(asked)
+        e = asked @ book.attention.v
+        if slip != "unmasked":
+            e = e.masked_fill(mask if slip == "inverted" else ~mask, -1e9)
+        weights = e.softmax(0 if slip == "axis" else 1)
+        return (weights.unsqueeze(-1) * h).sum(1), weights
+
+    for y in book.target_embedding(target).unbind(1):
+        c, weights = look(s)
+        before = s
+        if slip == "late":
+            c, weights = look(book.decoder(torch.cat([y, c], -1), s))
+        s = book.decoder(torch.cat([c, y] if slip == "fed" else [y, c], -1), s)
+        seen = {
+            "readout": [y, s, c],
+            "old": [before, y, c],
+        }.get(slip, [s, y, c])
+        t = book.readout.maxout(torch.cat(seen, -1))
+        halves = t.chunk(2, -1)
+        pairs = t.unflatten(-1, (-1, 2))
+        t = {
+            "halves": torch.maximum(*halves),
+            "mean": pairs.mean(-1),
+            "relu": pairs[..., 0].relu(),
+        }.get(slip, pairs.amax(-1))
+        logits.append(book.readout.output(t))
+        looks.append(weights)
+    return torch.stack(logits, 1), torch.stack(looks, 1)
+
+
+_SEARCHED_WRONG = {
+    "The backward reader begins in the padding. It must begin at each "
+    "sentence's own end: annotate of this chapter sees to that.": "padding",
+    "The padding gets weight: give its energies −infinity before softmax.": (
+        "unmasked"
+    ),
+    "Your mask is inverted: padding is looked at, and the words are not.": (
+        "inverted"
+    ),
+    "Softmax runs over the sentences of the batch. It belongs over the source "
+    "words, dim=-1.": "axis",
+    "tanh is missing in your energies: v · tanh(W s + U h).": "no tanh",
+    "You look with the state after the GRU, as Luong did. Here s_{i−1} asks, "
+    "before the GRU has read y_{i−1}.": "late",
+    "s_0 comes from the forward reader's last state; the paper takes the "
+    "backward one at word 1.": "last",
+    "s_0 comes from the first half of h_1, the forward reader. Take the "
+    "second half: the backward reader has seen the whole sentence there.": (
+        "forward"
+    ),
+    "s_0 comes from the backward reader at the last place, where it has only "
+    "begun. Take word 1.": "end",
+    "Your decoder starts from zeros: s_0 = tanh(W_s ←h_1), and W_s is "
+    "`bridge`.": "zero",
+    "tanh is missing around the bridge: s_0 = tanh(W_s ←h_1).": "straight",
+    "The GRU is fed [c; y]; it should be [y; c].": "fed",
+    "The readout is given [y; s; c]; it should be [s; y; c].": "readout",
+    "The readout sees s_{i−1}; give it s_i, which the GRU has just made.": (
+        "old"
+    ),
+    "Maxout takes the larger of two NEIGHBOURS, numbers 0 and 1, then 2 and "
+    "3; you compared the first half with the second.": "halves",
+    "You took the mean of each pair; maxout takes the larger one.": "mean",
+    "You used ReLU; maxout takes the larger of each pair of neighbours.": (
+        "relu"
+    ),
+}
+_NOTHING_TO_LOOK_AT = (
+    "NaN: somewhere every place is masked, and its softmax is 0/0. Is the "
+    "mask the right way round? True = may be looked at, so "
+    "masked_fill(~mask, -torch.inf)."
+)
+
+
+def _two(result, sizes):
+    """Logits and weights in float64, or the hint that they are not that."""
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise Hint(
+            "Give back two tensors, logits and weights; yours is of type "
+            f"{type(result).__name__}."
+        )
+    batch, target, vocab, source = sizes
+    known = {
+        (target, batch, vocab): "Stack along dim=1, behind the batch.",
+        (batch, vocab, target): "Stack along dim=1, not behind the words.",
+        (batch, vocab): "Collect the logits of every target word.",
+    }
+    axes = "[batch, target, vocab]"
+    logits = as_tensor(result[0], (batch, target, vocab), axes, known)
+    known = {
+        (target, batch, source): "Stack along dim=1, behind the batch.",
+        (batch, source, target): "A row belongs to a target word: transpose.",
+        (batch, source): "Collect the weights of every target word.",
+    }
+    axes = "[batch, target, source]"
+    return logits, as_tensor(result[1], (batch, target, source), axes, known)
+
+
+def _book_search(seed, vocab, embed, hidden):
+    """The book's RNNsearch with random numbers in every parameter."""
+    config = RNNsearchConfig(
+        vocab, vocab, embed, hidden, hidden, hidden, dropout=0.0
+    )
+    with torch.random.fork_rng(devices=[]):
+        book = RNNsearch(config).double()
+    shapes = [tensor.shape for tensor in book.parameters()]
+    drawn = random_inputs(seed, *shapes)
+    for own, numbers in zip(book.parameters(), drawn, strict=True):
+        own.data.copy_(0.7 * numbers)
+    return book
+
+
+def _by_name(book):
+    """The tensors of each part of the book's model, flat, for `fill`."""
+    parts = dict(book.named_children())
+    parts |= parts.pop("attention").named_children()
+    parts |= parts.pop("readout").named_children()
+    del parts["dropout"]
+    named = {name: [*part.parameters()] for name, part in parts.items()}
+    return named | {"v": [book.attention.v]}
+
+
+@exercise(SoftSearch)
+def soft_search(mine):
+    """The reader's RNNsearch against the book's, with the same weights."""
+    source = torch.tensor([[4, 5, 6, 3], [6, 4, 3, 0], [5, 3, 0, 0]])
+    target = torch.tensor([[2, 6, 5, 4], [2, 4, 6, 0], [2, 5, 0, 0]])
+    for seed, sizes in enumerate(((7, 4, 6), (9, 6, 4))):
+        module = as_module(mine, *sizes)
+        book = _book_search(seed, *sizes)
+        fill(module, _by_name(book))
+        speak = Answer(module.forward, ["source", "target"])
+        with torch.no_grad():
+            found = _two(speak(source, target), (3, 4, sizes[0], 4))
+            if any(each.isnan().any() for each in found):
+                raise Hint(_NOTHING_TO_LOOK_AT)
+            wrong = {
+                hint: _search(book, source, target, slip)
+                for hint, slip in _SEARCHED_WRONG.items()
+            }
+            memory = book.encode(source)
+            state, looks = book.start(memory), []
+            for token in target.unbind(1):
+                _, state, weights = book.step(token, state, memory)
+                looks.append(weights)
+            truth = book(source, target), torch.stack(looks, 1)
+        for i, what in ((1, "in the weights,"), (0, "in the logits,")):
+            mistakes = {hint: both[i] for hint, both in wrong.items()}
+            expect(found[i], truth[i], mistakes, what)
+    return (
+        "weights and logits are those of the book's RNNsearch, word by word, "
+        "with the same numbers in both models, on sentences with padding."
+    )
+
+
+UNSEEN = 2**40  # a seed that no training step has
+WANTED = 0.9  # the share of new strings that must come out without a mistake
+
+
+def written_backwards(speak):
+    """How many new strings a trained model reverses without a mistake.
+
+    `speak` gives logits for (source, target so far). Raises the hint of what
+    went wrong if the share is below WANTED.
+    """
+    source, target = strings(200, UNSEEN)
+    written = target[:, :1]
+    for _ in range(target.shape[1] - 1):
+        word = speak(source, written)[:, -1:].argmax(-1)
+        written = torch.cat([written, word], dim=1)
+    padding = target == PAD
+    share = ((written == target) | padding).all(1).double().mean().item()
+    if share >= WANTED:
+        return share
+    told = speak(source, target[:, :-1])
+    later = target.clone()
+    later[:, 6:] = 4
+    if not torch.allclose(told[:, :6], speak(source, later[:, :-1])[:, :6]):
+        raise Hint(
+            "The decoder sees the words that it must still say: change them, "
+            "and what it says before them changes. In training it had only to "
+            "copy. Is the causal mask there, and the right way round?"
+        )
+    words = (target > END)[:, 1:-1]
+    length = words.sum(1, keepdim=True)
+    place = torch.arange(words.shape[1])
+
+    def like(other):
+        """The share of letters that are as `other` has them."""
+        return (written[:, 1:-1] == other)[words].double().mean().item()
+
+    again = (told.argmax(-1) == target[:, :-1])[:, 1:]
+    if again[words].double().mean() > 0.5:
+        raise Hint(
+            "Your model repeats the word that it has just been given. Shift: "
+            "target[:, :-1] goes in, target[:, 1:] must come out."
+        )
+    if (written == written[:1]).all():
+        raise Hint(
+            "Your model writes the same, whatever the string: it is untrained, "
+            "or nothing of the source reaches the decoder. Call zero_grad, "
+            "backward and step in every round, and give the optimiser this "
+            "model's parameters."
+        )
+    if like(source[:, :-1]) > 0.5:
+        raise Hint(
+            "Your model copies the string forwards. Train it on the target "
+            "that strings gives."
+        )
+    if like(target[:, 1:-1]) > 0.9:
+        raise Hint(
+            "The letters are right, and then it does not stop: <end> is a word "
+            "that the loss must count. Only padding, 0, is left out."
+        )
+    mirrored = source.gather(1, (length - 1 - place).clamp_min(0))
+    mirrored = F.pad(mirrored, (0, 1)).where(F.pad(words, (0, 1)), source)
+    if torch.allclose(told, speak(mirrored, target[:, :-1]), atol=1e-4):
+        raise Hint(
+            "Your model does not notice in which order the letters stand: "
+            "positions are missing on the source side."
+        )
+    letters = "".join(chr(number + 93) for number in source[0] if number > END)
+    said = "".join(chr(n + 93) if n > END else "·" for n in written[0, 1:])
+    raise Hint(
+        f"{share:.0%} of 200 new strings come out without a mistake, and "
+        f"{WANTED:.0%} should. {letters} became {said}. Does the loss still "
+        "fall? Train for longer, or with another learning rate; 0.001 with "
+        "Adam is a good start."
+    )
+
+
+def _rule(source, target):
+    """Logits and weights of a machine that knows the rule by heart."""
+    length = (source > END).sum(1, keepdim=True)
+    at = length - 1 - torch.arange(target.shape[1])
+    at = at.where(at >= 0, length)  # <end>, when all letters are written
+    weights = F.one_hot(at, source.shape[1]).to(torch.get_default_dtype())
+    return 9 * F.one_hot(source.gather(1, at), 30).to(weights), weights
+
+
+def looks_backwards_solution(source, target):
+    """What a perfectly trained model would say, and where it would look."""
+    return _rule(source, target)
+
+
+@exercise(looks_backwards_solution)
+def looks_backwards(mine):
+    """A trained RNNsearch that reverses strings along the anti-diagonal."""
+
+    def both(source, target):
+        sizes = (*target.shape, 30, source.shape[1])
+        with torch.no_grad():
+            return _two(mine(source, target), sizes)
+
+    share = written_backwards(lambda *given: both(*given)[0])
+    source, target = strings(200, UNSEEN)
+    weights = both(source, target[:, :-1])[1]
+    words = target[:, 1:] > END
+    if not torch.allclose(weights.sum(-1), float64(1.0), atol=1e-4):
+        raise Hint(
+            "The strings are right. But your weights do not sum to 1 over the "
+            "source words: give back what softmax gave, and not the energies."
+        )
+    if weights.masked_select((source == PAD).unsqueeze(1)).max() > 1e-6:
+        raise Hint("The strings are right. But padding gets weight: mask it.")
+    best = weights.argmax(-1)
+    anti = words.sum(1, keepdim=True) - 1 - torch.arange(words.shape[1])
+
+    def along(places):
+        return (best == places)[words].double().mean().item()
+
+    for by, when in ((1, "a word late"), (-1, "a word early")):
+        if along(anti + by) > 0.7:
+            raise Hint(
+                f"The strings are right, and your rows come {when}: row i must "
+                "hold the weights that made the context for word i."
+            )
+    if along(anti) < WANTED:
+        raise Hint(
+            "The strings are right, but the largest weight lies on the letter "
+            f"to be written for only {along(anti):.0%} of the letters, and "
+            f"{WANTED:.0%} are wanted. A model may also look beside its "
+            "letter, whose neighbours know of it: train a fresh one with a "
+            "smaller learning rate, 0.001 with Adam."
+        )
+    return (
+        f"{share:.0%} of 200 new strings reversed without a mistake, and "
+        f"{along(anti):.0%} of the letters written where the largest weight "
+        "lies on the anti-diagonal."
     )

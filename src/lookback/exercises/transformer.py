@@ -1,21 +1,34 @@
 """The exercises of `transformer`: each check beside its reference solution.
 
-What is right comes from plain loops with `math`, never from the solution.
+What is right comes from plain loops with `math`, and for the Transformer from
+a blank file from `torch.nn`, never from the solution.
 """
 
 import math
 
 import torch
+from torch import nn
+from torch.nn import functional as F
+from tqdm.auto import tqdm
 
 from lookback.exercises.checking import (
+    Answer,
     Hint,
+    as_module,
     as_numbers,
     as_tensor,
     exercise,
     expect,
+    fill,
     float64,
     random_inputs,
 )
+from lookback.exercises.rnnsearch import (
+    looks_backwards_solution,
+    strings,
+    written_backwards,
+)
+from lookback.vocabulary import END, PAD, START
 
 _BELIEFS = ((0.7, 0.2, 0.1), (0.9998, 0.0001, 0.0001))
 
@@ -433,3 +446,700 @@ def cached_step(mine):
         truth = [_look(q, [*K, k], [*V, v]) for q, k, v, K, V in rows]
         expect(found, truth, mistakes, f"with {past} words in the cache:")
     return "equal to attention over the whole past, the empty one included."
+
+
+class MultiHeadAttention(nn.Module):
+    """Concat(head_1, …, head_h) W^O: x looks at memory."""
+
+    def __init__(self, d_model, heads):
+        super().__init__()
+        self.heads = heads
+        self.W_Q = nn.Linear(d_model, d_model)
+        self.W_K = nn.Linear(d_model, d_model)
+        self.W_V = nn.Linear(d_model, d_model)
+        self.W_O = nn.Linear(d_model, d_model)
+
+    def split(self, x):
+        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def forward(self, x, memory, mask):
+        q = self.split(self.W_Q(x))
+        k, v = self.split(self.W_K(memory)), self.split(self.W_V(memory))
+        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+        weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+        return self.W_O((weights @ v).transpose(1, 2).flatten(2))
+
+
+class LayerNorm(nn.Module):
+    """g ∘ (x − μ) / √(σ² + ε) + b, each token by itself."""
+
+    def __init__(self, d_model):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x):
+        x = x - x.mean(dim=-1, keepdim=True)
+        variance = x.square().mean(dim=-1, keepdim=True)
+        return self.gain * x / torch.sqrt(variance + 1e-5) + self.bias
+
+
+class FeedForward(nn.Sequential):
+    """max(0, x W_1 + b_1) W_2 + b_2."""
+
+    def __init__(self, d_model, d_ff):
+        super().__init__(
+            nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model)
+        )
+
+
+class EncoderLayer(nn.Module):
+    """Every word looks at every word; then each goes its own way."""
+
+    def __init__(self, d_model, heads, d_ff):
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, heads)
+        self.norm_1 = LayerNorm(d_model)
+        self.feedforward = FeedForward(d_model, d_ff)
+        self.norm_2 = LayerNorm(d_model)
+
+    def forward(self, x, mask):
+        x = self.norm_1(x + self.attention(x, x, mask))
+        return self.norm_2(x + self.feedforward(x))
+
+
+class DecoderLayer(nn.Module):
+    """A look at the words so far, the look back, and the feed-forward part."""
+
+    def __init__(self, d_model, heads, d_ff):
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, heads)
+        self.norm_1 = LayerNorm(d_model)
+        self.cross = MultiHeadAttention(d_model, heads)
+        self.norm_2 = LayerNorm(d_model)
+        self.feedforward = FeedForward(d_model, d_ff)
+        self.norm_3 = LayerNorm(d_model)
+
+    def forward(self, y, x, source_mask, target_mask):
+        y = self.norm_1(y + self.attention(y, y, target_mask))
+        y = self.norm_2(y + self.cross(y, x, source_mask))
+        return self.norm_3(y + self.feedforward(y))
+
+
+class Transformer(nn.Module):
+    """Two stacks over one embedding, which also gives the logits."""
+
+    def __init__(self, vocab, d_model, heads, d_ff, layers):
+        super().__init__()
+        self.embedding = nn.Embedding(vocab, d_model)
+        nn.init.normal_(self.embedding.weight, std=d_model**-0.5)
+        sizes = (d_model, heads, d_ff)
+        self.encoder = nn.ModuleList(
+            EncoderLayer(*sizes) for _ in range(layers)
+        )
+        self.decoder = nn.ModuleList(
+            DecoderLayer(*sizes) for _ in range(layers)
+        )
+
+    def embed(self, tokens):
+        """√d_model E[token] + PE."""
+        length, d_model = tokens.shape[1], self.embedding.embedding_dim
+        pair = torch.arange(0, d_model, 2) / d_model
+        angle = torch.arange(length)[:, None] / 10_000**pair
+        codes = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
+        return self.embedding(tokens) * d_model**0.5 + codes
+
+    def forward(self, source, target):
+        source_mask = (source != PAD)[:, None, None]
+        length = target.shape[1]
+        target_mask = torch.ones(length, length, dtype=torch.bool).tril()
+        x, y = self.embed(source), self.embed(target)
+        for layer in self.encoder:
+            x = layer(x, source_mask)
+        for layer in self.decoder:
+            y = layer(y, x, source_mask, target_mask)
+        return y @ self.embedding.weight.T
+
+
+def shifted_loss_solution(source, target, model):
+    """Mean −ln p of each word after the true words before it."""
+    logits = model(source, target[:, :-1])
+    return F.cross_entropy(
+        logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=PAD
+    )
+
+
+def train_transformer(model, steps=600):
+    """Teach the model to write strings backwards; new strings each step."""
+    adam = torch.optim.Adam(model.parameters())
+    bar = tqdm(range(steps))
+    for step in bar:
+        rate = 1e-3 * min(1, (step + 1) / 200) * (1 - step / steps)
+        adam.param_groups[0]["lr"] = rate
+        loss = shifted_loss_solution(*strings(64, seed=step), model)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        bar.set_postfix(loss=f"{loss.item():.3f}")
+
+
+@torch.no_grad()
+def write(model, source, words=11):
+    """What the model writes on its own, the likeliest word each time."""
+    target = torch.full((len(source), 1), START)
+    for _ in range(words):
+        word = model(source, target)[:, -1:].argmax(dim=-1)
+        target = torch.cat([target, word], dim=1)
+    return target
+
+
+# A layer's parts by the names that the exercises give them, for `fill`.
+_MAPS = ("W_Q", "W_K", "W_V", "W_O")
+
+
+def _drawn(seed, looks, d_model, d_ff):
+    """Random tensors for a layer's parts, by name."""
+    square, flat = (d_model, d_model), (d_model,)
+    shapes = {f"{look}.{W}": (square, flat) for look in looks for W in _MAPS}
+    shapes["feedforward"] = ((d_ff, d_model), (d_ff,), (d_model, d_ff), flat)
+    shapes |= {f"norm_{i + 1}": (flat, flat) for i in range(len(looks) + 1)}
+    return {
+        name: [0.6 * float64(t) for t in random_inputs(seed + i, *each)]
+        for i, (name, each) in enumerate(shapes.items())
+    }
+
+
+def _into_torch(layer, parts):
+    """Put a layer's parts into torch's own layer, in float64."""
+    state = {}
+    names = {"attention": "self_attn", "cross": "multihead_attn"}
+    for look, there in names.items():
+        if f"{look}.W_Q" in parts:
+            maps = [parts[f"{look}.{W}"] for W in _MAPS[:3]]
+            for i, end in enumerate(("weight", "bias")):
+                joined = torch.cat([each[i] for each in maps])
+                state[f"{there}.in_proj_{end}"] = joined
+                state[f"{there}.out_proj.{end}"] = parts[f"{look}.W_O"][i]
+    for i, end in enumerate(("weight", "bias")):
+        state[f"linear1.{end}"] = parts["feedforward"][i]
+        state[f"linear2.{end}"] = parts["feedforward"][i + 2]
+        for name in (name for name in parts if name.startswith("norm_")):
+            state[f"{name.replace('_', '')}.{end}"] = parts[name][i]
+    layer.double().load_state_dict(state)
+
+
+def _attend(parts, look, x, memory, mask, heads, slip):
+    """One look by its parts, with one slip if asked for."""
+    given = {"W_Q": x, "W_K": memory, "W_V": memory}
+    q, k, v = (
+        F.linear(given[W], *parts[f"{look}.{W}"]) for W in ("W_Q", "W_K", "W_V")
+    )
+    d_model, d_k = x.shape[-1], x.shape[-1] // heads
+
+    def cut(z):
+        if slip in ("cut", "cut and joined"):
+            return z.reshape(len(z), heads, -1, d_k)
+        if slip == "dealt":
+            return z.unflatten(-1, (d_k, heads)).permute(0, 3, 1, 2)
+        return torch.stack(z.split(d_k, dim=-1), dim=1)
+
+    if slip == "one head":
+        q, k, v = (z.unsqueeze(1) for z in (q, k, v))
+    else:
+        q, k, v = map(cut, (q, k, v))
+    by = {"unscaled": 1, "d_model": d_model**0.5, "d_k": d_k}
+    by["one head"] = d_model**0.5
+    scores = q @ k.mT / by.get(slip, d_k**0.5)
+    hidden = {
+        "unmasked": scores,
+        "zeroed": scores * mask,
+        "inverted": scores.masked_fill(mask, -1e9),
+        "after": scores,
+    }.get(slip, scores.masked_fill(~mask, -1e9))
+    weights = hidden.softmax(-2 if slip == "axis" else -1)
+    found = (weights * mask if slip == "after" else weights) @ v
+    if slip in ("joined", "cut and joined"):
+        joined = found.reshape(x.shape)
+    else:
+        joined = torch.cat(found.unbind(1), dim=-1)
+    if slip == "bare":
+        return joined
+    return F.linear(joined, *parts[f"{look}.W_O"])
+
+
+def _around(x, part, gain, bias, slip):
+    """LayerNorm(x + part(x)), with one slip if asked for."""
+
+    def norm(z):
+        off = z - z.mean(-1, keepdim=True)
+        if slip == "no root":
+            return gain * off / off.square().mean(-1, keepdim=True) + bias
+        if slip == "std":
+            return gain * off / z.std(-1, keepdim=True) + bias
+        if slip == "along":
+            z = z.mT.contiguous()
+            z = F.layer_norm(z, z.shape[-1:]).mT
+            return gain * z + bias
+        return F.layer_norm(z, z.shape[-1:], gain, bias)
+
+    return {
+        "pre": lambda: x + part(norm(x)),
+        "inside": lambda: x + norm(part(x)),
+        "copy": lambda: norm(x) + part(norm(x)),
+        "no sum": lambda: norm(part(x)),
+        "no norm": lambda: x + part(x),
+        "twice": lambda: norm(2 * x + part(x)),
+    }.get(slip, lambda: norm(x + part(x)))()
+
+
+def _layer(parts, x, looks, heads, slip=None):
+    """A layer of either kind; looks are (name, memory or None, mask)."""
+    came = x
+    norms = [parts[f"norm_{i + 1}"] for i in range(len(looks) + 1)]
+    norms = norms[:1] * len(norms) if slip == "one norm" else norms
+    for i, (look, memory, mask) in enumerate(looks):
+
+        def part(z, look=look, memory=memory, mask=mask):
+            at = z if memory is None else memory
+            return _attend(parts, look, z, at, mask, heads, slip)
+
+        x = _around(x, part, *norms[i], slip)
+    W_1, b_1, W_2, b_2 = parts["feedforward"]
+    bend = {"straight": lambda z: z, "gelu": F.gelu}.get(slip, F.relu)
+
+    def network(z):
+        return F.linear(bend(F.linear(z, W_1, b_1)), W_2, b_2)
+
+    if slip == "no network":
+        return x
+    if slip == "old":
+        return _around(came, lambda _: network(x), *norms[-1], None)
+    return _around(x, network, *norms[-1], slip)
+
+
+_SLIPS = {
+    "The mask is not used: give forbidden places the score −infinity before "
+    "softmax.": "unmasked",
+    "Your mask is inverted. True = may look, so masked_fill(~mask, "
+    "-torch.inf).": "inverted",
+    "You mask after the softmax, when the forbidden places have had their "
+    "share. Mask the scores.": "after",
+    "You set forbidden scores to 0, and exp(0) = 1. The score that gets no "
+    "weight is −infinity.": "zeroed",
+    "Softmax runs over the words that ask; it belongs over the words that are "
+    "looked at, dim=-1.": "axis",
+    "The scores are not scaled: divide by √d_k, the root of a head's width.": (
+        "unscaled"
+    ),
+    "You divide by √d_model. A head's scores are sums of d_k products: √d_k, "
+    "with d_k = d_model / heads.": "d_model",
+    "You divide by d_k and not by its root.": "d_k",
+    "The heads are split wrongly: reshape alone mixes words with heads. Cut "
+    "the last axis into (heads, d_k) first, then transpose.": "cut",
+    "The heads are split wrongly, and joined by the same mistake: cut the "
+    "last axis into (heads, d_k), then transpose; on the way back transpose, "
+    "then flatten.": "cut and joined",
+    "Each head got every heads-th number. Head 1 owns the first d_k numbers: "
+    "unflatten(-1, (heads, d_k)).": "dealt",
+    "The heads come back mixed: transpose heads and words back before you "
+    "flatten.": "joined",
+    "One head of full width is at work; split q, k and v into heads.": (
+        "one head"
+    ),
+    "W_O is missing: it mixes what the heads found.": "bare",
+    "The norm stands on the wrong side. That is pre-norm, x + f(norm(x)); the "
+    "paper has norm(x + f(x)).": "pre",
+    "Your sum is around the norm, x + norm(f(x)). The norm takes the sum: "
+    "norm(x + f(x)).": "inside",
+    "You normalise x first and then add to the normalised one. The sum takes "
+    "x as it came, and the norm comes last: norm(x + f(x)).": "copy",
+    "The residual connection is missing: norm(x + f(x)).": "no sum",
+    "The norms are not used: norm(x + f(x)).": "no norm",
+    "You add x twice; does your attention add it already?": "twice",
+    "Around the feed-forward part you add what came into the layer. Add what "
+    "came into the part, which is the norm's output.": "old",
+    "You used one norm for all parts; each part has its own.": "one norm",
+    "Your LayerNorm divides by the variance; take its root.": "no root",
+    "Your LayerNorm's deviation divides by d − 1. It is the plain mean of the "
+    "squares: correction=0.": "std",
+    "Your LayerNorm runs along the words. Each word is normalised on its own, "
+    "over its d_model numbers: dim=-1.": "along",
+    "ReLU is missing in the feed-forward part.": "straight",
+    "Your feed-forward part bends with GELU; the paper's has ReLU.": "gelu",
+    "The feed-forward part is not used.": "no network",
+}
+_NOTHING_TO_LOOK_AT = (
+    "NaN: somewhere a word may look at nothing at all, and its softmax is "
+    "0/0. Is a mask inverted? True = may look, so masked_fill(~mask, "
+    "-torch.inf); a word may look at itself, too."
+)
+
+
+def _compare(result, shape, axes, truth, mistakes, real, known=None):
+    """The result against the truth where `real` says that words are."""
+    found, truth = as_tensor(result, shape, axes, known)[real], truth[real]
+    wrong = {hint: value[real] for hint, value in mistakes.items()}
+    if found.isfinite().all():
+        return expect(found, truth, wrong)
+    rows = found.isfinite().all(-1)
+    wrong = {hint: value[rows] for hint, value in wrong.items()}
+    expect(found[rows], truth[rows], wrong, otherwise=_NOTHING_TO_LOOK_AT)
+    raise Hint(_NOTHING_TO_LOOK_AT)
+
+
+# batch, source, target, d_model, heads, d_ff; where lengths are equal a
+# mistake may pass in silence, and where they differ it may not.
+_SIZES = ((2, 4, 4, 8, 2, 12), (3, 5, 3, 12, 3, 8))
+
+
+def _sentences(seed, batch, source, target, d_model):
+    """Vectors x and y, and a mask that leaves the second one padded."""
+    x, y = random_inputs(
+        seed, (batch, source, d_model), (batch, target, d_model)
+    )
+    lengths = source - torch.arange(batch)
+    return x, y, torch.arange(source) < lengths[:, None]
+
+
+@exercise(EncoderLayer)
+def encoder_layer(mine):
+    """An encoder layer against nn.TransformerEncoderLayer."""
+    for seed, (batch, length, _, d_model, heads, d_ff) in enumerate(_SIZES):
+        parts = _drawn(seed, ("attention",), d_model, d_ff)
+        module = as_module(mine, d_model, heads, d_ff)
+        fill(module, parts)
+        x, _, real = _sentences(seed, batch, length, 1, d_model)
+        mask = real[:, None, None]
+        with torch.no_grad():
+            found = Answer(module.forward, ["x", "mask"])(x, mask)
+            with torch.random.fork_rng(devices=[]):
+                torchs = nn.TransformerEncoderLayer(
+                    d_model, heads, d_ff, dropout=0.0, batch_first=True
+                )
+            _into_torch(torchs, parts)
+            x = x.double()
+            truth = torchs(x, src_key_padding_mask=~real)
+            looks = [("attention", None, mask)]
+            mistakes = {
+                hint: _layer(parts, x, looks, heads, slip)
+                for hint, slip in _SLIPS.items()
+            }
+        axes = "[batch, source, d_model]"
+        _compare(found, x.shape, axes, truth, mistakes, real)
+    return (
+        "equal to torch's own encoder layer with the same weights, with two "
+        "and with three heads, on sentences with padding."
+    )
+
+
+@exercise(DecoderLayer)
+def decoder_layer(mine):
+    """A decoder layer against nn.TransformerDecoderLayer."""
+    for seed, (batch, source, target, d_model, heads, d_ff) in enumerate(
+        _SIZES
+    ):
+        parts = _drawn(seed, ("attention", "cross"), d_model, d_ff)
+        module = as_module(mine, d_model, heads, d_ff)
+        fill(module, parts)
+        x, y, real = _sentences(seed, batch, source, target, d_model)
+        mask, causal = real[:, None, None], torch.ones(target, target).tril()
+        causal = causal.bool()
+        with torch.no_grad():
+            names = ["y", "x", "source_mask", "target_mask"]
+            found = Answer(module.forward, names)(y, x, mask, causal)
+            with torch.random.fork_rng(devices=[]):
+                torchs = nn.TransformerDecoderLayer(
+                    d_model, heads, d_ff, dropout=0.0, batch_first=True
+                )
+            _into_torch(torchs, parts)
+            x, y = x.double(), y.double()
+            truth = torchs(
+                y, x, tgt_mask=~causal, memory_key_padding_mask=~real
+            )
+            own, back = ("attention", None, causal), ("cross", x, mask)
+
+            def layer(*looks, slip=None, y=y, parts=parts, heads=heads):
+                return _layer(parts, y, looks, heads, slip)
+
+            every, all_seen = torch.ones_like(mask), torch.ones_like(causal)
+            mistakes = {
+                "The target mask is not used: a word sees the words that are "
+                "still to be said.": layer(("attention", None, all_seen), back),
+                "The source mask is not used: the look back sees padding.": (
+                    layer(own, ("cross", x, every))
+                ),
+                "The look back looks at y. Its keys and values come from x, "
+                "the encoder's output.": layer(own, ("cross", None, causal)),
+                "The look back runs without its own maps: it is `cross` that "
+                "looks at x.": layer(own, ("attention", x, mask)),
+            }
+            if source == target:
+                mistakes[
+                    "The two masks are exchanged: the target mask is for the "
+                    "look at y, the source mask for the look at x."
+                ] = layer(("attention", None, mask), ("cross", x, causal))
+            mistakes |= {
+                hint: layer(own, back, slip=slip)
+                for hint, slip in _SLIPS.items()
+            }
+        axes = "[batch, target, d_model]"
+        everywhere = torch.ones(y.shape[:2], dtype=torch.bool)
+        _compare(found, y.shape, axes, truth, mistakes, everywhere)
+    return (
+        "equal to torch's own decoder layer with the same weights: no word "
+        "sees what is still to be said, and none sees padding."
+    )
+
+
+def _codes(length, d_model, slip):
+    """Sines and cosines of the places, one number after another."""
+    first = slip == "from 1"
+    codes = []
+    for place in range(first, length + first):
+        angles = [
+            place / 10_000 ** (2 * i / d_model) for i in range(d_model // 2)
+        ]
+        sines, cosines = map(math.sin, angles), map(math.cos, angles)
+        if slip == "blocks":
+            codes.append([*sines, *cosines])
+        else:
+            pairs = zip(sines, cosines, strict=True)
+            codes.append([number for pair in pairs for number in pair])
+    return float64(codes) * (slip != "no places")
+
+
+def _whole(parts, E, source, target, heads, slip=None):
+    """The model's logits by its parts, with one slip if asked for."""
+
+    def embed(tokens):
+        grown = 1 if slip == "no root" else E.shape[1] ** 0.5
+        codes = _codes(tokens.shape[1], E.shape[1], slip)
+        if slip == "grown places":
+            return (E[tokens] + codes) * grown
+        return E[tokens] * grown + codes
+
+    encoders, decoders = parts
+    if slip == "one layer":
+        encoders, decoders = encoders[:1], decoders[:1]
+    mask = (source != PAD)[:, None, None]
+    every = torch.ones_like(mask)
+    square = torch.ones(target.shape[1], target.shape[1]).bool()
+    causal = {"seen": square, "future": square.triu()}.get(slip, square.tril())
+    if slip == "padded":
+        causal = causal & (target != PAD)[:, None, None]
+    x, y = embed(source), embed(target)
+    levels = []
+    for layer in encoders:
+        seen = every if slip == "no source mask" else mask
+        x = _layer(layer, x, [("attention", None, seen)], heads)
+        levels.append(x)
+    for i, layer in enumerate(decoders):
+        memory = {"levels": levels[i], "raw": embed(source)}.get(slip, x)
+        seen = every if slip in ("no source mask", "no cross mask") else mask
+        own, back = ("attention", None, causal), ("cross", memory, seen)
+        y = _layer(layer, y, [own, back], heads)
+    logits = y @ E.T
+    return logits.softmax(-1) if slip == "softmax" else logits
+
+
+_WHOLE_SLIPS = {
+    "Positions are missing: add the sines and cosines to the embeddings, on "
+    "both sides.": "no places",
+    "Your sines stand in one block and your cosines in another. Here they "
+    "alternate: sine, cosine, sine, cosine.": "blocks",
+    "Your positions begin with 1; the first word stands at 0.": "from 1",
+    "√d_model is missing: the embedding is scaled before the positions are "
+    "added.": "no root",
+    "You scale the positions as well. Only the embedding is multiplied by "
+    "√d_model.": "grown places",
+    "Source padding is looked at, in the encoder and in the look back: the "
+    "mask is source != PAD.": "no source mask",
+    "The look back sees the source's padding: it takes the source mask.": (
+        "no cross mask"
+    ),
+    "The causal mask is missing: the decoder sees the words that it must "
+    "say.": "seen",
+    "Your causal mask is the wrong way round: place i may see the places up "
+    "to i, which is tril, and not triu.": "future",
+    "Decoder layer i looks at the output of encoder layer i. Every decoder "
+    "layer looks at the last one.": "levels",
+    "Your decoder looks at the source's embeddings. It looks at what the "
+    "encoder made of them.": "raw",
+    "Only the first layer of each stack is run.": "one layer",
+    "Those are probabilities. Give back the logits, without softmax.": (
+        "softmax"
+    ),
+}
+
+
+@exercise(Transformer)
+def transformer(mine):
+    """The whole model against nn.Transformer."""
+    source = torch.tensor([[4, 5, 6, 3], [6, 4, 3, 0], [5, 3, 0, 0]])
+    target = torch.tensor([[2, 6, 5, 4], [2, 4, 6, 5], [2, 5, 3, 0]])
+    for seed, (vocab, d_model, heads, d_ff, layers, length) in enumerate(
+        ((7, 8, 2, 12, 2, 4), (9, 12, 4, 8, 3, 3))
+    ):
+        target = target[:, :length]
+        module = as_module(mine, vocab, d_model, heads, d_ff, layers)
+        (E,) = random_inputs(seed, (vocab, d_model))
+        E = float64(E) / d_model**0.5
+        stacks = {"encoder": ("attention",), "decoder": ("attention", "cross")}
+        parts = [
+            [_drawn(50 * i + len(looks), looks, d_model, d_ff) for i in each]
+            for looks, each in zip(
+                stacks.values(), [range(layers)] * 2, strict=True
+            )
+        ]
+        wanted = {"embedding": [E]}
+        for stack, drawn in zip(stacks, parts, strict=True):
+            for i, layer in enumerate(drawn):
+                for name, tensors in layer.items():
+                    wanted[f"{stack}.{i}.{name}"] = tensors
+        fill(module, wanted)
+        with torch.no_grad():
+            names = ["source", "target"]
+            found = Answer(module.forward, names)(source, target)
+            truth = _torchs_whole(parts, E, source, target, heads)
+            mistakes = {
+                hint: _whole(parts, E, source, target, heads, slip)
+                for hint, slip in _WHOLE_SLIPS.items()
+            }
+        known = {
+            (3, length, d_model): "Those are the vectors of the last layer: "
+            "compare them with the embedding's rows, y @ E.T.",
+            (3, length - 1, vocab): "You shift the target inside. The model "
+            "is handed what the decoder reads; the loss will do the shift.",
+        }
+        real = torch.ones_like(target, dtype=torch.bool)
+        axes = "[batch, target, vocab]"
+        shape = (3, length, vocab)
+        _compare(found, shape, axes, truth, mistakes, real, known)
+    fresh = as_module(mine, 100, 16, 2, 2, 1).embedding.weight
+    if not 0.5 < fresh.std().item() * 16**0.5 < 2:
+        raise Hint(
+            "The logits are right with the check's weights. But your own "
+            f"embedding of width 16 has a standard deviation of "
+            f"{fresh.std().item():.2g}, where 1/√16 = 0.25 was wanted: it will "
+            "hardly learn, since it also makes the logits."
+        )
+    return (
+        "equal to nn.Transformer with the same weights, two layers and three, "
+        "with both masks, on sentences with padding."
+    )
+
+
+def _torchs_whole(parts, E, source, target, heads):
+    """The logits of nn.Transformer, which has no embeddings of its own."""
+    d_model = E.shape[1]
+    with torch.random.fork_rng(devices=[]):
+        torchs = nn.Transformer(
+            d_model,
+            heads,
+            *map(len, parts),
+            dim_feedforward=len(parts[0][0]["feedforward"][1]),
+            dropout=0.0,
+            batch_first=True,
+        )
+    stacks = torchs.encoder, torchs.decoder
+    for stack, drawn in zip(stacks, parts, strict=True):
+        stack.norm = None  # torch adds one at the end; the paper has none
+        for layer, own in zip(stack.layers, drawn, strict=True):
+            _into_torch(layer, own)
+
+    def embed(tokens):
+        codes = _codes(tokens.shape[1], d_model, None)
+        return E[tokens] * math.sqrt(d_model) + codes
+
+    hidden = ~torch.ones(target.shape[1], target.shape[1]).bool().tril()
+    y = torchs(
+        embed(source),
+        embed(target),
+        tgt_mask=hidden,
+        src_key_padding_mask=source == PAD,
+        memory_key_padding_mask=source == PAD,
+    )
+    return y @ E.T
+
+
+@exercise(shifted_loss_solution)
+def shifted_loss(mine):
+    """The mean loss of the words that follow, padding left out."""
+    vocab = 8
+    after, heard = random_inputs(3, (vocab, vocab), (vocab, vocab))
+
+    def model(source, target):
+        return after[target] + heard[source].sum(1, keepdim=True)
+
+    source = torch.tensor([[4, 5, 6, 3], [7, 3, 0, 0]])
+    target = torch.tensor([[2, 6, 5, 4, 3], [2, 7, 3, 0, 0]])
+
+    def lost(given, wanted, keep, twice=False):
+        logits = model(source, given).double()
+        logp = logits.log_softmax(-1)
+        logp = logp.exp().log_softmax(-1) if twice else logp
+        lost = -logp.gather(-1, wanted.unsqueeze(-1)).squeeze(-1)
+        return lost * keep, keep.sum()
+
+    left, right = target[:, :-1], target[:, 1:]
+    real = (right != PAD).double()
+    each, count = lost(left, right, real)
+    whole, all_real = lost(target, target, (target != PAD).double())
+    seen, _ = lost(right, right, real)
+    back, back_real = lost(right, left, (left != PAD).double())
+    padded, _ = lost(left, right, torch.ones_like(real))
+    softened, _ = lost(left, right, real, twice=True)
+    no_end = (right > END).double()
+    mistakes = {
+        "The targets are not shifted: you ask for the word that has just been "
+        "given. target[:, :-1] goes in, target[:, 1:] must come out.": (
+            whole.sum() / all_real
+        ),
+        "The decoder sees the word that it must say: target[:, 1:] is what "
+        "comes out, and target[:, :-1] goes in.": seen.sum() / count,
+        "You shift the wrong way: it is given a word and asked for the one "
+        "before it.": back.sum() / back_real,
+        "The loss counts padding: ignore_index=PAD.": padded.mean(),
+        "Padding is set to 0 and still counted in the mean: divide by the "
+        "number of words.": each.sum() / real.numel(),
+        "That is the sum over all words; give their mean.": each.sum(),
+        "You average within each sentence first, and then over sentences. "
+        "Every word counts the same.": (each.sum(1) / real.sum(1)).mean(),
+        "<end> must be learned too: leave out padding, 0, and nothing else.": (
+            (each * no_end).sum() / no_end.sum()
+        ),
+        "softmax is taken twice: F.cross_entropy wants the logits.": (
+            softened.sum() / count
+        ),
+        "The sign is wrong: a loss is positive.": -each.sum() / count,
+    }
+    known = {
+        (8,): "Those are the losses of all places; give the mean over words.",
+        tuple(real.shape): "Those are the losses of all places; give the mean "
+        "over words.",
+    }
+    found = as_tensor(mine(source, target, model), (), "one number, []", known)
+    expect(found, each.sum() / count, mistakes)
+    return "the mean over the words that follow, <end> among them; no padding."
+
+
+def writes_backwards_solution(source, target):
+    """What a perfectly trained model would say."""
+    return looks_backwards_solution(source, target)[0]
+
+
+@exercise(writes_backwards_solution)
+def writes_backwards(mine):
+    """A trained Transformer that reverses strings it has never seen."""
+
+    def speak(source, target):
+        with torch.no_grad():
+            shape = (*target.shape, 30)
+            axes = "[batch, target, vocab]"
+            return as_tensor(mine(source, target), shape, axes)
+
+    share = written_backwards(speak)
+    return (
+        f"{share:.0%} of 200 new strings reversed without a mistake, each "
+        "written word by word."
+    )
