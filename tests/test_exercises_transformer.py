@@ -479,7 +479,6 @@ JOIN = "(weights @ v).transpose(1, 2).flatten(2)"
 FLAT = "(weights @ v).reshape(len(x), -1, self.heads * v.shape[-1])"
 FIRST = "self.norm_1(x + self.attention(x, x, mask))"
 SECOND = "self.norm_2(x + self.feedforward(x))"
-SIZES = "d_model, heads, d_ff"
 
 
 @pytest.mark.parametrize(

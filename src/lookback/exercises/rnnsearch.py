@@ -1,7 +1,7 @@
 """The exercises of `rnnsearch`: each check beside its reference solution.
 
-What is right comes from plain loops over sentences, positions and links, never
-from the solution.
+What is right comes from plain loops over sentences, positions and links, and
+for RNNsearch from a blank file from the book's own, never from the solution.
 """
 
 import math
