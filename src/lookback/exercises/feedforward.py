@@ -167,9 +167,8 @@ def swiglu(mine):
         "That is the sigmoid of x W_1, GLU's gate. Swish is a σ(a): the "
         "number itself times its sigmoid.": (gate.sigmoid() * up) @ W_2,
         "σ takes x W_3 in yours. Swish(a) = a σ(a) has x W_1 in both places.": (
-            gate * up.sigmoid()
-        )
-        @ W_2,
+            torch.matmul(gate * up.sigmoid(), W_2)
+        ),
         "The sign: σ(a) = 1 / (1 + e^(−a)).": (
             (gate * (-gate).sigmoid() * up) @ W_2
         ),
