@@ -2,6 +2,7 @@
 
 import ast
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,6 @@ def test_sphinx_finds_the_whole_of_it_and_no_more(path, name):
     analyzer = ModuleAnalyzer.for_file(str(source), "")
     _, first, last = analyzer.find_tags()[name]
     lines = source.read_text().splitlines(keepends=True)[first - 1 : last]
-    found = ast.parse(
-        re.sub(r"(?m)^    ", "", "".join(lines))
-        if lines[0].startswith(" ")
-        else "".join(lines)
-    )
+    found = ast.parse(textwrap.dedent("".join(lines)))
     [definition] = found.body
     assert definition.name == name.rpartition(".")[2]
