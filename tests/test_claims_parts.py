@@ -13,6 +13,7 @@ from torch import nn
 
 from lookback.budget import MODELS, count, touched
 from lookback.lab import records, weights
+from lookback.lab.corpus import text
 from lookback.lab.decoding import translate
 from lookback.positions import LearnedPositions, sinusoidal
 from lookback.residual import apart
@@ -97,6 +98,41 @@ def said(model, english, french, sentence):
         model, [sentence.split()], english, french, width=5
     )
     return " ".join(words)
+
+
+def test_shuffled_words_say_what_the_page_has_in_english():
+    model, *known = weights.load("transformer", Transformer)
+    bag = "hat talking a red in man black a is a to in coat a woman ."
+    assert said(model, *known, bag) == (
+        "un chapeau parlant avec un homme en manteau rouge "
+        "à une femme en manteau ."
+    )
+    model.source_embedding.positions = "none"
+    assert text([said(model, *known, bag)]) == (
+        "un homme vêtu d' un manteau et d' une femme en train de parler ."
+    )
+
+
+def test_the_values_that_the_page_has_in_english():
+    model, _, french = weights.load("transformer", Transformer)
+    last = model.decoder[-1]
+    gamma = last.around_feedforward.norm.weight.detach()
+    values = gamma * last.feedforward.W_2.weight.detach().T
+    push = values @ model.target_embedding.words.weight.detach().T
+    push = (push - push.mean(1, keepdim=True)) / push.std(1, keepdim=True)
+    torch.manual_seed(0)
+    found = {
+        unit: text(french.words[w] for w in push[unit].topk(5).indices)
+        for unit in torch.randperm(len(push))[:6].tolist()
+    }
+    assert found == {
+        684: "portent chantent poussent utilisent mord",
+        217: "frisé gros étang jogging soude",
+        933: "crête pente longs carte danseuse",
+        11: "jambes a yeux vêtues vêtue",
+        227: "marteau descend flotte jouets souriant",
+        705: "<unk> l' du travers motifs",
+    }
 
 
 def test_without_the_decoders_first_feed_forward_layer_words_double():

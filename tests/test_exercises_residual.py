@@ -268,6 +268,10 @@ def long(x):
         (lambda x: long(left(x)) / long(x) + 0 / long(left(x)), "0 apart"),
         (lambda x: (long(left(x)) / long(x)) ** 2, "take the roots"),
         (
+            lambda x: (left(x).norm(dim=2) / x.norm(dim=2)).mean(1),
+            "averaged the tokens' own ratios",
+        ),
+        (
             lambda x: long(x.mean(1, keepdim=True).expand_as(x)) / long(x),
             "when it is taken off",
         ),

@@ -81,7 +81,8 @@ def _check(page, metadata, line):
     """An error for a tag or an option of a cell that is not known here."""
     unknown = [
         *metadata.keys() - {"mystnb", "tags"},
-        *set(metadata.get("tags", ())) - {"hide-input", "remove-input"},
+        *set(metadata.get("tags", ()))
+        - {"hide-cell", "hide-input", "remove-input"},
         *metadata.get("mystnb", {}).keys() - {"image"},
     ]
     if unknown:

@@ -332,6 +332,10 @@ def tokens_apart(mine):
             ),
             "You did not divide by ‖X‖: the measure should not change when all "
             "numbers are doubled.": gap.norm(dim=(1, 2)),
+            "You averaged the tokens' own ratios: add up the squares of all "
+            "tokens of a sentence first, and divide once.": (
+                (gap.norm(dim=2) / d.norm(dim=2)).mean(1)
+            ),
             "Those are the squares: take the roots.": (
                 (gap.norm(dim=(1, 2)) / size) ** 2
             ),

@@ -139,8 +139,9 @@ def ticks_needed(mine):
         3,
         {},
         otherwise="Right for small stages. For 2**60 + 1 products and 2**59 "
-        "workers it is 3 ticks: a float cannot hold the 1, so stay in whole "
-        "numbers, with //.",
+        "workers it is 3 ticks: / makes a float, which rounds whole numbers "
+        "past 2**53, and the 1 is gone before you round up. -(-m // workers) "
+        "rounds up and stays in whole numbers.",
     )
     return "six cases, uneven stages and very large ones among them."
 
