@@ -119,13 +119,24 @@ def test_gru_cell(fault, words, capsys):
 def test_gru_cell_takes_plain_zeros():
     def mine(x, h, W_ih, W_hh, b_ih, b_hh):
         step = torch.zeros(len(x), h.shape[1])
-        cell = torch.nn.GRUCell(x.shape[1], h.shape[1]).requires_grad_(False)
-        values = (W_ih, W_hh, b_ih, b_hh)
-        for own, value in zip(cell.parameters(), values, strict=True):
-            own.copy_(value)
-        return step + cell(x, h)
+        return step + gru("none")(x, h, W_ih, W_hh, b_ih, b_hh)
 
     assert check.gru_cell(mine) is True
+
+
+def torchs_module(x, h, *values):
+    cell = torch.nn.GRUCell(x.shape[1], h.shape[1]).requires_grad_(False)
+    for own, value in zip(cell.parameters(), values, strict=True):
+        own.copy_(value)
+    return cell(x, h)
+
+
+@pytest.mark.parametrize("finished", [torchs_module, torch.gru_cell])
+def test_gru_cell_wants_it_written(finished, capsys):
+    def mine(x, h, W_ih, W_hh, b_ih, b_hh):
+        return finished(x, h, W_ih, W_hh, b_ih, b_hh)
+
+    assert "without torch's own cell" in said_about(capsys, "gru_cell", mine)
 
 
 def gru_in_numpy(x, h, W_ih, W_hh, b_ih, b_hh):

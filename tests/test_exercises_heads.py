@@ -23,7 +23,7 @@ from lookback.exercises import check
         ((9, 6), "added before W^O"),
         (("4", "0"), "plain numbers"),
         ((7, 7), "no slip that I know"),
-        (4, "You gave 1 numbers"),
+        (4, "You gave 1 number;"),
     ],
 )
 def test_two_heads_by_hand(answer, words, capsys):

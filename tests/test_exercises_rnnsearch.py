@@ -30,7 +30,7 @@ INF = float("inf")
         ([3.19, -0.66], "e⁰ is 1, not 0"),
         ([-0.24, 2.72], "two numbers are exchanged"),
         ([0.665, 0.245, 0.09], "Three numbers are the weights"),
-        ([2.72], "You gave 1 numbers"),
+        ([2.72], "You gave 1 number;"),
         ([5, 5], "no slip that I know"),
     ],
 )
@@ -454,6 +454,18 @@ TURN = "(h[:, 0].chunk(2, dim=-1)[1])"
             "(h[range(len(h)), mask.sum(1) - 1].chunk(2, dim=-1)[0])",
             "forward reader's last state",
         ),
+        (TURN, "(h[:, -1].chunk(2, dim=-1)[0])", "which is padding"),
+        (
+            TURN,
+            "(self.encoder(self.source_embedding(source))[1][0])",
+            "run on into the padding",
+        ),
+        (
+            "t = self.maxout",
+            "c, weights = self.look(s, h, keys, mask)\n"
+            "            t = self.maxout",
+            "You look twice",
+        ),
         (TURN, "(h[:, 0].chunk(2, dim=-1)[0])", "Take the second half"),
         (TURN, "(h[:, -1].chunk(2, dim=-1)[1])", "it has only begun"),
         (f"self.bridge{TURN})", f"0 * self.bridge{TURN})", "from zeros"),
@@ -502,6 +514,19 @@ def test_soft_search_asked_with_the_new_state_in_the_readout(capsys):
         "            s = self.decoder(torch.cat([y, c], dim=-1), s)",
     )
     assert "give it s_i" in said_about(capsys, "soft_search", old)
+
+
+def test_soft_search_with_the_context_of_the_word_before(capsys):
+    luong = altered(
+        check.soft_search,
+        "c, weights = self.look(s, h, keys, mask)\n"
+        "            s = self.decoder(torch.cat([y, c], dim=-1), s)",
+        "c = c if logits else 0 * h[:, 0]\n"
+        "            s = self.decoder(torch.cat([y, c], dim=-1), s)\n"
+        "            c, weights = self.look(s, h, keys, mask)",
+    )
+    said = said_about(capsys, "soft_search", luong)
+    assert "the context of the word before" in said
 
 
 def test_soft_search_takes_loops():

@@ -24,7 +24,7 @@ from lookback.exercises.rnnsearch import strings
         ([0.154, 0.205], "the mean of the three"),
         ([1.069, 0.070], "You exchanged q and p"),
         ([0.130, 0.614], "left the true word out"),
-        ([0.463], "You gave 1 numbers"),
+        ([0.463], "You gave 1 number;"),
         ([3, 4], "no slip that I know"),
     ],
 )

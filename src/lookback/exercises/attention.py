@@ -9,6 +9,7 @@ import math
 import torch
 
 from lookback.exercises.checking import (
+    Called,
     Hint,
     as_numbers,
     as_tensor,
@@ -185,9 +186,10 @@ def attend_from_scratch(mine):
             (2, target, source): "Those are weights: multiply them into V.",
             (2, d_v, target): "Yours is transposed.",
         }
-        found = as_tensor(
-            mine(Q, K, V, mask), (2, target, d_v), "[batch, target, d_v]", known
-        )
+        with Called() as called:
+            result = mine(Q, K, V, mask)
+        shape, axes = (2, target, d_v), "[batch, target, d_v]"
+        found = as_tensor(result, shape, axes, known)
         exact = *map(float64, (Q, K, V)), mask
         if not found.isfinite().all():
             raise Hint(
@@ -195,6 +197,11 @@ def attend_from_scratch(mine):
                 "scores with masked_fill(~mask, -torch.inf) before softmax."
             )
         expect(found, _attend_loop(*exact), _attended_wrong(*exact))
+        if any("attention" in name for name in called.names):
+            raise Hint(
+                "The numbers are right. Now without torch's finished "
+                "attention: two products and a softmax."
+            )
     return "equal to a loop over queries and keys, on two batches with masks."
 
 
@@ -314,7 +321,7 @@ def _dictionary_gone_wrong(q, K, V, t):
         "then mixed that should not be; only 0 is an exception.": (
             (e / max(t, floor)).softmax(0) @ V
         )
-        for floor in (0.1, 0.01, 0.001)
+        for floor in (0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
     }
     if t == 0:
         best = (e == e.max()).double()
@@ -352,7 +359,8 @@ def soft_dictionary(mine):
     tied = torch.cat([keys, keys[:3]]), torch.cat([values, -2 * values[:3]])
     close = torch.cat([keys, 0.9995 * keys[best:][:1]]), tied[1][:6]
     rounds = [(keys, values, t) for t in (1.0, 0.25, 4.0, 0.01, 0.0)]
-    for k, v, t in [*rounds, (*close, 0.0), (*tied, 0.0)]:
+    rounds += [(*close, 0.0), (*tied, 0.0), (2**-20 * keys, values, 0.0)]
+    for k, v, t in rounds:
         known = {(1, 2): "One query, one answer: drop the axis of 1."}
         known[(len(k),)] = "Those are weights: mix the values with them."
         known[(len(k), 2)] = "Add the weighted values up: sum over entries."

@@ -70,7 +70,8 @@ def as_numbers(answer, count, what, known=None):
     if len(given) != count:
         if known and len(given) in known:
             raise Hint(known[len(given)])
-        raise Hint(f"You gave {len(given)} numbers; give {what}.")
+        numbers = "number" if len(given) == 1 else "numbers"
+        raise Hint(f"You gave {len(given)} {numbers}; give {what}.")
     found = float64([float(number) for number in given])
     if not found.isfinite().all():
         raise Hint(f"NaN or infinity is among your numbers. Give {what}.")
@@ -249,7 +250,7 @@ class Exercise:
             raise NotAttempted(
                 f"Give your answer: check.{self.name}(answer)."
                 if self.by_hand
-                else f"Pass your function: check.{self.name}(your_function)."
+                else f"Pass what you made: check.{self.name}(its_name)."
             )
         if self.by_hand:
             return answer

@@ -576,7 +576,13 @@ def _search(book, source, target, slip=None):
         h = book.encoder(words)[0]
     forward, backward = h.chunk(2, dim=-1)
     ends = forward[torch.arange(len(h)), mask.sum(1) - 1]
-    first = {"last": ends, "forward": forward[:, 0], "end": backward[:, -1]}
+    first = {
+        "last": ends,
+        "padded": forward[:, -1],
+        "past": book.encoder(words)[0][:, -1].chunk(2, -1)[0],
+        "forward": forward[:, 0],
+        "end": backward[:, -1],
+    }
     s = book.bridge(first.get(slip, backward[:, 0]))
     s = torch.zeros_like(s) if slip == "zero" else s
     s = s if slip == "straight" else torch.tanh(s)
@@ -591,12 +597,17 @@ def _search(book, source, target, slip=None):
         weights = e.softmax(0 if slip == "axis" else 1)
         return (weights.unsqueeze(-1) * h).sum(1), weights
 
+    context = torch.zeros_like(h[:, 0])
     for y in book.target_embedding(target).unbind(1):
         c, weights = look(s)
         before = s
+        c = context if slip == "luong" else c
         if slip == "late":
             c, weights = look(book.decoder(torch.cat([y, c], -1), s))
         s = book.decoder(torch.cat([c, y] if slip == "fed" else [y, c], -1), s)
+        if slip in ("luong", "again"):
+            c, weights = look(s)
+            context = c
         seen = {
             "readout": [y, s, c],
             "old": [before, y, c],
@@ -628,8 +639,16 @@ _SEARCHED_WRONG = {
     "tanh is missing in your energies: v · tanh(W s + U h).": "no tanh",
     "You look with the state after the GRU, as Luong did. Here s_{i−1} asks, "
     "before the GRU has read y_{i−1}.": "late",
+    "You look after the GRU, with s_i, and the GRU is fed the context of the "
+    "word before. Look first: s_{i−1} asks, and the GRU reads c_i.": "luong",
+    "You look twice. The c_i that s_{i−1} found, before the GRU, goes into the "
+    "readout too, and its weights are wanted.": "again",
     "s_0 comes from the forward reader's last state; the paper takes the "
     "backward one at word 1.": "last",
+    "s_0 comes from the forward reader at the last place, which is padding in "
+    "a short sentence. Take the backward reader, at word 1.": "padded",
+    "s_0 comes from a forward reader that has run on into the padding. Take "
+    "the backward one, at word 1.": "past",
     "s_0 comes from the first half of h_1, the forward reader. Take the "
     "second half: the backward reader has seen the whole sentence there.": (
         "forward"

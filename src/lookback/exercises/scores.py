@@ -120,6 +120,7 @@ def _known(batch, target, source):
 def _general_gone_wrong(q, k, M):
     """What each likely mistake gives, by its hint."""
     right, d_k = q @ M @ k.mT, k.shape[-1]
+    mapped = k @ M.T
     mistakes = {
         "Those are weights, each row sums to 1. The scores come before "
         "softmax.": right.softmax(-1),
@@ -128,18 +129,18 @@ def _general_gone_wrong(q, k, M):
         "The sentences are mixed: each query meets its own keys only.": (
             q @ M @ k.sum(0).mT
         ),
-        "reshape does not turn a table; transpose(1, 2) does.": q
-        @ (k @ M.T).reshape(len(k), len(M), -1),
+        "reshape does not turn a table; transpose(1, 2) does.": torch.matmul(
+            q, mapped.reshape(len(k), len(M), -1)
+        ),
     }
     if M.shape[0] == d_k:
         mistakes |= {
             "W is transposed in your score: that is (W q) · k. Keys are "
             "rows, so W k is key @ W.T.": q @ M.T @ k.mT,
             "W is not in your scores: that is the plain dot product.": q @ k.mT,
-            "You mapped the query and the key; W stands between them, once.": q
-            @ M.T
-            @ M
-            @ k.mT,
+            "You mapped the query and the key; W stands between them, once.": (
+                q @ M.T @ M @ k.mT
+            ),
         }
     return mistakes
 
