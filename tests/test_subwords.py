@@ -1,5 +1,8 @@
 """Subwords: nothing is unknown, words come back whole, bad text is refused."""
 
+import subprocess
+import sys
+
 import pytest
 
 from lookback.lab import phrasebook
@@ -55,3 +58,24 @@ def test_there_and_back(pieces):
 def test_refuses_what_is_no_subwords(text):
     with pytest.raises(ValueError, match="these are no subwords"):
         Subwords.load(text)
+
+
+def test_the_same_sentences_give_the_same_pieces_in_every_process():
+    """A run that goes on in another process must read the same words."""
+    program = (
+        "import random; from lookback.lab.subwords import Subwords;"
+        "dice = random.Random(0);"
+        "words = [''.join(dice.choices('abcdefgh', k=dice.randint(1, 6)))"
+        " for _ in range(400)];"
+        "print(Subwords.learn([words], 60).words)"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for _ in range(4)
+    }
+    assert len(said) == 1

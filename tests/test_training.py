@@ -361,9 +361,19 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path, model, config):
     path = started(tmp_path)
     before = path.read_bytes()
     with pytest.raises(ValueError, match="other settings.*remove") as caught:
-        Run(model_of(**model), config, tmp_path)
+        Run(model_of(**model), config, tmp_path, (SOURCE, TARGET))
     assert str(tmp_path) in str(caught.value)
     assert path.read_bytes() == before
+
+
+def test_a_checkpoint_of_other_words_is_refused(tmp_path):
+    """As many of them: the weights fit, and would mean something else."""
+    started(tmp_path)
+    other = Vocabulary(sorted(TARGET.words[4:]))
+    assert len(other) == len(TARGET) and other.words != TARGET.words
+    Run(model_of(), TINY, tmp_path, (SOURCE, TARGET))
+    with pytest.raises(ValueError, match="settings or words.*remove"):
+        Run(model_of(), TINY, tmp_path, (SOURCE, other))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])
@@ -383,7 +393,7 @@ def test_a_strange_checkpoint_is_refused(tmp_path):
 def test_a_full_disk_keeps_the_old_checkpoint(tmp_path):
     path = started(tmp_path)
     before = path.read_bytes()
-    run = Run(model_of(), TINY, tmp_path)
+    run = Run(model_of(), TINY, tmp_path, (SOURCE, TARGET))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:

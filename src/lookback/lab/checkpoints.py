@@ -6,10 +6,11 @@ written beside the old one and then moved over it, so there is always a whole
 one.
 """
 
+import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from lookback.translator import Translator
+from lookback.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,18 @@ class Progress:
 class Run:
     """A model being trained, and the folder that holds its checkpoints."""
 
-    def __init__(self, model: Translator, config: TrainingConfig, folder: Path):
+    def __init__(
+        self,
+        model: Translator,
+        config: TrainingConfig,
+        folder: Path,
+        vocabularies: Iterable[Vocabulary] = (),
+    ):
         self.model, self.config, self.folder = model, config, folder
+        self.words = [
+            hashlib.sha256("\n".join(each.words).encode()).hexdigest()
+            for each in vocabularies
+        ]
         self.optimizer = torch.optim.Adam(
             model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98)
         )
@@ -84,7 +96,8 @@ class Run:
     def identity(self) -> str:
         """What must agree for a checkpoint to be continued."""
         return json.dumps(
-            [asdict(self.model.config), asdict(self.config)], sort_keys=True
+            [asdict(self.model.config), asdict(self.config), self.words],
+            sort_keys=True,
         )
 
     def save(self) -> None:
@@ -116,7 +129,7 @@ class Run:
             ) from error
         if meta.get("identity") != self.identity:
             raise ValueError(
-                f"{path} is of a run with other settings: {advice}"
+                f"{path} is of a run with other settings or words: {advice}"
             )
         self.progress = Progress(**json.loads(meta["progress"]))
         self.model.load_state_dict(

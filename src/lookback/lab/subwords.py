@@ -28,7 +28,14 @@ class Subwords(Vocabulary):
     @classmethod
     def learn(cls, sentences: Iterable[Sequence[str]], size: int) -> "Subwords":
         """Merge pairs until there are `size` pieces, the four special ones
-        among them; give both languages' sentences for a joint vocabulary."""
+        among them; give both languages' sentences for a joint vocabulary.
+
+        The same sentences give the same pieces, in every process: where two
+        pairs are equally frequent the library goes by the numbers of their
+        parts, so the last letters of words are numbered here, in their order.
+        """
+        sentences = list(sentences)
+        ends = sorted({word[-1] for words in sentences for word in words})
         tokenizer = Tokenizer(
             models.BPE(unk_token="<unk>", end_of_word_suffix=LAST)
         )
@@ -36,7 +43,7 @@ class Subwords(Vocabulary):
         tokenizer.decoder = decoders.BPEDecoder(suffix=LAST)
         trainer = trainers.BpeTrainer(
             vocab_size=size,
-            special_tokens=list(SPECIALS),
+            special_tokens=[*SPECIALS, *(end + LAST for end in ends)],
             end_of_word_suffix=LAST,
             show_progress=False,
         )

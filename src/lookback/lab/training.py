@@ -137,7 +137,7 @@ def train(
     the last `keep` epochs stay there, for `average`.
     """
     torch.manual_seed(config.seed)
-    run = Run(model, config, folder)
+    run = Run(model, config, folder, (source, target))
     progress = run.progress
     per_epoch = math.ceil(len(pairs(0)) / config.batch)
     steps = per_epoch * config.epochs
