@@ -1,6 +1,7 @@
 """Each experiment, at a toy's size: it writes a valid record and resumes."""
 
 import importlib
+import json
 import random
 import re
 from dataclasses import replace
@@ -381,6 +382,61 @@ def test_a_campaign_goes_on_from_its_record(folders, capsys):
     ]
     assert done["gain"] == pytest.approx(levels[1] - levels[0])
     assert done["low"] <= done["gain"] <= done["high"] and 0 < done["p"] <= 1
+
+
+def run_with(*counts):
+    """A run that translated each caption of each test set like this."""
+    said = {"counts": ", ".join(counts), "chrf": 50.0}
+    each = {"loss": 1.0, "greedy": said, "beam": said}
+    return {"precision": "fp32", "tests": dict.fromkeys(corpus.TESTS, each)}
+
+
+def test_the_seeds_spread_is_pooled_over_the_rungs(monkeypatch):
+    """√(Σ (n − 1) s² / Σ (n − 1)) of spreads that are known."""
+    spreads = {"a": (3, 2.0), "b": (2, 5.0), "c": (1, None)}
+    found = {name: [{"of": name}] * n for name, (n, _) in spreads.items()}
+    monkeypatch.setattr(
+        rungs, "level", lambda runs, _: {"spread": spreads[runs[0]["of"]][1]}
+    )
+    assert rungs.noise(found, "all") == pytest.approx((33 / 3) ** 0.5)
+    with pytest.raises(ValueError, match="no rung has two seeds"):
+        rungs.noise({"c": [{"of": "c"}]}, "all")
+
+
+def test_a_step_has_both_rulers():
+    good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
+    worse = [run_with(*[bad] * 10), run_with(*[bad] * 10)]
+    better = [run_with(*[good] * 10), run_with(*[good] * 9, bad)]
+    found = rungs.step(worse, better, "test_2016_flickr", noise=2.0)
+    levels = [rungs.level(r, "test_2016_flickr") for r in (worse, better)]
+    assert found["gain"] == levels[1]["bleu"] - levels[0]["bleu"] > 30
+    assert found["seeds"] == pytest.approx(2.0)  # 2 √(1/2 + 1/2)
+    assert found["p"] < 0.01
+    assert found["high"] - found["gain"] > 1.96 * 2.0  # captions come on top
+    same = rungs.step(worse, worse, "test_2016_flickr", noise=2.0)
+    assert same["gain"] == 0 and same["p"] == 1
+    assert same["high"] == pytest.approx(1.96 * 2.0)
+
+
+def test_levels_have_precision_brevity_and_spread():
+    short, long = "3 2 1 1 4 5", "4 3 2 1 5 5"
+    runs = [run_with(*[short] * 4), run_with(*[long] * 4)]
+    found = rungs.level(runs, "all")
+    assert 0 < found["spread"] < 100 and found["brevity"] < 1
+    assert rungs.level(runs[1:], "all")["brevity"] == 1
+    assert rungs.level(runs[1:], "all")["spread"] is None
+    assert rungs.level(runs, "test_2017_flickr")["chrf"] == 50
+
+
+def test_runs_of_two_precisions_are_not_compared(folders):
+    rungs.main(["--only", "fixed", "two-way"])
+    path = folders[0] / "runs" / "rungs" / "fixed-0" / "result.json"
+    result = json.loads(path.read_text())
+    result["precision"] = "another"
+    path.write_text(json.dumps(result))
+    with pytest.raises(ValueError, match="one precision"):
+        rungs.main(["--record"])
+    assert not (folders[0] / "records" / "rungs.json").exists()
 
 
 def test_runs_of_other_settings_are_not_taken_from_the_record(

@@ -10,6 +10,7 @@ from lookback.lab.metrics import (
     alignment_error_rate,
     bleu,
     bleu_by_length,
+    chrf,
     compare,
     counts,
     links,
@@ -205,3 +206,13 @@ def test_alignment_error_rate_refuses():
         alignment_error_rate([set()], [])
     with pytest.raises(ValueError, match="no links"):
         alignment_error_rate([set()], [set()])
+
+
+def test_chrf_is_sacrebleus_of_letters():
+    right = [["un", "chat", "noir"]]
+    assert chrf(right, right) == pytest.approx(100)
+    near = chrf([["un", "chats", "noir"]], right)
+    far = chrf([["un", "chien", "noir"]], right)
+    assert 0 < far < near < 100
+    with pytest.raises(ValueError, match="equally many"):
+        chrf([], [])

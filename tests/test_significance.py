@@ -1,12 +1,21 @@
 """The test by swapping: BLEU from counts, gaps from coins, and p."""
 
+import math
 import random
 
 import pytest
 import torch
+from sacrebleu.metrics import BLEU
 
 from lookback.lab import metrics
-from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
+from lookback.significance import (
+    bleu,
+    caption_rows,
+    factors,
+    p_value,
+    resampled_gaps,
+    swapped_gaps,
+)
 
 WORDS = "a dog and two men walk in the red snow".split()
 
@@ -144,3 +153,28 @@ def test_p_is_about_that_of_sacrebleu():
     right = metrics.compare(first, second, references, trials=4000)
     assert gap.item() == pytest.approx(right["gain"])
     assert mine == pytest.approx(right["p"], abs=0.02)
+
+
+def test_the_two_factors_are_sacrebleus_and_multiply_to_bleu():
+    translations, references = made_up(0, 30, 0.9)
+    short = [one[: max(4, len(one) - 3)] for one in translations]
+    score = BLEU(tokenize="none", force=True).corpus_score(
+        [" ".join(one) for one in short], [[" ".join(r) for r in references]]
+    )
+    precision, brevity = factors(caption_rows(text(short, references)).sum(0))
+    assert brevity.item() == pytest.approx(score.bp, abs=1e-9) and score.bp < 1
+    mean_log = sum(map(math.log, score.precisions)) / 4
+    assert precision.item() == pytest.approx(math.exp(mean_log), abs=1e-9)
+    assert factors(rows(1, 30, 1.0).sum(0))[1].item() == 1
+
+
+def test_a_test_set_drawn_again_counts_each_caption_as_often_as_drawn():
+    one, two = rows(0, 3, 0.9), rows(1, 3, 0.6)
+    times = torch.tensor([[1, 1, 1], [2, 0, 1]])
+    gaps = resampled_gaps(one, two, times)
+    again = [0, 0, 2]
+    right = [
+        bleu(two.sum(0)) - bleu(one.sum(0)),
+        bleu(two[again].sum(0)) - bleu(one[again].sum(0)),
+    ]
+    torch.testing.assert_close(gaps, torch.stack(right))

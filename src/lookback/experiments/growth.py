@@ -9,21 +9,20 @@ stands in records/rungs.json. Writes records/growth.json.
     python -m lookback.experiments.growth --only "rnnsearch, 3000"
 """
 
-import random
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
-from itertools import repeat
 from pathlib import Path
 
+from lookback.experiments.length import MOST, joined
 from lookback.experiments.rungs import (
-    PIECES,
     TRAINING,
+    bench,
     described,
     fitted,
     judged,
+    runs_alone,
 )
-from lookback.experiments.runs import campaign
 from lookback.lab import corpus
 from lookback.lab.corpus import Pair
 from lookback.rungs import RUNGS
@@ -31,19 +30,11 @@ from lookback.rungs import RUNGS
 SIZES = (3000, 10_000)  # training pairs
 GROWING = ("rnnsearch", "transformer")
 JOINED = ("fixed", "diagonal", "rnnsearch", "norm", "transformer")
-MOST = 4  # captions joined
 
 
 def firsts(count: int, pairs: list[Pair], _: int) -> list[Pair]:
     """The first pairs, the same in every epoch; all, where they are fewer."""
     return pairs[:count]
-
-
-def joined(pairs: list[Pair], seed: int) -> list[Pair]:
-    """The pairs in a new order, joined in random groups of one to MOST."""
-    dice = random.Random(seed)
-    shuffled = dice.sample(pairs, len(pairs))
-    return corpus.join(shuffled, (dice.randint(1, MOST) for _ in repeat(0)))
 
 
 def run(name: str, arrange, seed: int, folder: Path) -> dict:
@@ -66,16 +57,7 @@ PARTS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    campaign(
-        "growth",
-        __doc__,
-        PARTS,
-        lambda found: {name: {"runs": runs} for name, runs in found.items()},
-        config={**asdict(TRAINING), "pieces": PIECES},
-        data=corpus.digests("en", "fr", tests=corpus.TESTS),
-        needed=[],
-        arguments=arguments,
-    )
+    bench("growth", __doc__, PARTS, runs_alone, arguments)
 
 
 if __name__ == "__main__":

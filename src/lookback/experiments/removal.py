@@ -12,7 +12,7 @@ of records/rungs.json. Writes records/removal.json.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,13 +20,13 @@ import torch
 
 from lookback.experiments.ablation import largest_weights
 from lookback.experiments.rungs import (
-    PIECES,
     TRAINING,
     asked,
+    bench,
     described,
     fitted,
+    runs_alone,
 )
-from lookback.experiments.runs import campaign
 from lookback.lab import corpus, training
 from lookback.rungs import RUNGS, draw
 from lookback.transformer import Transformer
@@ -80,16 +80,8 @@ def run(name: str, seed: int, folder: Path) -> dict:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    campaign(
-        "removal",
-        __doc__,
-        {name: partial(run, name) for name in REMOVALS},
-        lambda found: {name: {"runs": runs} for name, runs in found.items()},
-        config={**asdict(TRAINING), "pieces": PIECES},
-        data=corpus.digests("en", "fr", tests=corpus.TESTS),
-        needed=[],
-        arguments=arguments,
-    )
+    parts = {name: partial(run, name) for name in REMOVALS}
+    bench("removal", __doc__, parts, runs_alone, arguments)
 
 
 if __name__ == "__main__":

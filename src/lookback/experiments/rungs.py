@@ -11,7 +11,7 @@ which holds every run that is finished, and the two machines' weights.
     python -m lookback.experiments.rungs --record            # what is finished
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache, partial
 from itertools import repeat
@@ -232,7 +232,7 @@ def noise(found: dict[str, list[dict]], split: str) -> float:
 def summary(found: dict[str, list[dict]]) -> dict:
     """Every run; of a rung its levels, too, and the step that it is."""
     rungs = {name: runs for name, runs in found.items() if name in RUNGS}
-    answer = {name: {"runs": runs} for name, runs in found.items()}
+    answer = runs_alone(found)
     for split in (*corpus.TESTS, "all"):
         try:
             spread = noise(rungs, split)
@@ -254,17 +254,48 @@ PARTS = {name: partial(run, rung, TRAINING) for name, rung in RUNGS.items()} | {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def bench(
+    name: str,
+    about: str,
+    parts: Mapping[str, Callable[[int, Path], dict]],
+    results: Callable[[dict[str, list[dict]]], dict],
+    arguments: Sequence[str] | None,
+) -> None:
+    """A campaign on the ladder's bench: its settings, captions and tests.
+
+    What is finished is recorded, if all of it was computed in one precision;
+    else ValueError.
+    """
+
+    def checked(found: dict[str, list[dict]]) -> dict:
+        kinds = {run["precision"] for runs in found.values() for run in runs}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"the runs were computed in {' and '.join(sorted(kinds))}: a"
+                " record compares runs of one precision, so train the others"
+                " again"
+            )
+        return results(found)
+
     campaign(
-        "rungs",
-        __doc__,
-        PARTS,
-        summary,
+        name,
+        about,
+        parts,
+        checked,
         config={**asdict(TRAINING), "pieces": PIECES},
         data=corpus.digests("en", "fr", tests=corpus.TESTS),
         needed=[],
         arguments=arguments,
     )
+
+
+def runs_alone(found: dict[str, list[dict]]) -> dict:
+    """Nothing but the runs, for a record whose reader compares them."""
+    return {name: {"runs": runs} for name, runs in found.items()}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    bench("rungs", __doc__, PARTS, summary, arguments)
 
 
 if __name__ == "__main__":

@@ -63,26 +63,29 @@ def campaign(
         for seed in range(options.seeds)
         for part in parts
     }
-    earned = earlier(name, config, data or {}) if keep else {}
-    for (part, seed), folder in folders.items():
-        chosen = not options.only or part in options.only
-        done = finished(folder) or earned.get((part, seed))
-        if chosen and not options.record and not done:
-            print(f"{name}: {part}, seed {seed}", file=sys.stderr)
-            try:
-                once(folder, parts[part], seed)
-            except KeyboardInterrupt:
-                sys.exit(
-                    "interrupted: the same command goes on from the last"
-                    f" checkpoint in {folder}"
-                )
+    done = earlier(name, config, data or {}) if keep else {}
+    done |= {
+        run: result
+        for run, folder in folders.items()
+        if (result := finished(folder))
+    }
+    if not options.record:
+        for (part, seed), folder in folders.items():
+            chosen = not options.only or part in options.only
+            if chosen and (part, seed) not in done:
+                print(f"{name}: {part}, seed {seed}", file=sys.stderr)
+                done[part, seed] = patiently(folder, parts[part], seed)
     if options.only:
         return print("kept; --record writes down what is finished")
-    found: dict[str, list[dict]] = {}
-    for (part, seed), folder in folders.items():
-        if run := finished(folder) or earned.get((part, seed)):
-            found.setdefault(part, []).append(run)
-    found = {part: found[part] for part in parts if part in found}
+    found = {
+        part: [
+            done[part, seed]
+            for seed in range(options.seeds)
+            if (part, seed) in done
+        ]
+        for part in parts
+    }
+    found = {part: runs for part, runs in found.items() if runs}
     if lacking := [part for part in parts if part not in found]:
         print(f"not finished yet: {', '.join(lacking)}")
     if lost := sorted(recorded(name) & set(lacking)):
@@ -105,6 +108,19 @@ def campaign(
     )
     for folder in [] if keep else folders.values():
         (folder / "result.json").unlink(missing_ok=True)
+
+
+def patiently(
+    folder: Path, run: Callable[[int, Path], dict], seed: int
+) -> dict:
+    """`once`; who interrupts it is told how to go on."""
+    try:
+        return once(folder, run, seed)
+    except KeyboardInterrupt:
+        sys.exit(
+            "interrupted: the same command goes on from the last checkpoint"
+            f" in {folder}"
+        )
 
 
 def asked(
