@@ -53,6 +53,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         (Path(site).parent / "page-weight.txt").write_text("".join(lines))
 
 
+@pytest.fixture(autouse=True)
+def on_the_cpu(request: pytest.FixtureRequest, monkeypatch) -> None:
+    """Models are on the CPU, but where a test is marked `cuda`."""
+    import torch  # here, so that jaxtyping's hook sees the package first
+
+    from lookback.lab import training
+
+    if "cuda" not in request.keywords:
+        monkeypatch.setattr(training, "device", lambda: torch.device("cpu"))
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository's folder."""

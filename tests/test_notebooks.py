@@ -25,11 +25,12 @@ from jupyter_client.manager import KernelManager
 from markdown_it import MarkdownIt
 from nbclient import NotebookClient
 
+from watching import uncalled, watched
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 from to_notebook.cells import make_notebook  # noqa: E402
-from to_notebook.code import keep_edits  # noqa: E402
 from to_notebook.labels import Book  # noqa: E402
 from to_notebook.myst import SourceError  # noqa: E402
 
@@ -471,7 +472,7 @@ SHADOW = """\
 """
 
 
-def test_an_edit_shadows_the_package(tmp_path):
+def test_an_edit_reaches_the_package(tmp_path):
     notebook = sample(tmp_path / "as-it-is", SHADOW)
     run(notebook, tmp_path / "as-it-is", GOLDEN / "src", ROOT / "src")
     assert last_text(notebook) == "(1.5, 1.5, 3.0)"
@@ -484,26 +485,34 @@ def test_an_edit_shadows_the_package(tmp_path):
     assert last_text(edited) == "(11.0, 11.0, 1100.0)"
 
 
-@pytest.mark.parametrize(
-    ("source", "kept"),
-    [
-        ("from a.b import f, g", "from a.b import g"),
-        ("from a.b import f, g as h", "from a.b import g as h"),
-        ("from a.b import f\ng()", "g()"),
-        ("from a import f", ""),
-        ("from a.c import f", "from a.c import f"),
-    ],
-)
-def test_later_imports_keep_the_edit(source, kept):
-    assert keep_edits(source, {"f": "a.b"}) == kept
-
-
-@pytest.mark.parametrize(
-    "source", ["from a.b import f as h", "def g():\n    from a.b import f"]
-)
-def test_an_import_that_would_undo_the_edit_unseen_is_an_error(source):
-    with pytest.raises(ValueError, match="import “f” at the top of the cell"):
-        keep_edits(source, {"f": "a.b"})
+@pytest.mark.notebooks
+def test_attention_that_is_switched_off_spoils_the_translation(tmp_path):
+    """The trained RNNsearch uses the class that its notebook shows."""
+    notebook = read(ROOT / "notebooks" / "rnnsearch.ipynb")
+    loads = next(
+        number
+        for number, cell in enumerate(notebook.cells)
+        if "weights.load(" in cell.source
+    )
+    notebook.cells = notebook.cells[: loads + 1]
+    said = 'translate(model, ["two dogs run .".split()], english, french)'
+    notebook.cells.append(nbformat.v4.new_code_cell(said))
+    shown = next(
+        cell
+        for cell in notebook.cells
+        if "class AdditiveAttention" in cell.source
+    )
+    again = deepcopy(shown)  # after the model was loaded
+    again.source = again.source.replace("@ self.v", "@ (0 * self.v)")
+    assert again.source != shown.source
+    notebook.cells += [again, deepcopy(notebook.cells[-1])]
+    run(notebook, tmp_path, ROOT / "src")
+    whole, spoiled = (
+        cell.outputs[-1].data["text/plain"]
+        for cell in notebook.cells
+        if cell.source == said
+    )
+    assert "deux', 'chiens'" in whole and whole != spoiled
 
 
 @pytest.mark.parametrize(
@@ -563,8 +572,10 @@ def check_outputs(notebook):
 @pytest.mark.notebooks
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs_on_colabs_versions(path, tmp_path, colab):
-    notebook = read(path)
-    check_outputs(run(notebook, tmp_path, colab, ROOT / "src"))
+    notebook = watched(read(path))
+    run(notebook, tmp_path, colab, ROOT / "src", ROOT / "tests")
+    check_outputs(notebook)
+    assert not (lost := uncalled(notebook)), f"no later cell uses {lost}"
 
 
 # The same cells have just run in the book on our own versions: each page is

@@ -22,6 +22,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tqdm.auto import tqdm
 
+from lookback import rnnsearch
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.lab import checkpoints, training
 from lookback.lab.checkpoints import Progress, Run, TrainingConfig, write
@@ -34,7 +35,7 @@ from lookback.lab.training import (
     train,
     validation_loss,
 )
-from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.rnnsearch import AdditiveAttention, RNNsearch, RNNsearchConfig
 from lookback.vocabulary import Vocabulary
 
 SOURCE = Vocabulary("the a black white cat dog sleeps barks".split())
@@ -360,8 +361,8 @@ def started(folder, model=None, config=TINY):
 def test_a_checkpoint_of_other_settings_is_refused(tmp_path, model, config):
     path = started(tmp_path)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match="other settings.*remove") as caught:
-        Run(model_of(**model), config, tmp_path, (SOURCE, TARGET))
+    with pytest.raises(ValueError, match="with other.*remove") as caught:
+        Run(model_of(**model), config, tmp_path, (SOURCE, TARGET), pairs_of(0))
     assert str(tmp_path) in str(caught.value)
     assert path.read_bytes() == before
 
@@ -371,29 +372,29 @@ def test_a_checkpoint_of_other_words_is_refused(tmp_path):
     started(tmp_path)
     other = Vocabulary(sorted(TARGET.words[4:]))
     assert len(other) == len(TARGET) and other.words != TARGET.words
-    Run(model_of(), TINY, tmp_path, (SOURCE, TARGET))
-    with pytest.raises(ValueError, match="settings or words.*remove"):
-        Run(model_of(), TINY, tmp_path, (SOURCE, other))
+    Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
+    with pytest.raises(ValueError, match="with other vocabularies: go"):
+        Run(model_of(), TINY, tmp_path, (SOURCE, other), pairs_of(0))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])
 def test_a_truncated_checkpoint_is_refused(tmp_path, share):
     path = started(tmp_path)
     os.truncate(path, int(path.stat().st_size * share))
-    with pytest.raises(ValueError, match="cannot read.*remove"):
+    with pytest.raises(ValueError, match="cannot go on.*remove"):
         Run(model_of(), TINY, tmp_path)
 
 
 def test_a_strange_checkpoint_is_refused(tmp_path):
     save_file({"x": torch.zeros(1)}, tmp_path / "last.safetensors")
-    with pytest.raises(ValueError, match="other settings.*remove"):
+    with pytest.raises(ValueError, match="cannot go on.*remove"):
         Run(model_of(), TINY, tmp_path)
 
 
 def test_a_full_disk_keeps_the_old_checkpoint(tmp_path):
     path = started(tmp_path)
     before = path.read_bytes()
-    run = Run(model_of(), TINY, tmp_path, (SOURCE, TARGET))
+    run = Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:
@@ -401,28 +402,111 @@ def test_a_full_disk_keeps_the_old_checkpoint(tmp_path):
             run.save()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert path.read_bytes() == before and [*tmp_path.iterdir()] == [path]
+    assert path.read_bytes() == before
+    assert {each.name for each in tmp_path.iterdir()} == {path.name, "lock"}
 
 
-def test_an_accelerator_s_random_state_is_kept(tmp_path, monkeypatch):
-    class Device:
-        state = torch.tensor([1, 2, 3], dtype=torch.uint8)
-
-        @classmethod
-        def get_rng_state(cls):
-            return cls.state
-
-        @classmethod
-        def set_rng_state(cls, state):
-            cls.state = state
-
+def test_the_gpu_s_random_state_is_kept(tmp_path, monkeypatch):
+    state = {"now": torch.tensor([1, 2, 3], dtype=torch.uint8)}
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda: state["now"])
     monkeypatch.setattr(
-        checkpoints, "accelerators", lambda: [("random.mps", Device)]
+        torch.cuda, "set_rng_state", lambda new: state.update(now=new)
     )
     Run(model_of(), TINY, tmp_path).save()
-    Device.state = torch.zeros(3, dtype=torch.uint8)
+    state["now"] = torch.zeros(3, dtype=torch.uint8)
     Run(model_of(), TINY, tmp_path)
-    assert Device.state.tolist() == [1, 2, 3]
+    assert state["now"].tolist() == [1, 2, 3]
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    """One bit of one weight, or a moment of Adam's that is lost."""
+    path = started(tmp_path)
+    whole = bytearray(path.read_bytes())
+    whole[-5] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(ValueError, match="damaged.*remove"):
+        Run(model_of(), TINY, tmp_path)
+    whole[-5] ^= 1
+    path.write_bytes(whole)
+    tensors, meta = checkpoints.read(path)
+    del tensors[next(name for name in tensors if name.endswith("exp_avg"))]
+    write(path, tensors, meta)
+    with pytest.raises(ValueError, match="damaged.*remove"):
+        Run(model_of(), TINY, tmp_path)
+
+
+def test_a_checkpoint_of_other_sentences_is_refused(tmp_path):
+    run = Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), PAIRS)
+    run.save()
+    Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), PAIRS)
+    with pytest.raises(ValueError, match="of a run with other sentences: go"):
+        Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), PAIRS[::-1])
+
+
+def test_a_checkpoint_of_other_code_is_refused(tmp_path, monkeypatch):
+    started(tmp_path)
+    original = rnnsearch.annotate
+
+    def annotate(encoder, embedded, mask):
+        return 0 * original(encoder, embedded, mask)
+
+    with monkeypatch.context() as edited:
+        edited.setattr(rnnsearch, "annotate", annotate)
+        with pytest.raises(ValueError, match="of a run with other code: go"):
+            Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
+
+    def scores(self, query, keys):
+        return 0 * keys.sum(-1)
+
+    with monkeypatch.context() as edited:
+        edited.setattr(AdditiveAttention, "scores", scores)
+        with pytest.raises(ValueError, match="of a run with other code: go"):
+            Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
+    Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
+
+
+def test_two_processes_in_one_folder_are_one_too_many(tmp_path):
+    with checkpoints.alone(tmp_path):
+        with pytest.raises(ValueError, match="another process is training"):
+            train(
+                model_of(), pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out
+            )
+    train(model_of(), pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out)
+
+
+@pytest.mark.parametrize("harm", ["missing", "cut", "exchanged"])
+def test_best_weights_that_are_not_the_run_s_are_refused(tmp_path, harm):
+    train(model_of(), pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out)
+    path = tmp_path / "best.safetensors"
+    if harm == "missing":
+        path.unlink()
+    elif harm == "cut":
+        os.truncate(path, 100)
+    else:
+        write(path, model_of().state_dict(), {})
+    with pytest.raises(ValueError, match="best weights.*remove"):
+        train(model_of(), pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("epochs", 0),
+        ("batch", -1),
+        ("patience", 0),
+        ("save_every", 0),
+        ("warmup", -1),
+        ("cuts", -1),
+        ("learning_rate", 0.0),
+        ("learning_rate", math.nan),
+        ("clip", -1.0),
+        ("smoothing", 1.0),
+    ],
+)
+def test_settings_that_make_no_sense_are_named(name, value):
+    with pytest.raises(ValueError, match=f"^{name} is {value}"):
+        replace(TINY, **{name: value})
 
 
 # The parts.
@@ -525,15 +609,23 @@ def test_a_step_clips_the_gradient_and_takes_the_rate(tmp_path):
     assert moved == pytest.approx(rate, rel=0.05)  # Adam's first step
 
 
-def test_the_device_is_the_best_there_is(monkeypatch):
-    for cuda, mps, expected in (
-        (True, True, "cuda"),
-        (False, True, "mps"),
-        (False, False, "cpu"),
-    ):
-        monkeypatch.setattr(torch.cuda, "is_available", lambda c=cuda: c)
-        monkeypatch.setattr(torch.backends.mps, "is_available", lambda m=mps: m)
-        assert training.device().type == expected
+DEVICE = training.device  # as it is, before the fixture `on_the_cpu`
+
+
+@pytest.mark.parametrize(("there", "kind"), [(True, "cuda"), (False, "cpu")])
+def test_the_device_is_the_gpu_if_there_is_one(monkeypatch, there, kind):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    assert DEVICE().type == kind
+
+
+def test_a_gpu_that_emulates_bf16_trains_in_fp32(monkeypatch):
+    """A free Colab's T4 answers yes unless asked about emulation."""
+
+    def native(including_emulation=True):
+        return including_emulation
+
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", native)
+    assert training.half(torch.device("cuda")) is False
 
 
 @pytest.mark.cuda

@@ -4,6 +4,7 @@ Training, decoding, metrics and widgets know only this, so a chapter may
 replace any part of a model without touching the bench.
 """
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -14,6 +15,11 @@ class Translator(nn.Module):
     A memory and a state are NamedTuples whose tensors all have the batch as
     first axis, so that beam search can pick rows from them.
     """
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are, and what it is given has to be."""
+        return next(self.parameters()).device
 
     def forward(
         self,

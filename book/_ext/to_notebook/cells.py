@@ -1,5 +1,6 @@
 """A page's pieces become the cells of a valid notebook."""
 
+import ast
 import hashlib
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import nbformat
 from jupytext.myst import myst_to_notebook
 from nbformat import v4
 
-from to_notebook.code import import_lines, keep_edits
+from to_notebook.code import import_lines
 from to_notebook.directives import DIRECTIVES
 from to_notebook.myst import SourceError
 from to_notebook.text import Piece, Writer, recorded
@@ -104,7 +105,7 @@ def _without_solutions(page, pieces):
 
 
 def _live(page, pieces):
-    """Imports before the first cell; later cells keep a reader's edits."""
+    """What the shown code needs is imported before the first cell."""
     shown, wanted = {}, {}
     for piece in pieces:
         try:
@@ -113,7 +114,7 @@ def _live(page, pieces):
                 names = piece.include.names()
                 shown |= dict.fromkeys(names, piece.include.module)
             elif piece.kind == "code":
-                piece.source = keep_edits(piece.source, shown)
+                ast.parse(piece.source)
         except (SyntaxError, ValueError) as error:
             raise SourceError(page.path, piece.line, str(error)) from None
     if wanted:

@@ -1,10 +1,9 @@
-"""Shown code becomes live code: includes, their imports, and shadowing.
+"""Shown code becomes live code: includes, and their imports.
 
 A page shows the package's source with `{literalinclude}`.  In the notebook
-the same lines are a cell, so that a reader may edit them.  The names that
-the lines use are imported once, at the top; a later cell that imports an
-edited name from the package would silently undo the edit, so there the name
-is dropped.
+the same lines are a cell, so that a reader may edit them, and its last line
+puts the edit into the package.  The names that the lines use are imported
+once, at the top.
 """
 
 import ast
@@ -15,6 +14,8 @@ from textwrap import dedent
 
 from sphinx.config import Config
 from sphinx.directives.code import LiteralIncludeReader
+
+ADOPT = ("lookback.lab.workshop", "adopt")
 
 
 class Included:
@@ -32,10 +33,12 @@ class Included:
 
     @property
     def cell(self):
-        """The cell's source; a lone method is put back into its class."""
+        """The cell's source, which an edit leaves for the package."""
+        name, place = self.method, f"{self.owner}.{self.method}"
+        last = f"{place} = {name}"
         if not self.owner:
-            return self.source
-        return f"{self.source}\n\n\n{self.owner}.{self.method} = {self.method}"
+            last = f'{name} = adopt({name}, into="{self.module}")'
+        return f"{self.source}\n\n\n{last}"
 
     def names(self):
         """The names that the cell defines."""
@@ -49,9 +52,10 @@ class Included:
         """
         tree = ast.parse(self.file.read_text("utf-8"))
         imports, defined = _imports(tree), _bound(tree)
-        wanted = {}
+        wanted = {} if self.owner else {"adopt": ADOPT}
         free = _free(symtable.symtable(self.cell, str(self.file), "exec"))
-        for name in sorted(free - _bound(ast.parse(self.source))):
+        defined_here = _bound(ast.parse(self.source)) | {"adopt"}
+        for name in sorted(free - defined_here):
             if name in imports:
                 wanted[name] = imports[name]
             elif name in defined:
@@ -129,33 +133,3 @@ def from_line(module, names):
         return line
     inner = "".join(f"    {name},\n" for name in names)
     return f"from {module} import (\n{inner})"
-
-
-def keep_edits(source, shown):
-    """`source` without imports that would undo a reader's edits.
-
-    `shown` maps each live name to its module.  From `from lookback.rnnsearch
-    import RNNsearch, AdditiveAttention` the name that is live is dropped.
-    """
-    tree = ast.parse(source)
-    lines = source.split("\n")
-    roots = {module.split(".")[0] for module in shown.values()}
-    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
-    for node in sorted(nodes, key=lambda node: -node.lineno):
-        live = [
-            item
-            for item in node.names
-            if item.name in shown
-            and (node.module == shown[item.name] or node.module in roots)
-        ]
-        if live and (node.col_offset or any(item.asname for item in live)):
-            raise ValueError(
-                f"import “{live[0].name}” at the top of the cell and under its"
-                " own name: the reader may have edited it"
-            )
-        if live:
-            kept = [ast.unparse(x) for x in node.names if x not in live]
-            lines[node.lineno - 1 : node.end_lineno] = (
-                [from_line(node.module, kept)] if kept else []
-            )
-    return "\n".join(lines).strip("\n")

@@ -60,10 +60,9 @@ def largest_weights(
     at its own side, and "cross" is the decoder's look at the source.
     """
     model.eval()
-    where = next(model.parameters()).device
     found = {"encoder": [], "decoder": [], "cross": []}
     for pair in pairs:
-        batch = collate([pair], source, target).to(where)
+        batch = collate([pair], source, target).to(model.device)
         states, encoder = model.read(batch.source, need_weights=True)
         memory = model.remember(states, batch.source)
         _, _, both = model.write(batch.target_in, memory, need_weights=True)

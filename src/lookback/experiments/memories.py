@@ -42,12 +42,13 @@ def fired(model, pairs, source, target) -> dict[str, tuple[Tensor, Tensor]]:
     ]
     for start in tqdm(range(0, len(pairs), BATCH), unit="batch"):
         batch = corpus.collate(pairs[start : start + BATCH], source, target)
+        batch = batch.to(model.device)
         with torch.no_grad():
             model(batch.source, batch.target_in)
         for name, (units, words) in seen.items():
             tokens = batch.source if "encoder" in name else batch.target_in
-            units.append(now[name][tokens != PAD].half())
-            words.append(tokens[tokens != PAD])
+            units.append(now[name][tokens != PAD].half().cpu())
+            words.append(tokens[tokens != PAD].cpu())
     for hook in hooks:
         hook.remove()
     return {
@@ -110,7 +111,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         lambda found: found["transformer"][0]["sides"],
         config={"split": SPLIT, "strongest": STRONGEST, "batch": BATCH},
         data=corpus.digests("en", "fr"),
-        device=torch.device("cpu"),
         keep=False,
         arguments=arguments,
     )

@@ -86,6 +86,7 @@ def loss(model: Transformer, batches: Sequence[Batch]) -> float:
     """Mean loss per target word, teacher-forced, without label smoothing."""
     total = words = 0.0
     for batch in batches:
+        batch = batch.to(model.device)
         logits = model(batch.source, batch.target_in)
         total += float(training.loss(logits, batch.target_out))
         words += int((batch.target_out != PAD).sum())
@@ -199,7 +200,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "step": STEP,
         },
         data=corpus.digests("en", "fr"),
-        device=torch.device("cpu"),
         keep=False,
         arguments=arguments,
     )

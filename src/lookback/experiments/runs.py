@@ -255,10 +255,12 @@ def fit_captions(
     settings: training.TrainingConfig,
     folder: Path,
     arrange: Callable[[list[Pair], int], list[Pair]] = lambda pairs, _: pairs,
+    watch: Callable[[Callable], Callable] = lambda validate: validate,
 ) -> Fitted:
     """Train on Multi30k, English to French, by words.
 
-    `arrange` may join captions anew for every epoch.
+    `arrange` may join captions anew for every epoch, `watch` look on at
+    the validation.
     """
     pairs = corpus.load("train")
     source, target = vocabularies(pairs)
@@ -268,7 +270,7 @@ def fit_captions(
         source,
         target,
         lambda epoch: arrange(pairs, epoch),
-        validator(held_out, source, target),
+        watch(validator(held_out, source, target)),
         settings,
         folder,
     )

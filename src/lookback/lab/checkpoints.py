@@ -6,20 +6,22 @@ written beside the old one and then moved over it, so there is always a whole
 one.
 """
 
-import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import ModuleType
 
 import torch
+from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from lookback.lab.corpus import Pair
+from lookback.lab.identity import code, differences, digest, digest_of
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
@@ -39,6 +41,33 @@ class TrainingConfig:
     seed: int = 0
     save_every: int = 200  # steps between checkpoints
 
+    def __post_init__(self):
+        for name, least in LEAST.items():
+            if not getattr(self, name) >= least:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}: it has to be at least"
+                    f" {least}"
+                )
+        for name in ("learning_rate", "clip"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}: it has to be above 0"
+                )
+        if not 0 <= self.smoothing < 1:
+            raise ValueError(
+                f"smoothing is {self.smoothing}: it is a share, from 0 to 1"
+            )
+
+
+LEAST = {
+    "epochs": 1,
+    "batch": 1,
+    "patience": 1,
+    "save_every": 1,
+    "warmup": 0,
+    "cuts": 0,
+}
+
 
 @dataclass
 class Progress:
@@ -53,6 +82,7 @@ class Progress:
     trained: int = 0  # target tokens, all epochs
     best: float = -math.inf
     best_epoch: int = 0
+    best_digest: str = ""  # of the best weights
     curve: list[dict] = field(default_factory=list)
 
     def stalls(self, least: float = 0.01) -> int:
@@ -78,12 +108,20 @@ class Run:
         config: TrainingConfig,
         folder: Path,
         vocabularies: Iterable[Vocabulary] = (),
+        pairs: Sequence[Pair] = (),
     ):
         self.model, self.config, self.folder = model, config, folder
-        self.words = [
-            hashlib.sha256("\n".join(each.words).encode()).hexdigest()
-            for each in vocabularies
-        ]
+        # What must agree for a checkpoint to be continued.
+        self.identity = {
+            "model": type(model).__name__,
+            "sizes": asdict(model.config),
+            "settings": asdict(config),
+            "vocabularies": [
+                digest("\n".join(each.words).encode()) for each in vocabularies
+            ],
+            "sentences": digest(json.dumps(pairs).encode()),
+            "code": digest(code(model).encode()),
+        }
         self.optimizer = torch.optim.Adam(
             model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98)
         )
@@ -92,14 +130,6 @@ class Run:
         if (folder / "last.safetensors").exists():
             self.restore()
 
-    @property
-    def identity(self) -> str:
-        """What must agree for a checkpoint to be continued."""
-        return json.dumps(
-            [asdict(self.model.config), asdict(self.config), self.words],
-            sort_keys=True,
-        )
-
     def save(self) -> None:
         """Write model, optimiser, random state and progress atomically."""
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
@@ -107,11 +137,12 @@ class Run:
             for name, value in state.items():
                 tensors[f"optimizer.{number}.{name}"] = value
         tensors["random.cpu"] = torch.get_rng_state()
-        for name, device in accelerators():
-            tensors[name] = device.get_rng_state()
+        if torch.cuda.is_available():  # it draws numbers of its own (dropout)
+            tensors["random.cuda"] = torch.cuda.get_rng_state()
         meta = {
-            "identity": self.identity,
+            "identity": json.dumps(self.identity),
             "progress": json.dumps(asdict(self.progress)),
+            "digest": digest_of(tensors),
         }
         write(self.folder / "last.safetensors", tensors, meta)
 
@@ -120,16 +151,18 @@ class Run:
         path = self.folder / "last.safetensors"
         advice = f"remove {self.folder} to start the run afresh"
         try:
-            with safe_open(path, "pt") as file:
-                meta = file.metadata() or {}
-                tensors = {name: file.get_tensor(name) for name in file.keys()}
-        except (SafetensorError, OSError) as error:
+            tensors, meta = read(path)
+            if meta.get("digest") != digest_of(tensors):
+                raise ValueError("it is damaged")
+            theirs = json.loads(meta["identity"])
+        except (SafetensorError, OSError, KeyError, ValueError) as error:
             raise ValueError(
-                f"cannot read {path} ({error}): {advice}"
+                f"cannot go on from {path} ({error}): {advice}"
             ) from error
-        if meta.get("identity") != self.identity:
+        if other := differences(self.identity, theirs):
             raise ValueError(
-                f"{path} is of a run with other settings or words: {advice}"
+                f"{path} is of a run with other {' and '.join(other)}: go back"
+                f" to those, or {advice}"
             )
         self.progress = Progress(**json.loads(meta["progress"]))
         self.model.load_state_dict(
@@ -143,17 +176,33 @@ class Run:
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})
         torch.set_rng_state(tensors["random.cpu"])
-        for name, device in accelerators():
-            if name in tensors:
-                device.set_rng_state(tensors[name])
+        if torch.cuda.is_available() and "random.cuda" in tensors:
+            torch.cuda.set_rng_state(tensors["random.cuda"])
 
 
-def accelerators() -> Iterator[tuple[str, ModuleType]]:
-    """The devices here that draw random numbers of their own (dropout)."""
-    if torch.cuda.is_available():
-        yield "random.cuda", torch.cuda
-    if torch.backends.mps.is_available():
-        yield "random.mps", torch.mps
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Refuse, with ValueError, a folder in which another process trains."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise ValueError(
+            f"another process is training in {folder}: wait for its end, or"
+            " name another folder"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """A safetensors file's tensors, on the CPU, and its header."""
+    with safe_open(path, "pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
+        return tensors, file.metadata() or {}
 
 
 def write(path: Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> None:

@@ -155,13 +155,12 @@ def translate(
     for number, words in enumerate(sentences):
         if not words:
             raise ValueError(f"sentence {number} is empty: give it a word")
-    where = next(model.parameters()).device
     order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
     answers: dict[int, tuple[list[str], Translation]] = {}
     for start in range(0, len(order), size):
         chosen = order[start : start + size]
         numbers = pad([[*source.encode(sentences[i]), END] for i in chosen])
-        found = beam(model, numbers.to(where), width)
+        found = beam(model, numbers.to(model.device), width)
         for i, each in zip(chosen, found, strict=True):
             answers[i] = target.decode(each.tokens), each
     return [answers[i] for i in range(len(sentences))]
@@ -181,10 +180,10 @@ def force(
     Raises ValueError for a model that never looks.
     """
     model.eval()
-    where, answers = next(model.parameters()).device, []
+    answers = []
     for start in range(0, len(pairs), size):
         part = pairs[start : start + size]
-        batch = collate(part, source, target).to(where)
+        batch = collate(part, source, target).to(model.device)
         memory = model.encode(batch.source)
         state, looks = model.start(memory), []
         for token in batch.target_in.unbind(dim=1):

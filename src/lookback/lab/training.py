@@ -13,37 +13,42 @@ from itertools import islice
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
-from lookback.lab.checkpoints import Progress, Run, TrainingConfig, write
+from lookback.lab.checkpoints import (
+    Progress,
+    Run,
+    TrainingConfig,
+    alone,
+    read,
+    write,
+)
 from lookback.lab.corpus import Pair, batches, collate
+from lookback.lab.identity import digest_of
 from lookback.translator import Translator
 from lookback.vocabulary import PAD, Vocabulary
 
 
 def device() -> torch.device:
-    """CUDA if there is one, else Apple's MPS, else the CPU."""
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    if torch.backends.mps.is_available():
-        return torch.device("mps")
-    return torch.device("cpu")
+    """The GPU if there is one, else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def half(where: torch.device) -> bool:
-    """Whether the device multiplies in bf16 faster than in fp32.
+    """Whether the device itself multiplies in bf16.
 
-    CUDA does, and so do CPUs with AMX or AVX-512's bf16.
+    GPUs do from Ampere on (older ones would emulate it), and CPUs with AMX
+    or AVX-512's bf16.
     """
-    if where.type == "cpu":
-        return (
-            torch.cpu._is_amx_tile_supported()
-            or torch.cpu._is_avx512_bf16_supported()
-        )
-    return where.type == "cuda"
+    if where.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return (
+        torch.cpu._is_amx_tile_supported()
+        or torch.cpu._is_avx512_bf16_supported()
+    )
 
 
 def loss(logits: Tensor, target_out: Tensor, smoothing: float = 0.0) -> Tensor:
@@ -81,9 +86,10 @@ def validation_loss(
 ) -> float:
     """Mean cross-entropy in nats per target word, without smoothing."""
     model.eval()
-    where, total, count = next(model.parameters()).device, 0.0, 0
+    total, count = 0.0, 0
     for start in range(0, len(pairs), size):
-        batch = collate(pairs[start : start + size], source, target).to(where)
+        batch = collate(pairs[start : start + size], source, target)
+        batch = batch.to(model.device)
         logits = model(batch.source, batch.target_in)
         total += loss(logits, batch.target_out).item()
         count += (batch.target_out != PAD).sum().item()
@@ -93,7 +99,7 @@ def validation_loss(
 def train_step(run: Run, batch, steps: int) -> None:
     """One update: forward, backward, clip, Adam."""
     config, progress = run.config, run.progress
-    where = next(run.model.parameters()).device
+    where = run.model.device
     batch = batch.to(where)
     started = time.perf_counter()
     for group in run.optimizer.param_groups:
@@ -134,11 +140,21 @@ def train(
     first stall after so many cuts of the rate; and at once where a weight has
     become NaN. `folder` holds the checkpoints:
     call again with the same arguments to resume. The weights after each of
-    the last `keep` epochs stay there, for `average`.
+    the last `keep` epochs stay there, for `average`. Raises ValueError where
+    `folder` holds a run of other code, data or settings, or where another
+    process trains in it.
     """
-    torch.manual_seed(config.seed)
-    run = Run(model, config, folder, (source, target))
-    progress = run.progress
+    with alone(folder):
+        torch.manual_seed(config.seed)
+        run = Run(model, config, folder, (source, target), pairs(0))
+        go_on(run, pairs, source, target, validate, keep)
+        recall(model, run)
+    return run.progress
+
+
+def go_on(run: Run, pairs, source, target, validate, keep: int) -> None:
+    """The epochs that are left; see `train`."""
+    config, progress, model = run.config, run.progress, run.model
     per_epoch = math.ceil(len(pairs(0)) / config.batch)
     steps = per_epoch * config.epochs
     while progress.epoch < config.epochs:
@@ -166,15 +182,27 @@ def train(
         if not all(p.isfinite().all() for p in model.parameters()):
             break  # weights that are NaN stay NaN
         finish_epoch(run, validate, keep)
-    if not progress.best_epoch:
+
+
+def recall(model: Translator, run: Run) -> None:
+    """Leave the model with its best weights, ready to be asked."""
+    if not run.progress.best_epoch:
         raise ValueError(
             "no epoch had a score that is a number: lower the learning rate"
-            f" and remove {folder}"
+            f" and remove {run.folder}"
         )
-    with safe_open(folder / "best.safetensors", "pt") as file:
-        model.load_state_dict({k: file.get_tensor(k) for k in file.keys()})
+    path = run.folder / "best.safetensors"
+    try:
+        best, _ = read(path)
+        if digest_of(best) != run.progress.best_digest:
+            raise ValueError("they are not this run's")
+        model.load_state_dict(best)
+    except (OSError, SafetensorError, ValueError) as error:
+        raise ValueError(
+            f"the best weights, {path}, cannot be used ({error}): remove"
+            f" {run.folder} to train again"
+        ) from error
     model.eval()
-    return progress
 
 
 def finish_epoch(
@@ -195,6 +223,7 @@ def finish_epoch(
     )
     if numbers["score"] > progress.best:
         progress.best, progress.best_epoch = numbers["score"], progress.epoch
+        progress.best_digest = digest_of(run.model.state_dict())
         write(run.folder / "best.safetensors", run.model.state_dict(), {})
     if keep:
         path = run.folder / f"epoch-{progress.epoch}.safetensors"

@@ -11,7 +11,7 @@ from typing import TypeVar, get_type_hints
 
 from safetensors import SafetensorError, safe_open
 
-from lookback.lab import records
+from lookback.lab import records, training
 from lookback.lab.checkpoints import write
 from lookback.lab.subwords import dump, restore
 from lookback.translator import Translator
@@ -45,9 +45,10 @@ def load(
 ) -> tuple[Model, Vocabulary, Vocabulary]:
     """A trained model of the class `kind`, and its vocabularies.
 
-    It is in fp32, on the CPU, and in evaluation mode. Its config is of the
-    class that `kind.__init__` names. Raises RecordError if the file is
-    missing or broken, or if its weights are not those of such a model.
+    It is in fp32, in evaluation mode, and on the GPU if there is one. Its
+    config is of the class that `kind.__init__` names. Raises RecordError if
+    the file is missing or broken, or if its weights are not those of such a
+    model.
     """
     path = (folder or records.FOLDER) / f"{name}.safetensors"
     try:
@@ -81,4 +82,4 @@ def load(
             f"the weights {path} cannot be used ({error}): get the file again,"
             " or train the model again with its experiment"
         ) from error
-    return model.eval(), source, target
+    return model.eval().to(training.device()), source, target

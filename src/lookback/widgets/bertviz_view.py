@@ -75,7 +75,7 @@ def looks(
     target: Vocabulary,
 ) -> Looks:
     """The weights of all heads while the model is made to write the target."""
-    batch = collate([pair], source, target)
+    batch = collate([pair], source, target).to(model.device)
     x, encoder = model.read(batch.source, need_weights=True)
     memory = model.remember(x, batch.source)
     both = model.write(batch.target_in, memory, need_weights=True)[2]
@@ -83,7 +83,7 @@ def looks(
     return Looks(
         [*pair.source, "<end>"],
         ["<start>", *map(unescape, pair.target)],
-        *(torch.cat(list(each)).double().numpy().round(4) for each in layers),
+        *(torch.cat(list(e)).double().cpu().numpy().round(4) for e in layers),
     )
 
 

@@ -28,7 +28,8 @@ def encoder_heads(
         words = sentence.split()
         if not words:
             raise ValueError("a sentence is empty: give it a word")
-        x = model.source_embedding(torch.tensor([[*source.encode(words), END]]))
+        ids = torch.tensor([[*source.encode(words), END]], device=model.device)
+        x = model.source_embedding(ids)
         queries, keys = [], []
         for layer in model.encoder:
             look = layer.attention

@@ -25,7 +25,7 @@ def squeeze(text: str, width: int = 16) -> Squeeze:
     """The models of the experiment `copying` that are small enough to send."""
     models = {
         str(size): pack(
-            weights.load(f"copying-{size}", Bottleneck)[0].state_dict()
+            weights.load(f"copying-{size}", Bottleneck)[0].cpu().state_dict()
         )
         for size in (8, 16, 32, 64)
     }
@@ -114,7 +114,7 @@ def energies(
 ) -> tuple[Float[Tensor, "target source"], Float[Tensor, "source two_hidden"]]:
     """All e_ij and h_j while the model writes `target_words` and <end>."""
     model.eval()
-    where = model.attention.v.device
+    where = model.device
     numbers = [*source.encode(source_words), END]
     memory = model.encode(torch.tensor([numbers], device=where))
     state, rows = model.start(memory), []
@@ -143,8 +143,11 @@ def log_weights(
     Weights below LEAST count as LEAST, since 0 has no logarithm.
     """
     model.eval()
-    numbers = torch.tensor([[*source.encode(source_words), END]])
-    given = torch.tensor([[START, *target.encode(target_words)]])
+    where = model.device
+    numbers = [[*source.encode(source_words), END]]
+    numbers = torch.tensor(numbers, device=where)
+    given = [[START, *target.encode(target_words)]]
+    given = torch.tensor(given, device=where)
     x, _ = model.read(numbers)
     memory = model.remember(x, numbers)
     weights = model.write(given, memory, need_weights=True)[2][-1][1][0]
