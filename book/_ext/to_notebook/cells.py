@@ -45,6 +45,9 @@ METADATA = {
     },
     "language_info": {"name": "python"},
 }
+# A notebook that trains a model asks Colab for a GPU.
+GPU = {"accelerator": "GPU", "colab": {"gpuType": "T4", "provenance": []}}
+TRAINS = "from lookback.experiments.here import"
 # Colab folds a form's source, JupyterLab a hidden one.
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 
@@ -149,7 +152,9 @@ def _cells(pieces):
 
 def _notebook(stem, cells):
     """A valid notebook whose ids depend on nothing but its text."""
-    book, seen = v4.new_notebook(metadata=METADATA), {}
+    trains = any(TRAINS in cell.source for cell in cells)
+    metadata = METADATA | (GPU if trains else {})
+    book, seen = v4.new_notebook(metadata=metadata), {}
     for cell in cells:
         key = f"{stem}\n{cell.kind}\n{cell.source}"
         seen[key] = seen.get(key, 0) + 1

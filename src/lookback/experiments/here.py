@@ -28,16 +28,19 @@ Loaded = tuple[Translator, Vocabulary, Vocabulary]
 
 
 def small(
-    name: str, folder: str | Path, epochs: int = 6, count: int = 4000
+    name: str, folder: str | Path, epochs: int = 5, count: int = 4000
 ) -> Loaded:
     """Train a rung of the ladder on the phrasebook: a minute or so on a CPU.
 
-    `count` sentence pairs; after each epoch the BLEU of 200 others. Returns
-    the model and its two vocabularies.
+    It reads `count` short sentence pairs an epoch, and after each translates
+    200 others. Returns the model and its two vocabularies.
     """
     source, target = (Vocabulary(words) for words in phrasebook.words())
     pairs, held_out = (
-        [Pair(each.source, each.target) for each in phrasebook.sample(n, seed, length="short")]
+        [
+            Pair(each.source, each.target)
+            for each in phrasebook.sample(n, seed, length="short")
+        ]
         for n, seed in ((count, 0), (alignment.HELD_OUT, 2))
     )
     return patiently(
@@ -48,7 +51,7 @@ def small(
             target,
             lambda epoch: pairs,
             told(validator(held_out, source, target)),
-            replace(alignment.TRAINING, epochs=epochs),
+            replace(alignment.TRAINING, epochs=epochs, batch=16),
             Path(folder),
         ),
     )
