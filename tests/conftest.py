@@ -57,12 +57,3 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def root() -> Path:
     """The repository's folder."""
     return ROOT
-
-
-@pytest.fixture
-def committed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A commit for records to name: a downloaded archive has none."""
-    from lookback.lab import records
-
-    commit = {"commit": "0" * 40, "dirty": False}
-    monkeypatch.setattr(records, "commit", lambda: commit)

@@ -96,6 +96,7 @@ def test_exact_versions_of_browser_libraries():
 
 
 def test_package_carries_its_scripts_styles_and_records(tmp_path):
+    """And no weights: the whole of it is quick to download."""
     copy = tmp_path / "copy"  # setuptools leaves a build folder behind
     shutil.copytree(ROOT / "src", copy / "src")
     for name in ("pyproject.toml", "README.md"):
@@ -112,12 +113,14 @@ def test_package_carries_its_scripts_styles_and_records(tmp_path):
     held = set(zipfile.ZipFile(wheel).namelist())
     for folder, endings in (
         ("widgets", (".js", ".css", ".py")),
-        ("records", (".json", ".safetensors")),
+        ("records", (".json", ".sha256")),
     ):
         for path in (ROOT / "src/lookback" / folder).rglob("*"):
             if path.suffix in endings and path.name != "package.json":
                 inside = path.relative_to(ROOT / "src").as_posix()
                 assert inside in held, inside
+    assert not [name for name in held if name.endswith(".safetensors")]
+    assert wheel.stat().st_size < 1_000_000
 
 
 def test_no_bundle_is_kept():
