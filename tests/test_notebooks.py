@@ -530,18 +530,99 @@ def test_settings_that_change_numbers_are_one_clear_error(
         Book(tmp_path)
 
 
-def test_the_set_up_cell_says_why_it_failed(golden, tmp_path):
-    setup = golden.cells[0].source.replace('"lookback"', '"not_there_at_all"')
-    (tmp_path / "pip.py").write_text("import sys\nsys.exit('no network')\n")
-    done = subprocess.run(
-        [sys.executable, "-c", setup],
+def set_up(golden, folder, pip):
+    """Run the set-up cell where there is no package, with this pip."""
+    source = golden.cells[0].source.replace('"lookback"', '"not_there_at_all"')
+    (folder / "pip.py").write_text(dedent(pip))
+    return subprocess.run(
+        [sys.executable, "-c", source],
+        cwd=folder,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": str(folder)},
     )
+
+
+GIT_FAILED = """\
+  error: subprocess-exited-with-error
+
+  × git clone … did not run successfully.
+      fatal: unable to access 'https://…': Could not resolve host: …
+  note: This error originates from a subprocess.
+error: subprocess-exited-with-error
+"""
+NO_REGISTRY = """\
+WARNING: Retrying (Retry(total=1)) after connection broken by \
+'NewConnectionError('<pip.HTTPConnection object at 0x7e>: Refused')': /simple/
+WARNING: Retrying (Retry(total=0)) after connection broken by \
+'NewConnectionError('<pip.HTTPConnection object at 0x7f>: Refused')': /simple/
+ERROR: No matching distribution found for setuptools>=68
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "causes"),
+    [
+        (
+            GIT_FAILED,
+            ["fatal: unable to access 'https://…': Could not resolve"],
+        ),
+        (
+            NO_REGISTRY,
+            [
+                "connection broken by 'NewConnectionError('Refused')'",
+                "ERROR: No",
+            ],
+        ),
+        ("error: pathspec 'v1.0' did not match", ["error: pathspec 'v1.0'"]),
+        ("ERROR: requires a different Python: 3.9", ["ERROR: requires a"]),
+        ("No module named pip", ["No module named pip"]),
+    ],
+)
+def test_the_set_up_cell_says_why_it_failed(golden, tmp_path, said, causes):
+    done = set_up(golden, tmp_path, f"import sys\nsys.exit({said!r})\n")
     assert "Fetching the book's package" in done.stdout
-    assert "pip could not install 'bertviz': no network" in done.stderr
     assert done.stderr.count("Traceback") == 1
+    *_, first = done.stderr.partition("RuntimeError: ")
+    package, *lines, advice = first.strip().split("\n")
+    wanted = "lookback @ git+https://github.com/harbour-books/harbour@v1.0"
+    assert package == f"pip cannot install {wanted}:"
+    assert advice.endswith("Then run this cell again.")
+    for line, cause in zip(lines, causes, strict=True):
+        assert line.startswith(cause)
+
+
+def test_the_set_up_cell_goes_on_without_bertviz(golden, tmp_path):
+    pip = """\
+        import sys
+
+        sys.exit("ERROR: none\\nERROR: really" if "bertviz" in sys.argv else 0)
+        """
+    done = set_up(golden, tmp_path, pip)
+    assert (done.returncode, done.stderr) == (0, "")
+    _, missing, ready = done.stdout.splitlines()
+    assert missing.endswith("missing: pip cannot install bertviz: ERROR: none")
+    assert ready == "Ready."
+
+
+def test_the_set_up_cell_leaves_the_weights_for_later(golden, tmp_path):
+    origin = tmp_path / "origin"
+    for name in ("src/code.py", "src/records/model.safetensors"):
+        (origin / name).parent.mkdir(parents=True, exist_ok=True)
+        (origin / name).write_text("")
+    git = ("git", "-C", str(origin), "-c", "user.name=x", "-c", "user.email=x")
+    for words in ("init -q", "add .", "commit -q -m all"):
+        subprocess.run([*git, *words.split()], check=True)
+    pip = """\
+        import subprocess, sys
+
+        if "bertviz" not in sys.argv:
+            subprocess.run(["git", "clone", "-q", "origin", "copy"], check=True)
+        """
+    done = set_up(golden, tmp_path, pip)
+    assert done.stdout.endswith("Ready.\n"), done.stderr
+    found = {path.name for path in (tmp_path / "copy/src").rglob("*.*")}
+    assert found == {"code.py"}
 
 
 def check_outputs(notebook):

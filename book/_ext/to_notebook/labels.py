@@ -43,6 +43,7 @@ class Book:
         )
         self.title = self.config["title"]
         self.repository = self.config["repository"]["url"].rstrip("/")
+        self.branch = self.config["repository"]["branch"]  # or tag or commit
         self.address = self._address()
         self.settings = self.config["sphinx"]["config"]
         if self.settings.get("numfig_secnum_depth") != 0:
