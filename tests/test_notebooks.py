@@ -33,7 +33,14 @@ from to_notebook.code import keep_edits  # noqa: E402
 from to_notebook.labels import Book  # noqa: E402
 from to_notebook.myst import SourceError  # noqa: E402
 
-from notebooks import differences, main, readable, written  # noqa: E402
+from notebooks import (  # noqa: E402
+    ADDRESSES,
+    addresses,
+    differences,
+    main,
+    readable,
+    written,
+)
 
 GOLDEN = ROOT / "tests" / "golden"
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -224,7 +231,7 @@ def test_no_raw_syntax(golden):
         assert raw_syntax(read(path)) == [], path.name
 
 
-def addresses(notebook):
+def links(notebook):
     """Every address that a notebook's text links to."""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -237,7 +244,7 @@ def addresses(notebook):
 
 def test_links_are_absolute(golden):
     for notebook in (golden, *map(read, NOTEBOOKS)):
-        for url in addresses(notebook):
+        for url in links(notebook):
             assert url.startswith("https://"), url
 
 
@@ -253,7 +260,7 @@ def places(docname):
 @pytest.mark.site
 def test_links_lead_somewhere_in_the_built_book():
     book = Book(ROOT)
-    urls = {url for path in NOTEBOOKS for url in addresses(read(path))}
+    urls = {url for path in NOTEBOOKS for url in links(read(path))}
     for url in sorted(urls):
         if not url.startswith(f"{book.address}/"):
             continue
@@ -315,6 +322,7 @@ def test_every_chapter_has_its_current_notebook():
     assert made, "no page of _toc.yml holds a chapter-strip"
     stale = differences(ROOT / "notebooks", made)
     assert not stale, "run `make notebooks`\n" + "\n".join(stale)
+    assert not addresses(ROOT, book.repository), "run `make notebooks`"
 
 
 def test_check_names_what_is_stale(tmp_path, monkeypatch):
@@ -329,6 +337,23 @@ def test_check_names_what_is_stale(tmp_path, monkeypatch):
     said = main(["--check", "--root", str(tmp_path)])
     assert "-x = 2" in said and "+x = 1" in said
     assert "old.ipynb: no chapter" in said
+
+
+def test_an_address_goes_into_every_file_that_has_it(tmp_path):
+    sample(tmp_path, "A line.\n")
+    old, new = "https://github.com/harbour-books/harbour", "https://me.org/a/b"
+    for name in ADDRESSES:
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    config = tmp_path / "_config.yml"
+    text = config.read_text("utf-8")
+    config.unlink()  # it is a link
+    config.write_text(text.replace(old, new))
+    assert "CITATION.cff: another" in main(["--check", "--root", str(tmp_path)])
+    assert main(["--root", str(tmp_path)]) is None
+    assert main(["--check", "--root", str(tmp_path)]) is None
+    for name in ADDRESSES:
+        assert (tmp_path / name).read_text("utf-8").count(new) == 1
+    assert new in (tmp_path / "notebooks" / "tides.ipynb").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

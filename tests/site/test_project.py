@@ -10,6 +10,7 @@ import zipfile
 from fnmatch import fnmatch
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -121,6 +122,18 @@ def test_package_carries_its_scripts_styles_and_records(tmp_path):
                 assert inside in held, inside
     assert not [name for name in held if name.endswith(".safetensors")]
     assert wheel.stat().st_size < 1_000_000
+
+
+def test_the_address_stands_in_the_settings_alone():
+    """`make notebooks` puts it wherever else it has to be."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+    owner, name = config["repository"]["url"].split("/")[-2:]
+    addresses = (f"//github.com/{owner}/{name}", f"//{owner}.github.io/{name}")
+    made = {"_config.yml", "CITATION.cff", "pyproject.toml"}
+    for path in kept():
+        if path not in made and not path.startswith("notebooks"):
+            text = (ROOT / path).read_text("utf-8", errors="ignore")
+            assert not [each for each in addresses if each in text], path
 
 
 def test_no_bundle_is_kept():

@@ -97,8 +97,9 @@ def find(name: str) -> Path:
     try:
         url, commit = origin(source)
         if url.startswith("https://github.com/"):
-            site = f"https://raw.githubusercontent.com{urlsplit(url).path}"
-            url, way = f"{site}/{commit}/{INSIDE}/{base}", None
+            fork = urlsplit(url).path.rstrip("/").removesuffix(".git")
+            site = "https://raw.githubusercontent.com"
+            url, way = f"{site}{fork}/{commit}/{INSIDE}/{base}", None
         else:
             way = partial(git_show, f"{commit}:{INSIDE}/{base}")
         kept = cache("weights") / base
@@ -126,7 +127,7 @@ def origin(source: dict) -> tuple[str, str]:
                 f"nothing says where they can be had: {INSTEAD}"
             )
         url, commit = found["Repository"], "HEAD"
-    return url.rstrip("/").removesuffix(".git"), commit
+    return url, commit
 
 
 def git_show(place: str, url: str, path: str, _: object) -> None:
