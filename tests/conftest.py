@@ -68,12 +68,3 @@ def on_the_cpu(request: pytest.FixtureRequest, monkeypatch) -> None:
 def root() -> Path:
     """The repository's folder."""
     return ROOT
-
-
-@pytest.fixture
-def committed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A commit for records to name: a downloaded archive has none."""
-    from lookback.lab import records
-
-    commit = {"commit": "0" * 40, "dirty": False}
-    monkeypatch.setattr(records, "commit", lambda: commit)

@@ -235,7 +235,8 @@ def test_unknown_language_and_split():
 def test_the_cache_follows_the_home_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    assert download.cache() == tmp_path / ".cache" / "lookback" / "multi30k"
+    folder = tmp_path / ".cache" / "lookback" / "multi30k"
+    assert download.cache("multi30k") == folder
 
 
 def test_every_file_has_a_digest_and_the_commit_is_pinned():

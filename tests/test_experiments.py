@@ -104,7 +104,7 @@ def short(monkeypatch):
 
 
 @pytest.fixture
-def folders(tmp_path, monkeypatch, committed):
+def folders(tmp_path, monkeypatch):
     """Runs and records go to tmp_path, and trainings are counted."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "records").mkdir()
@@ -307,15 +307,31 @@ def test_what_is_measured_is_measured_anew(module, folders, monkeypatch):
     assert records.load(name)["results"]["times"] == len(times) == 3
 
 
-def test_without_a_repository_nothing_is_recorded(folders, monkeypatch, capsys):
+def test_without_a_repository_the_record_says_so(folders, monkeypatch):
     monkeypatch.setattr(records, "commit", lambda: None)
-    with pytest.raises(records.RecordError, match="cannot name the commit"):
-        alignment.main([])
-    assert "nothing will be recorded" in capsys.readouterr().out
-    assert len(folders[1]) == 1  # and the run is kept
-    monkeypatch.setattr(records, "commit", lambda: COMMIT)
     alignment.main([])
-    assert len(folders[1]) == 1 and records.load("alignment")
+    assert records.load("alignment")["git"] is None
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_run_again_where_the_package_is_installed(folders, monkeypatch):
+    """It trains anew, and the package is left as it was."""
+    alignment.main([])
+    books = contents(records.FOLDER)
+    monkeypatch.setattr(records, "INSTALLED", True)
+    elsewhere = folders[0] / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    alignment.main([])
+    assert len(folders[1]) == 2 and contents(records.FOLDER) == books
+    own = elsewhere / "records"
+    assert set(contents(own)) == set(books) - {"weights.sha256"}
+    first, again = records.load("alignment"), records.load("alignment", own)
+    assert first["results"].keys() == again["results"].keys()
+    assert weights.load("phrasebook", RNNsearch, own)
 
 
 def test_gains_are_over_the_fixed_vector():
@@ -654,11 +670,12 @@ def test_copying_s_half():
     assert copying.half({"1": 0.1}) == 0
 
 
-def test_a_result_is_kept_and_not_made_again(tmp_path, committed):
+def test_a_result_is_kept_and_not_made_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "commit", lambda: COMMIT)
     made = []
     for _ in range(2):
         result = runs.once(tmp_path, lambda *_: made.append(1) or {"x": 1})
-        assert result["x"] == 1 and len(result["git"]["commit"]) == 40
+        assert result["x"] == 1 and result["git"] == COMMIT
     assert len(made) == 1
 
 

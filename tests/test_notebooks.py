@@ -34,7 +34,14 @@ from to_notebook.cells import make_notebook  # noqa: E402
 from to_notebook.labels import Book  # noqa: E402
 from to_notebook.myst import SourceError  # noqa: E402
 
-from notebooks import differences, main, readable, written  # noqa: E402
+from notebooks import (  # noqa: E402
+    ADDRESSES,
+    addresses,
+    differences,
+    main,
+    readable,
+    written,
+)
 
 GOLDEN = ROOT / "tests" / "golden"
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -235,7 +242,7 @@ def test_no_raw_syntax(golden):
         assert raw_syntax(read(path)) == [], path.name
 
 
-def addresses(notebook):
+def links(notebook):
     """Every address that a notebook's text links to."""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -248,7 +255,7 @@ def addresses(notebook):
 
 def test_links_are_absolute(golden):
     for notebook in (golden, *map(read, NOTEBOOKS)):
-        for url in addresses(notebook):
+        for url in links(notebook):
             assert url.startswith("https://"), url
 
 
@@ -264,7 +271,7 @@ def places(docname):
 @pytest.mark.site
 def test_links_lead_somewhere_in_the_built_book():
     book = Book(ROOT)
-    urls = {url for path in NOTEBOOKS for url in addresses(read(path))}
+    urls = {url for path in NOTEBOOKS for url in links(read(path))}
     for url in sorted(urls):
         if not url.startswith(f"{book.address}/"):
             continue
@@ -337,6 +344,7 @@ def test_every_chapter_has_its_current_notebook():
     assert made, "no page of _toc.yml holds a chapter-strip"
     stale = differences(ROOT / "notebooks", made)
     assert not stale, "run `make notebooks`\n" + "\n".join(stale)
+    assert not addresses(ROOT, book.repository), "run `make notebooks`"
 
 
 def test_check_names_what_is_stale(tmp_path, monkeypatch):
@@ -351,6 +359,23 @@ def test_check_names_what_is_stale(tmp_path, monkeypatch):
     said = main(["--check", "--root", str(tmp_path)])
     assert "-x = 2" in said and "+x = 1" in said
     assert "old.ipynb: no chapter" in said
+
+
+def test_an_address_goes_into_every_file_that_has_it(tmp_path):
+    sample(tmp_path, "A line.\n")
+    old, new = "https://github.com/harbour-books/harbour", "https://me.org/a/b"
+    for name in ADDRESSES:
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    config = tmp_path / "_config.yml"
+    text = config.read_text("utf-8")
+    config.unlink()  # it is a link
+    config.write_text(text.replace(old, new))
+    assert "CITATION.cff: another" in main(["--check", "--root", str(tmp_path)])
+    assert main(["--root", str(tmp_path)]) is None
+    assert main(["--check", "--root", str(tmp_path)]) is None
+    for name in ADDRESSES:
+        assert (tmp_path / name).read_text("utf-8").count(new) == 1
+    assert new in (tmp_path / "notebooks" / "tides.ipynb").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -560,18 +585,99 @@ def test_settings_that_change_numbers_are_one_clear_error(
         Book(tmp_path)
 
 
-def test_the_set_up_cell_says_why_it_failed(golden, tmp_path):
-    setup = golden.cells[0].source.replace('"lookback"', '"not_there_at_all"')
-    (tmp_path / "pip.py").write_text("import sys\nsys.exit('no network')\n")
-    done = subprocess.run(
-        [sys.executable, "-c", setup],
+def set_up(golden, folder, pip):
+    """Run the set-up cell where there is no package, with this pip."""
+    source = golden.cells[0].source.replace('"lookback"', '"not_there_at_all"')
+    (folder / "pip.py").write_text(dedent(pip))
+    return subprocess.run(
+        [sys.executable, "-c", source],
+        cwd=folder,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": str(folder)},
     )
+
+
+GIT_FAILED = """\
+  error: subprocess-exited-with-error
+
+  × git clone … did not run successfully.
+      fatal: unable to access 'https://…': Could not resolve host: …
+  note: This error originates from a subprocess.
+error: subprocess-exited-with-error
+"""
+NO_REGISTRY = """\
+WARNING: Retrying (Retry(total=1)) after connection broken by \
+'NewConnectionError('<pip.HTTPConnection object at 0x7e>: Refused')': /simple/
+WARNING: Retrying (Retry(total=0)) after connection broken by \
+'NewConnectionError('<pip.HTTPConnection object at 0x7f>: Refused')': /simple/
+ERROR: No matching distribution found for setuptools>=68
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "causes"),
+    [
+        (
+            GIT_FAILED,
+            ["fatal: unable to access 'https://…': Could not resolve"],
+        ),
+        (
+            NO_REGISTRY,
+            [
+                "connection broken by 'NewConnectionError('Refused')'",
+                "ERROR: No",
+            ],
+        ),
+        ("error: pathspec 'v1.0' did not match", ["error: pathspec 'v1.0'"]),
+        ("ERROR: requires a different Python: 3.9", ["ERROR: requires a"]),
+        ("No module named pip", ["No module named pip"]),
+    ],
+)
+def test_the_set_up_cell_says_why_it_failed(golden, tmp_path, said, causes):
+    done = set_up(golden, tmp_path, f"import sys\nsys.exit({said!r})\n")
     assert "Fetching the book's package" in done.stdout
-    assert "pip could not install 'bertviz': no network" in done.stderr
     assert done.stderr.count("Traceback") == 1
+    *_, first = done.stderr.partition("RuntimeError: ")
+    package, *lines, advice = first.strip().split("\n")
+    wanted = "lookback @ git+https://github.com/harbour-books/harbour@v1.0"
+    assert package == f"pip cannot install {wanted}:"
+    assert advice.endswith("Then run this cell again.")
+    for line, cause in zip(lines, causes, strict=True):
+        assert line.startswith(cause)
+
+
+def test_the_set_up_cell_goes_on_without_bertviz(golden, tmp_path):
+    pip = """\
+        import sys
+
+        sys.exit("ERROR: none\\nERROR: really" if "bertviz" in sys.argv else 0)
+        """
+    done = set_up(golden, tmp_path, pip)
+    assert (done.returncode, done.stderr) == (0, "")
+    _, missing, ready = done.stdout.splitlines()
+    assert missing.endswith("missing: pip cannot install bertviz: ERROR: none")
+    assert ready == "Ready."
+
+
+def test_the_set_up_cell_leaves_the_weights_for_later(golden, tmp_path):
+    origin = tmp_path / "origin"
+    for name in ("src/code.py", "src/records/model.safetensors"):
+        (origin / name).parent.mkdir(parents=True, exist_ok=True)
+        (origin / name).write_text("")
+    git = ("git", "-C", str(origin), "-c", "user.name=x", "-c", "user.email=x")
+    for words in ("init -q", "add .", "commit -q -m all"):
+        subprocess.run([*git, *words.split()], check=True)
+    pip = """\
+        import subprocess, sys
+
+        if "bertviz" not in sys.argv:
+            subprocess.run(["git", "clone", "-q", "origin", "copy"], check=True)
+        """
+    done = set_up(golden, tmp_path, pip)
+    assert done.stdout.endswith("Ready.\n"), done.stderr
+    found = {path.name for path in (tmp_path / "copy/src").rglob("*.*")}
+    assert found == {"code.py"}
 
 
 def check_outputs(notebook):

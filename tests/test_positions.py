@@ -115,7 +115,7 @@ def test_the_summary_is_over_the_seeds():
     assert way["right"]["24"] == way["far"]["24"] == 0.5
 
 
-def test_the_experiment_writes_its_record(tmp_path, monkeypatch, committed):
+def test_the_experiment_writes_its_record(tmp_path, monkeypatch):
     ways = {
         "none": replace(order.WAYS["none"], d_model=8),
         "rotary": replace(order.WAYS["rotary"], d_model=8),

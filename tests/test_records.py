@@ -7,9 +7,11 @@ import os
 import subprocess
 from dataclasses import asdict
 from pathlib import Path
+from shutil import copyfile, rmtree
 
 import pytest
 import torch
+from pooch import HTTPDownloader
 from safetensors import safe_open
 from safetensors.torch import save_file
 
@@ -18,6 +20,7 @@ from lookback.experiments import EXPERIMENTS, copying, tuned
 from lookback.lab import records, weights
 from lookback.lab.checkpoints import TrainingConfig
 from lookback.lab.corpus import TESTS, digests
+from lookback.lab.download import digest
 from lookback.lab.records import (
     RecordError,
     load,
@@ -56,8 +59,7 @@ KINDS = {
 COMMITTED = sorted(records.FOLDER.glob("*.json"))
 WEIGHTS = sorted(records.FOLDER.glob("*.safetensors"))
 CPU = torch.device("cpu")
-commit = records.commit  # the true one
-pytestmark = pytest.mark.usefixtures("committed")
+COMMIT = {"commit": "0" * 40, "dirty": False}
 RESULTS = {
     "bleu": 51.449,
     "runs": [{"bleu": 51.0}, {"bleu": 52.0}],
@@ -125,26 +127,86 @@ def test_provenance_tells_the_commit_and_whether_the_code_is_its(
         records, "__file__", str(package / "lab" / "records.py")
     )
     clean = {"commit": git(tmp_path, "rev-parse", "HEAD"), "dirty": False}
-    assert commit() == clean
+    assert records.commit() == clean
     (package / "records" / "new.json").write_text("{}")
     (tmp_path / "page.md").write_text("not code")
-    assert commit() == clean
+    assert records.commit() == clean
     for name in ("lab/records.py", "new_model.py"):  # changed, then new
         (package / name).write_text("x = 1\n")
-        assert commit()["dirty"]
+        assert records.commit()["dirty"]
         git(tmp_path, "add", ".")
-        assert commit()["dirty"]
+        assert records.commit()["dirty"]
         git(tmp_path, "commit", "-q", "-m", name)
-        assert not commit()["dirty"]
+        assert not records.commit()["dirty"]
 
 
-def test_provenance_outside_a_clone(tmp_path, monkeypatch):
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Installs a package in a stranger's repository, from what it is told."""
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", "a stranger's")
+    site = tmp_path / ".venv" / "site-packages"
+    module = site / "lookback" / "lab" / "records.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("")
+    info = site / "lookback-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: lookback\nVersion: 0.1.0\n"
+        f"Project-URL: Repository, file://{tmp_path}/origin\n"
+    )
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.setattr(records, "__file__", str(module))
+    monkeypatch.setattr(records, "INSTALLED", True)
+    monkeypatch.setattr(records, "FOLDER", site / "lookback" / "records")
+
+    def install(source=None):
+        path = info / "direct_url.json"
+        path.unlink(missing_ok=True)
+        if source:
+            path.write_text(json.dumps(source))
+
+    return install
+
+
+def of_git(url, commit):
+    return {"url": url, "vcs_info": {"vcs": "git", "commit_id": commit}}
+
+
+def test_an_installed_package_knows_its_commit_from_pip(installed, tmp_path):
+    installed(of_git("https://github.com/me/fork", "a" * 40))
+    assert records.commit() == {"commit": "a" * 40, "dirty": None}
+    path = written(tmp_path)
+    assert load("trial", tmp_path)["git"]["dirty"] is None
+    for source in (None, {"url": "file:///a/folder", "dir_info": {}}):
+        installed(source)  # and never takes a stranger's
+        assert records.commit() is None
+        written(tmp_path)
+        assert json.loads(path.read_text())["git"] is None
+        assert load("trial", tmp_path)["results"] == RESULTS
+
+
+def test_source_code_does_not_take_the_commit_of_an_installed_copy(
+    installed, tmp_path, monkeypatch
+):
+    installed(of_git("https://github.com/me/fork", "a" * 40))
     monkeypatch.setattr(records, "__file__", str(tmp_path / "records.py"))
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert commit() is None
-    monkeypatch.setattr(records, "commit", commit)
-    with pytest.raises(RecordError, match="nothing is recorded: .* in a clone"):
-        records.provenance(CPU)
+    assert records.commit() is None
+
+
+def test_nothing_is_written_into_an_installed_package(
+    installed, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert written(None) == Path("records/trial.json")
+    path = weights.save("tiny", model_of(RNNsearch), SOURCE, TARGET)
+    assert path == Path("records/tiny.safetensors")
+    assert not records.FOLDER.exists()
+    assert {p.name for p in Path("records").iterdir()} == {
+        "trial.json",
+        "tiny.safetensors",
+    }
+    assert load("trial", Path("records"))["results"] == RESULTS
 
 
 def test_a_missing_record_says_how_to_make_it(tmp_path):
@@ -164,7 +226,8 @@ def test_a_broken_record(tmp_path, data):
     ("place", "value", "named"),
     [
         (["git", "commit"], "abc", "git/commit"),
-        (["git", "dirty"], None, "git"),
+        (["git", "dirty"], "no", "git/dirty"),
+        (["git"], "abc", "git"),
         (["seeds"], [0, "one"], "seeds/1"),
         (["wall_seconds"], -1, "wall_seconds"),
         (["data", "train.en"], 5, "data/train.en"),
@@ -175,8 +238,9 @@ def test_a_broken_record(tmp_path, data):
     ],
 )
 def test_a_record_that_does_not_fit_names_the_place(
-    tmp_path, place, value, named
+    tmp_path, monkeypatch, place, value, named
 ):
+    monkeypatch.setattr(records, "commit", lambda: COMMIT)
     path = written(tmp_path)
     record = json.loads(path.read_text(encoding="utf-8"))
     *steps, last = place
@@ -372,6 +436,111 @@ def test_a_pickle_is_never_loaded(tmp_path):
     refused(path)
 
 
+# The book's weights, where they are and where they are not.
+
+
+@pytest.fixture
+def shelf(installed, tmp_path, monkeypatch):
+    """A repository of the book with one model; no cache, no weights here."""
+    shelf = tmp_path / "origin"
+    folder = shelf / weights.INSIDE
+    folder.mkdir(parents=True)
+    git(shelf, "init", "-q")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with monkeypatch.context() as source:
+        source.setattr(records, "FOLDER", folder)
+        source.setattr(records, "INSTALLED", False)
+        weights.save("tiny", model_of(RNNsearch), SOURCE, TARGET)
+    git(shelf, "add", ".")
+    git(shelf, "commit", "-q", "-m", "one model")
+    records.FOLDER.mkdir(parents=True)
+    copyfile(folder / "weights.sha256", records.FOLDER / "weights.sha256")
+    return shelf
+
+
+@pytest.fixture
+def kept(tmp_path):
+    return tmp_path / "cache" / "lookback" / "weights" / "tiny.safetensors"
+
+
+def unavailable(why, name="tiny"):
+    with pytest.raises(RecordError, match=why) as caught:
+        weights.load(name, RNNsearch)
+    assert "\n" not in str(caught.value)
+
+
+def test_saved_weights_are_registered(shelf):
+    path = shelf / weights.INSIDE / "weights.sha256"
+    data = path.with_name("tiny.safetensors").read_bytes()
+    assert path.read_text() == f"{digest(data)}  tiny.safetensors\n"
+
+
+@pytest.mark.parametrize("source", ["git", "unknown"])
+def test_weights_come_from_the_repository_that_was_installed(
+    shelf, installed, kept, source
+):
+    commit = git(shelf, "rev-parse", "HEAD")
+    if source == "git":
+        installed(of_git(f"file://{shelf}", commit))
+        git(shelf, "rm", "-q", "-r", "src")  # later there is another model
+        git(shelf, "commit", "-q", "-m", "none")
+    model, *_ = weights.load("tiny", RNNsearch)
+    assert model.config == model_of(RNNsearch).config
+    assert [*kept.parent.iterdir()] == [kept]
+    rmtree(shelf)  # the cache is enough now
+    assert weights.load("tiny", RNNsearch)
+    kept.write_bytes(b"damaged")
+    unavailable(f"cannot download file://{shelf}.*git repository.*try again")
+
+
+def test_weights_of_an_installed_folder_are_read_there(shelf, installed, kept):
+    installed({"url": f"file://{shelf}", "dir_info": {}})
+    assert weights.load("tiny", RNNsearch) and not kept.exists()
+
+
+def test_githubs_weights_come_over_http(shelf, installed, kept, monkeypatch):
+    asked = []
+
+    def http(self, url, path, _):
+        asked.append(url)
+        copyfile(shelf / weights.INSIDE / "tiny.safetensors", path)
+
+    monkeypatch.setattr(HTTPDownloader, "__call__", http)
+    installed(of_git("https://github.com/me/fork.git", "a" * 40))
+    assert weights.load("tiny", RNNsearch) and kept.is_file()
+    assert asked == [
+        "https://raw.githubusercontent.com/me/fork/"
+        + f"{'a' * 40}/src/lookback/records/tiny.safetensors"
+    ]
+
+
+def test_weights_with_a_flipped_byte_are_refused(shelf, installed, kept):
+    path = shelf / weights.INSIDE / "tiny.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    installed({"url": f"file://{shelf}", "dir_info": {}})
+    unavailable("not the file that this book was made with.*git checkout")
+    git(shelf, "commit", "-q", "-a", "-m", "flipped")
+    installed(of_git(f"file://{shelf}", git(shelf, "rev-parse", "HEAD")))
+    unavailable("is not the file this book was made with.*nothing was kept")
+    assert not kept.exists()
+
+
+def test_weights_that_cannot_be_had(shelf, installed, tmp_path, monkeypatch):
+    unavailable("the book has no weights 'large', only: tiny", "large")
+    installed(of_git(f"file://{shelf}", "a" * 40))
+    unavailable(f"cannot download file://{shelf}.*{'a' * 40}.*work in a clone")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    unavailable("git is not installed")
+    installed(None)
+    metadata = (
+        tmp_path / ".venv/site-packages/lookback-0.1.0.dist-info/METADATA"
+    )
+    metadata.write_text("Name: lookback\n")
+    unavailable("nothing says where they can be had: work in a clone")
+
+
 # What is in the repository.
 
 
@@ -394,6 +563,7 @@ def test_a_committed_record_loads_and_names_its_experiment(path):
     assert program == ["python", "-m"]
     assert module == f"lookback.experiments.{path.stem}"
     assert callable(importlib.import_module(module).main)
+    assert record["git"] and record["git"]["dirty"] is not None
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
@@ -424,4 +594,13 @@ def test_committed_weights_are_small_and_load(path):
 
 def test_nothing_else_lies_among_the_records():
     endings = {path.suffix for path in records.FOLDER.iterdir()}
-    assert endings <= {".json", ".safetensors"}
+    assert endings == {".json", ".safetensors", ".sha256"}
+
+
+def test_the_digests_are_those_of_the_committed_weights():
+    assert {path.name: digest(path.read_bytes()) for path in WEIGHTS} == (
+        weights.digests()
+    ), (
+        "in src/lookback/records: LC_ALL=C sha256sum *.safetensors"
+        " > weights.sha256"
+    )

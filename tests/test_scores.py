@@ -134,7 +134,7 @@ def test_the_sum_keeps_a_block_and_the_product_two_tables(n, d):
     assert experiment.kept(experiment.products, given) == 4 * 2 * n * d
 
 
-def test_the_experiment_writes_its_record(tmp_path, monkeypatch, committed):
+def test_the_experiment_writes_its_record(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "FOLDER", tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(experiment, "LENGTHS", (4, 8))

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
+import subprocess
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -94,6 +97,27 @@ def drop_unused_extensions(app: Sphinx, config: Config) -> None:
                 app.disconnect(listener.id)
 
 
+def fork(url: str) -> str:
+    """The address of the fork that this is a clone of.
+
+    That is the remote `origin` where it is on the host of `url`. For a
+    download, and for the clone of a folder or of a mirror, it is `url`.
+    """
+    if not (ROOT / ".git").exists():
+        return url
+    asked = ["git", "remote", "get-url", "origin"]
+    try:
+        found = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True)
+    except OSError:
+        return url
+    host = urlsplit(url).hostname
+    name = r"([\w.-]+/[\w.-]+?)"  # owner/repository
+    form = rf"(\w+://)?([^@/]+@)?{re.escape(host)}(:\d+)?[:/]{name}(\.git)?/?"
+    if match := re.fullmatch(form, found.stdout.strip()):
+        return f"https://{host}/{match[4]}"
+    return url
+
+
 def site_address(config: Config) -> str:
     """GitHub Pages' address of the book, from the repository's alone."""
     url = config.html_theme_options["repository_url"]
@@ -103,12 +127,15 @@ def site_address(config: Config) -> str:
 
 def configure(app: Sphinx, config: Config) -> None:
     """Settings that follow from other settings."""
+    theme = config.html_theme_options
+    theme["repository_url"] = fork(theme["repository_url"])
     if not config.html_baseurl:
         config.html_baseurl = site_address(config)
     stage(config)
     # Cells find it in their environment: BertViz's frames use our copies.
     os.environ["LOOKBACK_VENDOR"] = "../vendor"
     forget_stale_outputs(app, config)
+    config.lookback_text += theme["repository_url"]  # it stands on the pages
     warm_up()
 
 

@@ -5,8 +5,8 @@
     :needs: vectors and matrices, Python
     ```
 
-The page's own name gives the notebook's, and `_config.yml`'s repository gives
-its address, so the strip never has to be edited.
+The page's own name gives the notebook's, and `_config.yml`'s repository, or the
+fork that this is a clone of, gives its address: the strip is never edited.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
 """Notebooks from the book: `python book/_ext/notebooks.py [--check]`.
 
 Every page of `_toc.yml` that holds a `chapter-strip` becomes
-`notebooks/<stem>.ipynb`.  With `--check` nothing is written: a notebook that
-differs from what its page gives is an error.  The steps are in `to_notebook`.
+`notebooks/<stem>.ipynb`.  The address in `_config.yml` goes into them, and into
+the two other files that have it.  With `--check` nothing is written: a notebook
+that differs from what its page gives is an error, or another address.  The
+steps are in `to_notebook`.
 """
 
 import argparse
 import difflib
+import re
 import sys
 from pathlib import Path
 
@@ -16,6 +19,11 @@ from to_notebook.labels import Book
 from to_notebook.myst import SourceError
 
 ROOT = Path(__file__).resolve().parents[2]
+# The files that have the repository's address from `_config.yml`, and the line.
+ADDRESSES = {
+    "CITATION.cff": r"(?m)(?<=^repository-code: ).+",
+    "pyproject.toml": r'(?m)(?<=^Repository = ").+(?="$)',
+}
 
 
 def readable(notebook):
@@ -58,6 +66,17 @@ def differences(folder, made):
     return found
 
 
+def addresses(root, repository):
+    """The texts of the files that have another address, by path."""
+    found = {}
+    for name, line in ADDRESSES.items():
+        path = root / name
+        text = path.read_text("utf-8") if path.exists() else ""
+        if (new := re.sub(line, repository, text)) != text:
+            found[path] = new
+    return found
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
@@ -72,11 +91,15 @@ def main(arguments=None):
     except SourceError as error:
         return str(error)
     folder = options.root / "notebooks"
+    elsewhere = addresses(options.root, book.repository)
     if options.check:
         stale = differences(folder, made)
+        stale += [f"{path.name}: another address" for path in elsewhere]
         if stale:
             return "\n".join([*stale, "Run `make notebooks`."])
         return None
+    for path, text in elsewhere.items():
+        path.write_text(text, "utf-8")
     folder.mkdir(exist_ok=True)
     for path in folder.glob("*.ipynb"):
         if path.name not in made:

@@ -1,5 +1,6 @@
 """The BertViz frame that a cell returns: shapes, safety, addresses."""
 
+import sys
 from html import unescape
 
 import numpy as np
@@ -44,6 +45,18 @@ def test_in_the_book_all_three_come_from_its_folder(monkeypatch):
     assert 'src="../vendor/require.js"' in text
     assert "'../vendor/d3.min'" in text
     assert "'../vendor/jquery.min'" in text
+
+
+def test_without_bertviz_the_frame_says_so(monkeypatch):
+    monkeypatch.delenv("LOOKBACK_VENDOR", raising=False)
+    monkeypatch.setitem(sys.modules, "bertviz", None)
+    seen = Looks(["a"], ["b"], *[np.ones((1, 1, 1, 1))] * 3)
+    views = [heads_view(seen).data, model_view(seen).data, page()]
+    for each in views:
+        assert "it is not installed" in each
+    monkeypatch.setenv("LOOKBACK_VENDOR", "../vendor")  # the book wants it
+    with pytest.raises(ValueError, match="no longer asks"):
+        page()
 
 
 @pytest.mark.parametrize(

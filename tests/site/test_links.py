@@ -1,5 +1,6 @@
 """Links inside the site lead somewhere, and the strip's to the right place."""
 
+import sys
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,6 +10,10 @@ import pytest
 import yaml
 
 from contents import OTHERS, PAGES, ROOT, chapters
+
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+from book_site import fork  # noqa: E402
 
 
 class Anchors(HTMLParser):
@@ -69,11 +74,12 @@ def test_page_loads_nothing_from_elsewhere(site, name):
 def test_strip_opens_the_chapters_own_notebook(site, name):
     stem = name.split("/")[-1]
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
-    owner, repository = config["repository"]["url"].split("/")[-2:]
+    owner, repository = fork(config["repository"]["url"]).split("/")[-2:]
+    branch = config["repository"]["branch"]
     links = anchors(site / f"{name}.html").links
     assert (
         f"https://colab.research.google.com/github/{owner}/{repository}"
-        f"/blob/main/notebooks/{stem}.ipynb" in links
+        f"/blob/{branch}/notebooks/{stem}.ipynb" in links
     )
     assert f"../notebooks/{stem}.ipynb" in links
     served = site / "notebooks" / f"{stem}.ipynb"

@@ -10,6 +10,7 @@ import zipfile
 from fnmatch import fnmatch
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -96,6 +97,7 @@ def test_exact_versions_of_browser_libraries():
 
 
 def test_package_carries_its_scripts_styles_and_records(tmp_path):
+    """And no weights: the whole of it is quick to download."""
     copy = tmp_path / "copy"  # setuptools leaves a build folder behind
     shutil.copytree(ROOT / "src", copy / "src")
     for name in ("pyproject.toml", "README.md"):
@@ -112,12 +114,26 @@ def test_package_carries_its_scripts_styles_and_records(tmp_path):
     held = set(zipfile.ZipFile(wheel).namelist())
     for folder, endings in (
         ("widgets", (".js", ".css", ".py")),
-        ("records", (".json", ".safetensors")),
+        ("records", (".json", ".sha256")),
     ):
         for path in (ROOT / "src/lookback" / folder).rglob("*"):
             if path.suffix in endings and path.name != "package.json":
                 inside = path.relative_to(ROOT / "src").as_posix()
                 assert inside in held, inside
+    assert not [name for name in held if name.endswith(".safetensors")]
+    assert wheel.stat().st_size < 1_000_000
+
+
+def test_the_address_stands_in_the_settings_alone():
+    """`make notebooks` puts it wherever else it has to be."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
+    owner, name = config["repository"]["url"].split("/")[-2:]
+    addresses = (f"//github.com/{owner}/{name}", f"//{owner}.github.io/{name}")
+    made = {"_config.yml", "CITATION.cff", "pyproject.toml"}
+    for path in kept():
+        if path not in made and not path.startswith("notebooks"):
+            text = (ROOT / path).read_text("utf-8", errors="ignore")
+            assert not [each for each in addresses if each in text], path
 
 
 def test_no_bundle_is_kept():

@@ -78,6 +78,35 @@ def test_site_address_follows_from_the_repository():
     assert book_site.site_address(config) == "https://me.github.io/fork/"
 
 
+@pytest.mark.parametrize(
+    ("origin", "address"),
+    [
+        ("https://github.com/me/fork", "me/fork"),
+        ("https://github.com/me/my.fork.git/", "me/my.fork"),
+        ("https://x:secret@github.com/me/fork.git", "me/fork"),
+        ("git@github.com:me/fork.git", "me/fork"),
+        ("ssh://git@github.com:22/me/fork.git", "me/fork"),
+        ("https://notgithub.com/me/fork", "us/book"),
+        ("https://mirror.example/github.com/me/fork", "us/book"),
+        ("git@work:me/fork.git", "us/book"),
+        ("../looking-back", "us/book"),
+        ("file:///home/me/fork", "us/book"),
+        (None, "us/book"),
+    ],
+)
+def test_a_fork_s_book_has_the_fork_s_address(
+    tmp_path, monkeypatch, origin, address
+):
+    monkeypatch.setattr(book_site, "ROOT", tmp_path)
+    ours = "https://github.com/us/book"
+    assert book_site.fork(ours) == ours  # a download has no remote
+    git = ["git", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "-q"], check=True)
+    if origin:
+        subprocess.run([*git, "remote", "add", "origin", origin], check=True)
+    assert book_site.fork(ours) == f"https://github.com/{address}"
+
+
 @pytest.fixture
 def setter(site):
     """KaTeX; the site's build has fetched it."""

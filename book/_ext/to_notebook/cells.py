@@ -17,23 +17,41 @@ SETUP = """\
 # Set-up: fetches the book's package where it is missing, as in Colab.
 # Where `lookback` is installed, this cell does nothing.
 import importlib.util
+import os
+import re
 import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+BOOK = "REPOSITORY"
+CAUSES = "fatal: .+|ERROR: .+|error: (?!subprocess).+|connection broken.+"
+
+
+def install(*wanted, **settings):
+    pip = [sys.executable, "-m", "pip", "install", "-q", *wanted]
+    env = {**os.environ, "GIT_TERMINAL_PROMPT": "0", **settings}
+    done = subprocess.run(pip, capture_output=True, text=True, env=env)
+    if done.returncode:
+        said = re.sub("<.+?>: ", "", done.stderr)
+        causes = dict.fromkeys(re.findall(CAUSES, said)) or [said.strip()]
+        advice = f"Does {BOOK} open in a browser? Then run this cell again."
+        why = [f"pip cannot install {wanted[-1]}:", *causes, advice]
+        raise RuntimeError("\\n".join(why))
+
 
 if importlib.util.find_spec("lookback") is None:
     print("Fetching the book's package: about a minute …", flush=True)
-    for wanted in (
-        ["--no-deps", "bertviz"],
-        ["lookback @ git+REPOSITORY"],
-    ):
-        pip = [sys.executable, "-m", "pip", "install", "-q", *wanted]
-        done = subprocess.run(pip, capture_output=True, text=True)
-        if done.returncode:
-            reason = (done.stderr.strip() or "no reason given").splitlines()
-            raise RuntimeError(
-                f"pip could not install {wanted[-1]!r}: {reason[-1]}\\n"
-                "Check the network, then run this cell again."
-            )
+    with TemporaryDirectory() as git:
+        # All but the trained weights: a cell that needs one fetches it.
+        Path(git, "info").mkdir()
+        Path(git, "info", "sparse-checkout").write_text("/*\\n!*.safetensors")
+        Path(git, "config").write_text("[core]\\nsparseCheckout = true")
+        install(f"lookback @ git+{BOOK}@BRANCH", GIT_TEMPLATE_DIR=git)
+    try:
+        install("--no-deps", "bertviz")
+    except RuntimeError as error:
+        print("A few pictures will be missing:", *str(error).split("\\n")[:2])
     importlib.invalidate_caches()
     print("Ready.")"""
 METADATA = {
@@ -58,6 +76,7 @@ def make_notebook(book, page, record=recorded):
     pieces = _without_solutions(page, list(_pieces(writer, page)))
     pieces = _live(page, pieces)
     setup = SETUP.replace("REPOSITORY", book.repository)
+    setup = setup.replace("BRANCH", book.branch)
     cells = [Piece("code", setup, 1), *_cells(pieces)]
     return _notebook(Path(page.docname).name, cells)
 

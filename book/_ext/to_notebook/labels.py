@@ -42,7 +42,9 @@ class Book:
             self.config["parse"]["myst_enable_extensions"]
         )
         self.title = self.config["title"]
-        self.repository = self.config["repository"]["url"].rstrip("/")
+        url = self.config["repository"]["url"].rstrip("/")
+        self.repository = url.removesuffix(".git")
+        self.branch = self.config["repository"]["branch"]  # or tag or commit
         self.address = self._address()
         self.settings = self.config["sphinx"]["config"]
         if self.settings.get("numfig_secnum_depth") != 0:

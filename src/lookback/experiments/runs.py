@@ -51,13 +51,12 @@ def campaign(
     and data are the same: so a campaign goes on from its record. Nothing is
     recorded before the `needed` parts are finished (all of them, if none are
     named), nor if the present record has a part that is not finished here.
+    The present record is the one that would be written over (`records.place`).
     With `keep` false, for what should be measured anew every time, the parts
     are forgotten once they are recorded. `arguments` are those of the command
     line: --only, --seeds, --record and --runs.
     """
     options = asked(name, about, parts, seeds, arguments)
-    if records.commit() is None:
-        print("no git repository holds this code: nothing will be recorded")
     folders = {
         (part, seed): options.runs / f"{part}-{seed}"
         for seed in range(options.seeds)
@@ -163,7 +162,7 @@ def asked(
 def recorded(name: str) -> set[str]:
     """The parts of the present record, if there is one."""
     try:
-        return set(records.load(name)["results"])
+        return set(records.load(name, records.place())["results"])
     except records.RecordError:
         return set()
 
@@ -172,7 +171,7 @@ def earlier(name: str, config: dict, data: dict) -> dict[tuple, dict]:
     """The runs of the present record, by part and seed, if it is of this
     config and of this data."""
     try:
-        record = records.load(name)
+        record = records.load(name, records.place())
     except records.RecordError:
         return {}
     if (record["config"], record["data"]) != (config, data):

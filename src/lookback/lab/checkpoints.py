@@ -21,7 +21,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from lookback.lab.corpus import Pair
-from lookback.lab.identity import code, differences, digest, digest_of
+from lookback.lab.download import digest
+from lookback.lab.identity import code, differences, digest_of
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 

@@ -1,7 +1,8 @@
-"""The files of Multi30k: fetched once, checked, kept.
+"""Files that are fetched once, checked by SHA-256, and kept: Multi30k's here,
+the trained models' in `weights`.
 
-Each file comes from the corpus's public repository at a pinned commit, is
-checked by SHA-256 and kept in a cache. The environment variable LOOKBACK_DATA
+Each of Multi30k's comes from the corpus's public repository at a pinned
+commit. The environment variable LOOKBACK_DATA
 names a folder that already holds the files, either directly or under
 `multi30k/`. Whatever goes wrong, the cache is left as it was.
 """
@@ -9,8 +10,9 @@ names a folder that already holds the files, either directly or under
 import hashlib
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from subprocess import SubprocessError
 
 import pooch
 import requests
@@ -57,14 +59,18 @@ SHA256 = {
 }
 
 
-class CorpusError(RuntimeError):
+class DownloadError(RuntimeError):
+    """A file cannot be had or is not what it should be."""
+
+
+class CorpusError(DownloadError):
     """The corpus cannot be had or is not what it should be."""
 
 
-def cache() -> Path:
-    """The folder where downloaded files are kept."""
+def cache(kind: str) -> Path:
+    """The folder where downloaded files of one kind are kept."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "lookback" / "multi30k"
+    return Path(base) / "lookback" / kind
 
 
 def digest(data: bytes) -> str:
@@ -106,34 +112,50 @@ def file(split: str, language: str) -> Path:
     expected = SHA256[f"{split}.{language}"]
     if local := os.environ.get("LOOKBACK_DATA"):
         return _local(Path(local), name, expected)
-    return _fetch(cache() / name, expected)
+    try:
+        return fetch(
+            SITE + name,
+            cache("multi30k") / name,
+            expected,
+            "set LOOKBACK_DATA to a folder that holds the files",
+        )
+    except DownloadError as error:
+        raise CorpusError(str(error)) from error
 
 
-def _fetch(path: Path, expected: str) -> Path:
-    """A file of the cache, downloaded where it is missing or damaged."""
-    url = SITE + path.name
+def fetch(
+    url: str,
+    path: Path,
+    expected: str,
+    instead: str,
+    downloader: Callable | None = None,
+) -> Path:
+    """The file at `path`, downloaded where it is missing or damaged.
+
+    Over HTTP, if no downloader of pooch's kind is given. Raises
+    DownloadError, which says what to do: try again, or `instead`.
+    """
     try:
         pooch.retrieve(
             url,
             known_hash=f"sha256:{expected}",
             fname=path.name,
             path=path.parent,
-            downloader=pooch.HTTPDownloader(progressbar=True, timeout=30),
+            downloader=downloader
+            or pooch.HTTPDownloader(progressbar=True, timeout=30),
         )
     except ValueError as error:
-        raise CorpusError(
+        raise DownloadError(
             f"{url} is not the file this book was made with (its SHA-256 is"
-            f" not {expected}): nothing was kept; try again, or set"
-            " LOOKBACK_DATA to a folder with the right files"
+            f" not {expected}): nothing was kept; try again, or {instead}"
         ) from error
-    except requests.RequestException as error:
-        raise CorpusError(
+    except (requests.RequestException, SubprocessError) as error:
+        raise DownloadError(
             f"cannot download {url} ({error}): nothing was kept; check the"
-            " network and try again, or set LOOKBACK_DATA to a folder that"
-            " holds the files"
+            f" network and try again, or {instead}"
         ) from error
     except OSError as error:
-        raise CorpusError(
+        raise DownloadError(
             f"cannot read or write {path} ({error}): free some space or make"
             " the folder writable, or set XDG_CACHE_HOME to another folder"
         ) from error

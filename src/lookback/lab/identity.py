@@ -12,11 +12,6 @@ from torch import Tensor
 from lookback.translator import Translator
 
 
-def digest(data: bytes) -> str:
-    """SHA-256, in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
-
-
 def digest_of(tensors: dict[str, Tensor]) -> str:
     """SHA-256 of tensors and their names."""
     found = hashlib.sha256()

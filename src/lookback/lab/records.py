@@ -1,7 +1,9 @@
 """What the experiments measured, with where it came from.
 
 A record is a JSON file that says what was run, on what, and what came out. A
-file that does not fit is refused, never guessed at.
+file that does not fit is refused, never guessed at. The book's records ship
+with the package, and `load` reads these. A new record is written over the old
+one in the source tree, and into `./records` where the package is installed.
 """
 
 import json
@@ -9,7 +11,7 @@ import os
 import platform
 import subprocess
 import sys
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
 import torch
@@ -18,18 +20,44 @@ from jsonschema.exceptions import best_match
 
 from lookback.lab.schema import SCHEMA
 
-FOLDER = Path(__file__).parent.parent / "records"
+FOLDER = Path(__file__).parent.parent / "records"  # the book's
 VALIDATOR = Draft202012Validator(SCHEMA)
 CODE = ("..", ":(exclude)../records")  # what must agree with the commit
+INSTALLED = FOLDER.parents[1].name != "src"  # and not a source tree
 
 
 class RecordError(ValueError):
     """A record or its weights are missing, broken or do not fit."""
 
 
+def place() -> Path:
+    """The folder of new records; nothing is written into an installation."""
+    return Path("records") if INSTALLED else FOLDER
+
+
+def installed_from() -> dict:
+    """Where pip found the package, as pip's `direct_url.json` has it.
+
+    https://packaging.python.org/specifications/direct-url; {} if it has
+    nothing about this copy of the package.
+    """
+    try:
+        found = distribution("lookback")
+        text = found.read_text("direct_url.json")
+    except PackageNotFoundError:
+        return {}
+    ours = found.locate_file("lookback/lab/records.py")
+    if text is None or Path(ours).resolve() != Path(__file__).resolve():
+        return {}
+    return json.loads(text)
+
+
 def commit() -> dict | None:
-    """The commit of the code, and whether it was changed since; None if no
-    repository holds it."""
+    """The commit of the code, and whether it was changed since.
+
+    Git says it of a file that it tracks; else pip names the commit that it
+    installed, and nobody knows of changes. None if there is neither.
+    """
 
     def git(*words: str) -> str:
         return subprocess.run(
@@ -41,29 +69,23 @@ def commit() -> dict | None:
         ).stdout.strip()
 
     try:
+        git("ls-files", "--error-unmatch", Path(__file__).name)
         return {
             "commit": git("rev-parse", "HEAD"),
             "dirty": bool(git("status", "--porcelain", "--", *CODE)),
         }
     except (OSError, subprocess.CalledProcessError):
-        return None
+        known = installed_from().get("vcs_info", {}).get("commit_id")
+        return {"commit": known, "dirty": None} if known else None
 
 
 def provenance(device: torch.device) -> dict:
-    """Where a result came from: the commit, the versions and the device.
-
-    Raises RecordError where git cannot name the commit.
-    """
-    if (git := commit()) is None:
-        raise RecordError(
-            "git cannot name the commit of this code, so nothing is recorded:"
-            " run the experiment in a clone of the repository"
-        )
+    """Where a result came from: the commit, the versions and the device."""
     count = torch.get_num_threads()
     many = f"{count} thread{'s' * (count > 1)}"
     cuda = device.type == "cuda"
     return {
-        "git": git,
+        "git": commit(),
         "versions": {
             "python": platform.python_version(),
             "torch": torch.__version__,
@@ -97,12 +119,13 @@ def save(
         "results": results,
         **provenance(device),
     }
-    path = (folder or FOLDER) / f"{experiment}.json"
+    path = (folder or place()) / f"{experiment}.json"
     validate(record, path)
     try:
         text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
     except ValueError as error:
         raise RecordError(f"{path} would hold a NaN: {error}") from error
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".{os.getpid()}")
     temporary.write_text(text + "\n", encoding="utf-8")
     os.replace(temporary, path)
@@ -126,7 +149,10 @@ def validate(record: object, path: Path) -> None:
 
 
 def load(name: str, folder: Path | None = None) -> dict:
-    """A record, checked. Raises RecordError if it is missing or broken."""
+    """A record of the book's, or of a folder's, checked.
+
+    Raises RecordError if it is missing or broken.
+    """
     path = (folder or FOLDER) / f"{name}.json"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))

@@ -20,12 +20,12 @@ SCHEMA = {
         "command": {"type": "string"},
         "config": {"type": "object"},
         "seeds": {"type": "array", "items": {"type": "integer"}},
-        "git": {
-            "type": "object",
+        "git": {  # null, or dirty null: nobody knows
+            "type": ["object", "null"],
             "required": ["commit", "dirty"],
             "properties": {
                 "commit": {"type": "string", "pattern": "^[0-9a-f]{40}$"},
-                "dirty": {"type": "boolean"},
+                "dirty": {"type": ["boolean", "null"]},
             },
         },
         "data": {

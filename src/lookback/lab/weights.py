@@ -1,23 +1,36 @@
 """Trained weights: fp16 safetensors that carry their config and vocabularies.
 
 A file that does not fit the model that is asked for is refused, never guessed
-at. They lie beside the records of the experiments that trained them.
+at. In the source tree they lie beside the records of the experiments that
+trained them. The package leaves them out, being 57 MB: `load` fetches each
+from the repository that the package was installed from, at its commit, and
+keeps it in a cache. `weights.sha256` has the digest of each, as `sha256sum`
+writes and checks it.
 """
 
 import json
+import subprocess
 from dataclasses import asdict
+from functools import partial
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
+from subprocess import PIPE, CalledProcessError, SubprocessError
+from tempfile import TemporaryDirectory
 from typing import TypeVar, get_type_hints
+from urllib.parse import unquote, urlsplit
 
 from safetensors import SafetensorError, safe_open
 
 from lookback.lab import records, training
 from lookback.lab.checkpoints import write
+from lookback.lab.download import DownloadError, cache, digest, fetch
 from lookback.lab.subwords import dump, restore
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
 Model = TypeVar("Model", bound=Translator)
+INSIDE = "src/lookback/records"  # where the repository holds them
+INSTEAD = "work in a clone of the repository, which holds the weights"
 
 
 def save(
@@ -27,8 +40,12 @@ def save(
     target: Vocabulary,
     folder: Path | None = None,
 ) -> Path:
-    """Write a model's weights in fp16, with all that `load` needs."""
-    path = (folder or records.FOLDER) / f"{name}.safetensors"
+    """Write a model's weights in fp16, with all that `load` needs.
+
+    Without a folder they become the book's, where this is its source tree.
+    """
+    path = (folder or records.place()) / f"{name}.safetensors"
+    path.parent.mkdir(parents=True, exist_ok=True)
     meta = {
         "model": type(model).__name__,
         "config": json.dumps(asdict(model.config)),
@@ -37,7 +54,98 @@ def save(
     }
     halves = {k: v.half() for k, v in model.state_dict().items()}
     write(path, halves, meta)
+    if path.parent == records.FOLDER:
+        known = digests() | {path.name: digest(path.read_bytes())}
+        lines = [f"{known[each]}  {each}\n" for each in sorted(known)]
+        (records.FOLDER / "weights.sha256").write_text("".join(lines))
     return path
+
+
+def digests() -> dict[str, str]:
+    """The SHA-256 of each file of the book's weights."""
+    path = records.FOLDER / "weights.sha256"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {name: sha for sha, name in map(str.split, lines)}
+
+
+def find(name: str) -> Path:
+    """The checked file of one of the book's models, fetched if need be.
+
+    Raises RecordError, with what to do, if there is none of that name, if it
+    is not what it was, or if it cannot be had.
+    """
+    base = f"{name}.safetensors"
+    if (expected := digests().get(base)) is None:
+        known = ", ".join(each.split(".")[0] for each in digests())
+        raise records.RecordError(
+            f"the book has no weights {name!r}, only: {known}"
+        )
+    source = records.installed_from()
+    folders = [records.FOLDER]
+    if "dir_info" in source:
+        folders.append(Path(unquote(urlsplit(source["url"]).path)) / INSIDE)
+    for path in (folder / base for folder in folders):
+        if path.is_file():
+            if digest(path.read_bytes()) == expected:
+                return path
+            raise records.RecordError(
+                f"{path} is not the file that this book was made with (its"
+                f" SHA-256 is not {expected}): get it again with `git"
+                f" checkout {base}` in its folder, or train the model again"
+                " with its experiment"
+            )
+    try:
+        url, commit = origin(source)
+        if url.startswith("https://github.com/"):
+            fork = urlsplit(url).path.rstrip("/").removesuffix(".git")
+            site = "https://raw.githubusercontent.com"
+            url, way = f"{site}{fork}/{commit}/{INSIDE}/{base}", None
+        else:
+            way = partial(git_show, f"{commit}:{INSIDE}/{base}")
+        kept = cache("weights") / base
+        return fetch(url, kept, expected, INSTEAD, downloader=way)
+    except DownloadError as error:
+        raise records.RecordError(f"the weights {name!r}: {error}") from error
+
+
+def origin(source: dict) -> tuple[str, str]:
+    """The repository that holds the weights, and the commit to ask for.
+
+    They are those that pip installed, else the address in the package's
+    metadata and its newest commit.
+    """
+    if "vcs_info" in source:
+        url, commit = source["url"], source["vcs_info"]["commit_id"]
+    else:
+        try:
+            urls = metadata("lookback").get_all("Project-URL", [])
+        except PackageNotFoundError:
+            urls = []
+        found = dict(each.split(", ", 1) for each in urls)
+        if "Repository" not in found:
+            raise DownloadError(
+                f"nothing says where they can be had: {INSTEAD}"
+            )
+        url, commit = found["Repository"], "HEAD"
+    return url, commit
+
+
+def git_show(place: str, url: str, path: str, _: object) -> None:
+    """Write a file of any git repository to `path`, as a pooch downloader."""
+    with TemporaryDirectory() as folder, open(path, "wb") as file:
+        for words in (
+            ("clone", "--quiet", "--bare", "--filter=blob:none", url, folder),
+            ("-C", folder, "show", place),
+        ):
+            try:
+                subprocess.run(
+                    ["git", *words], check=True, stdout=file, stderr=PIPE
+                )
+            except FileNotFoundError as error:
+                raise SubprocessError("git is not installed") from error
+            except CalledProcessError as error:
+                said = " ".join(error.stderr.decode().split())
+                raise SubprocessError(said) from error
 
 
 def load(
@@ -45,12 +153,12 @@ def load(
 ) -> tuple[Model, Vocabulary, Vocabulary]:
     """A trained model of the class `kind`, and its vocabularies.
 
-    It is in fp32, in evaluation mode, and on the GPU if there is one. Its
-    config is of the class that `kind.__init__` names. Raises RecordError if
-    the file is missing or broken, or if its weights are not those of such a
-    model.
+    It is the book's, or a folder's, in fp32, in evaluation mode, and on the
+    GPU if there is one. Its config is of the class that `kind.__init__`
+    names. Raises RecordError if the file is missing or broken, or if its
+    weights are not those of such a model.
     """
-    path = (folder or records.FOLDER) / f"{name}.safetensors"
+    path = folder / f"{name}.safetensors" if folder else find(name)
     try:
         with safe_open(path, "pt") as file:
             meta = file.metadata() or {}

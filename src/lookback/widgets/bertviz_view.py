@@ -33,6 +33,10 @@ LIBRARIES = {
     r"https://[^'\"]*/d3/[^'\"]*/d3\.min": "d3.min",
     r"https://[^'\"]*/jquery/[^'\"]*/jquery\.min": "jquery.min",
 }
+# What the frame says where BertViz, an extra of the package, is not installed.
+NOT_INSTALLED = """<p>BertViz draws this picture, and it is not installed. Run
+<code>%pip install --no-deps bertviz</code> in a cell, then this one again.</p>
+"""
 # Stands for "<" until BertViz has written the tokens as JSON.
 LESS_THAN = "\ue03c"
 ROW_HEIGHT, HEAD_HEIGHT, CHOICE_HEIGHT = 22.5, 62, 52
@@ -110,8 +114,10 @@ def model_view(
 
 def view(name: str, seen: Looks) -> str:
     """What one of BertViz's two views returns for a Transformer's looks."""
-    import bertviz
-
+    try:
+        import bertviz
+    except ImportError:
+        return NOT_INSTALLED
     more = {"display_mode": "light"} if name == "model_view" else {}
     page = getattr(bertviz, name)(
         encoder_attention=layered(seen.encoder),
@@ -178,8 +184,10 @@ def head_view_html(
     target_tokens: Sequence[str],
 ) -> str:
     """What BertViz returns for one layer's cross-attention."""
-    from bertviz import head_view
-
+    try:
+        from bertviz import head_view
+    except ImportError:
+        return NOT_INSTALLED
     page = head_view(
         cross_attention=[torch.from_numpy(weights)[None]],
         encoder_tokens=safe(source_tokens),
