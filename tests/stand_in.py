@@ -13,7 +13,6 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 CUDA = torch.device("cuda", 0)
 COUNT = 0
-ATTRIBUTES = {"__get__", "__set__"}
 # Torch wants or allows tensors of the CPU here, beside those of the GPU.
 MIXED = {
     "_pack_padded_sequence",
@@ -24,7 +23,7 @@ MIXED = {
     "__setitem__",
     "index_put_",
     "copy_",
-    "load_state_dict",
+    "_has_compatible_shallow_copy_type",
 }
 
 
@@ -44,9 +43,9 @@ class StandIn(TorchFunctionMode):
         global COUNT
         kwargs = dict(kwargs or {})
         name = getattr(function, "__name__", "")
-        if name == "__get__" and function is torch.Tensor.device.__get__:
+        if function == torch.Tensor.device.__get__:
             return CUDA if there(args[0]) else function(*args)
-        if function is torch.Tensor.is_cuda.__get__:
+        if function == torch.Tensor.is_cuda.__get__:
             return there(args[0])
         tensors = [
             each
@@ -54,6 +53,11 @@ class StandIn(TorchFunctionMode):
             if isinstance(each, torch.Tensor)
         ]
         gpu = any(map(there, tensors))
+        if name == "__set__":  # of .data, say: the new one's place
+            function(*args, **kwargs)
+            if isinstance(args[-1], torch.Tensor):
+                args[0]._there = there(args[-1])
+            return None
         if name in ("to", "cuda", "cpu", "type_as"):
             return self._moved(function, name, args, kwargs, gpu)
         if name == "numpy" and gpu:
@@ -68,7 +72,15 @@ class StandIn(TorchFunctionMode):
             if _is_cuda(kwargs["device"]):
                 kwargs["device"] = "cpu"
         elif gpu and name not in MIXED:
-            strangers = [t for t in tensors if not there(t) and t.dim()]
+            # The lengths of a packed batch stay on the CPU.
+            packed = name in ("gru", "lstm")
+            strangers = [
+                each
+                for each in tensors
+                if not there(each)
+                and each.dim()
+                and not (packed and each.dtype == torch.int64)
+            ]
             if strangers and any(t.dim() for t in tensors if there(t)):
                 raise RuntimeError(
                     f"{name}: expected all tensors to be on the same device,"
@@ -77,8 +89,9 @@ class StandIn(TorchFunctionMode):
         result = function(*args, **kwargs)
         if gpu:
             COUNT += 1
-            _mark(result)
-            if name.endswith("_") or name == "__set__":
+            packed = name == "_pack_padded_sequence"
+            _mark(result[0] if packed else result)
+            if name.endswith("_"):
                 _mark(args[0])
         return result
 
@@ -108,6 +121,11 @@ class StandIn(TorchFunctionMode):
         return result
 
 
+def _here(place):
+    """The CPU in the place of any device."""
+    return "cpu" if isinstance(place, (str, torch.device)) else place
+
+
 def _mark(result):
     def mark(part):
         if isinstance(part, torch.Tensor):
@@ -124,6 +142,7 @@ def install():
 
     training.device = lambda: CUDA
     torch.cuda.synchronize = lambda *_: None
+    torch.backends.cudnn.is_acceptable = lambda _: False
     whole = serial.over_lengths
 
     def shortest(lengths, *more):

@@ -24,6 +24,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 from markdown_it import MarkdownIt
 from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell
 
 from watching import uncalled, watched
 
@@ -542,7 +543,7 @@ def test_attention_that_is_switched_off_spoils_the_translation(tmp_path):
     )
     notebook.cells = notebook.cells[: loads + 1]
     said = 'translate(model, ["two dogs run .".split()], english, french)'
-    notebook.cells.append(nbformat.v4.new_code_cell(said))
+    notebook.cells.append(new_code_cell(said))
     shown = next(
         cell
         for cell in notebook.cells
@@ -696,11 +697,22 @@ def check_outputs(notebook):
                 assert WIDGET in kinds, cell.source
 
 
+# Every notebook but the last uses the GPU, if only to decode.
 @pytest.mark.notebooks
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_runs_on_colabs_versions(path, tmp_path, colab):
+def test_runs_on_colabs_versions_with_a_gpu(path, tmp_path, colab):
+    """On a stand-in for one; and what is shown is used: see `watching`."""
     notebook = watched(read(path))
+    gpu = new_code_cell("import stand_in\nstand_in.install()")
+    notebook.cells = [
+        *notebook.cells[:1],
+        gpu,
+        *notebook.cells[1:],
+        new_code_cell("stand_in.COUNT"),
+    ]
     run(notebook, tmp_path, colab, ROOT / "src", ROOT / "tests")
+    assert (int(last_text(notebook)) == 0) == (path.stem == "ladder")
+    notebook.cells.pop()
     check_outputs(notebook)
     assert not (lost := uncalled(notebook)), f"no later cell uses {lost}"
 
@@ -719,7 +731,7 @@ def test_the_mimicked_colab_is_colabs(tmp_path, colab):
     probe = nbformat.v4.new_notebook()
     names = ("ipywidgets", "anywidget", "traitlets", "matplotlib")
     source = f"[__import__(n).__version__ for n in {names}]"
-    probe.cells.append(nbformat.v4.new_code_cell(source))
+    probe.cells.append(new_code_cell(source))
     run(probe, tmp_path, colab)
     versions = last_text(probe)
     assert versions.startswith("['7.7.1', '0.9.21', '5.7.1', '3.10.")
