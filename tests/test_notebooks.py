@@ -19,14 +19,13 @@ from textwrap import dedent
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
+from calling import uncalled, watched
 from filelock import FileLock
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 from markdown_it import MarkdownIt
 from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell
-
-from watching import uncalled, watched
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
@@ -701,7 +700,7 @@ def check_outputs(notebook):
 @pytest.mark.notebooks
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_runs_on_colabs_versions_with_a_gpu(path, tmp_path, colab):
-    """On a stand-in for one; and what is shown is used: see `watching`."""
+    """On a stand-in for one; and what is shown is used: see `calling`."""
     notebook = watched(read(path))
     gpu = new_code_cell("import stand_in\nstand_in.install()")
     notebook.cells = [

@@ -24,9 +24,9 @@ def watched(notebook):
     notebook = deepcopy(notebook)
     for number, cell in enumerate(notebook.cells):
         if cell.cell_type == "code":
-            place = f"import watching\nwatching.NOW = {number}\n"
+            place = f"import calling\ncalling.NOW = {number}\n"
             cell.source = place + cell.source + _watching(cell.source)
-    notebook.cells.append(new_code_cell("watching.CALLS"))
+    notebook.cells.append(new_code_cell("calling.CALLS"))
     return notebook
 
 
@@ -48,7 +48,7 @@ def _watching(source):
         methods = [method]
     else:
         return ""
-    return f"\nwatching.watch(globals(), {name!r}, {module!r}, {methods!r})"
+    return f"\ncalling.watch(globals(), {name!r}, {module!r}, {methods!r})"
 
 
 def watch(space, name, module, methods):
