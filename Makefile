@@ -76,6 +76,7 @@ lab: environment
 	$(IN)jupyter lab --notebook-dir=notebooks
 
 notebooks: environment
+	$(IN)python tools/drawings.py
 	$(IN)python book/_ext/notebooks.py
 
 train: environment
