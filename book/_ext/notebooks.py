@@ -31,7 +31,7 @@ def readable(notebook):
     blocks = [
         f"─── {cell.cell_type}\n{cell.source}\n" for cell in notebook.cells
     ]
-    return "\n".join(blocks)
+    return re.sub(r"(;base64,)[^\"]+", r"\1…", "\n".join(blocks))
 
 
 def written(notebook):
@@ -61,7 +61,7 @@ def differences(folder, made):
             "from its page",
             lineterm="",
         )
-        hint = "\n".join(list(lines)[:30]) or "(outputs or metadata differ)"
+        hint = "\n".join(list(lines)[:30]) or "(pictures or metadata differ)"
         found.append(f"{name} is not what its page gives:\n{hint}\n")
     return found
 

@@ -6,6 +6,7 @@ from html import unescape
 import numpy as np
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from lookback.lab.corpus import Pair
 from lookback.transformer import Transformer, TransformerConfig
@@ -66,7 +67,7 @@ def test_no_token_escapes_its_script(token):
     text = page(source=[token, "cat"])
     body = text.split("const params = ", 1)[1].split("};", 1)[0]
     assert "<" not in body
-    assert text.count("</script>") == 2
+    assert text.count("</script>") == 3
 
 
 def test_weights_reach_the_page_as_they_are():
@@ -93,6 +94,27 @@ def test_the_frame_names_itself_and_its_height_fits():
     ).data
     height = int(tall.split('height="', 1)[1].split('"', 1)[0])
     assert height >= 30 * 22.5 + 30
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["none", "require.js"])
+def test_without_its_scripts_the_frame_says_so(
+    browser, root, monkeypatch, there
+):
+    monkeypatch.delenv("LOOKBACK_VENDOR", raising=False)
+
+    def answer(route):
+        if there and "require.js" in route.request.url:
+            route.fulfill(path=root / "node_modules/requirejs/require.js")
+        else:
+            route.abort()
+
+    tab = browser.new_page()
+    tab.route("https://**", answer)
+    tab.set_content(cross_attention_view(WEIGHTS, SOURCE, TARGET).data)
+    frame = tab.frame_locator("iframe")
+    expect(frame.get_by_role("alert")).to_contain_text("from the network")
+    expect(frame.locator("#bertviz-view")).to_be_hidden()
+    tab.close()
 
 
 def transformer_looks(token: str = "<end>") -> Looks:
@@ -135,7 +157,7 @@ def test_no_token_of_a_transformer_escapes_its_script(view):
     text = document(view(transformer_looks("</script><script>x()")))
     body = text.split("const params = ", 1)[1].split("};", 1)[0]
     assert "<" not in body
-    assert text.count("</script>") == 2
+    assert text.count("</script>") == 3
 
 
 def test_a_transformer_s_looks_are_its_own():

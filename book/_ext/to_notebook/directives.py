@@ -5,7 +5,9 @@ A directive that is missing from `DIRECTIVES` is an error, and so is a part of
 one that is not named there.
 """
 
-import re
+from base64 import b64encode
+from hashlib import sha256
+from html import escape
 
 from to_notebook.code import Included
 from to_notebook.text import Piece, link
@@ -61,14 +63,25 @@ def mathematics(writer, directive):
 
 
 def drawing(writer, directive):
-    """A picture, and its caption as the published page numbers it."""
-    name, line = directive.argument, directive.line
-    url = f"{writer.book.address}/_static/drawings/{name}"
-    alt = option(writer, directive, "alt")
-    alt = re.sub(r"([\[\]])", r"\\\1", alt)
+    """A picture that the notebook holds; its caption as the page numbers it.
+
+    As PNG in the text, since Colab shows neither SVG nor attachments there.
+    """
+    line, alt = directive.line, escape(option(writer, directive, "alt"))
     words = writer.inline(directive.body, directive.body_line)
     words = f"**Fig. {writer.number(line)}.** {words}"
-    return text(directive, f"![{alt}]({url})\n\n{words}")
+    svg = writer.book.root / "book/_static/drawings" / directive.argument
+    try:
+        digest = sha256(svg.read_bytes()).hexdigest()
+        png = svg.with_suffix(".png").read_bytes()
+    except OSError as error:
+        raise writer.error(line, f"{svg.name}: {error.strerror}") from None
+    if digest.encode() not in png:
+        raise writer.error(line, f"{svg.name} is newer than its PNG")
+    width = int.from_bytes(png[16:20], "big") // 2  # two pixels for one
+    data = f"data:image/png;base64,{b64encode(png).decode()}"
+    picture = f'<img alt="{alt}" width="{width}" src="{data}">'
+    return [*text(directive, picture, True), *text(directive, words, True)]
 
 
 def include(writer, directive):

@@ -99,6 +99,9 @@ def softmax(scores) -> np.ndarray:
 class Widget(anywidget.AnyWidget):
     """A widget that can also be drawn, and be put into words."""
 
+    # ipywidgets 7 displays by it, which leaves out the picture and the words.
+    _ipython_display_ = None
+
     def proposed(self, proposal: dict, names: tuple) -> SimpleNamespace:
         """The traits as they would be with the proposal accepted."""
         state = {name: getattr(self, name) for name in names}

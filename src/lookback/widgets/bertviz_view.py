@@ -4,7 +4,7 @@ BertViz (Vig 2019, arXiv 1906.05714) loads require.js, d3 and jQuery from a
 public host, which leaves it blank behind a firewall. In the built book the
 three come from the book's own folder: the build names it in the environment
 variable `LOOKBACK_VENDOR`. In a notebook the variable is not set, and
-BertViz's own addresses stay.
+BertViz's own addresses stay; the frame says so where they do not answer.
 
 Departures: the frame is labelled for screen readers, the choice of a layer is
 hidden where there is one layer, no token can end the script it stands in, and
@@ -49,9 +49,18 @@ PAGE = """<!doctype html>
 body {{ margin: 0; padding: 8px; background: #fff; color: #1c2430; }}
 #vis {{ min-width: 345px; }}
 select {{ min-height: 44px; min-width: 44px; font: inherit; }}
+#missing {{ font: 1rem/1.5 sans-serif; }}
+#missing:not([hidden]) ~ * {{ display: none; }}
 {style}
-</style></head><body>
+</style><script>
+addEventListener("error", ({{ target }}) => {{
+  if (target.src) document.getElementById("missing").hidden = false;
+}}, true);
+</script></head><body>
 <noscript>BertViz draws this picture with JavaScript.</noscript>
+<p id="missing" role="alert" hidden>BertViz draws this picture with three
+scripts from the network (require.js, d3 and jQuery), and one of them did not
+come. Go online, then run the cell again.</p>
 {body}
 </body></html>"""
 

@@ -383,11 +383,20 @@ export const widget = (built, drawn, build) => ({
       view = build(model, read);
       begin();
     };
+    // Jupyter takes a plain key first: an arrow folds, a letter adds a cell.
+    /** @param {KeyboardEvent} event */
+    const keep = ({ target, ctrlKey, metaKey, altKey }) => {
+      if (!(target instanceof Element && el.contains(target))) return;
+      const plain = !(ctrlKey || metaKey || altKey);
+      target.toggleAttribute("data-lm-suppress-shortcuts", plain);
+    };
+    window.addEventListener("keydown", keep, true);
     built.forEach((name) => model.on(`change:${name}`, rebuild));
     drawn.forEach((name) => model.on(`change:${name}`, draw));
     begin();
     return () => {
       view.stop?.();
+      window.removeEventListener("keydown", keep, true);
       built.forEach((name) => model.off(`change:${name}`, rebuild));
       drawn.forEach((name) => model.off(`change:${name}`, draw));
       el.replaceChildren();
