@@ -1,0 +1,264 @@
+r"""Two cursors: a finger on the source, a pen on the target, every path summed.
+
+At each moment the pen either writes the next word y_{u+1}, or the finger goes
+one source word on, from t to t + 1. A path through the lattice of T × U nodes
+is one way to take turns; nobody knows which was taken, so the probability of
+a translation is the sum over all of them (Graves 2012, arXiv 1211.3711, in
+which Cho recognised what Bahdanau had planned; Bahdanau's own equations were
+never published):
+
+    p(k | t, u) = exp(f_t[k] + g_u[k]) / Z(t, u)          k: a word, or `step`
+    α(t, u)     = α(t−1, u) p(step | t−1, u) + α(t, u−1) p(y_u | t, u−1)
+    p(y | x)    = Σ_t α(t, U−1) p(y_U | t, U−1)           y_U is <end>
+
+f_t comes from the finger's place, h_t of a two-way reader, and g_u from the
+words written so far. Neither sees the other: only so do all paths to a node
+share one future, and the sum of C(T−1+U, U) paths takes T·U steps.
+
+Departures from the transducer: the text ends with the word <end> in place of
+a last step; the finger cannot leave the last source word; GRUs.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from lookback.bottleneck import Readout
+from lookback.rnnsearch import annotate
+from lookback.translator import Translator
+from lookback.vocabulary import PAD, START
+
+NEVER = -1e30  # a logarithm of 0 whose gradient is a number
+
+
+def forward_sums(
+    write: Float[Tensor, "batch target source"],
+    step: Float[Tensor, "batch target source"],
+    mask: Bool[Tensor, "batch source"],
+) -> Float[Tensor, "batch target source"]:
+    """log α(t, u) for u = 0 … U−1: all ways to reach a node.
+
+    `write[u, t]` is log p(y_{u+1} | t, u), `step[u, t]` log p(step | t, u);
+    True in `mask` is a word of the source, from whose last none steps on.
+    """
+    first = torch.full_like(step[:, 0], NEVER)
+    first[:, 0] = 0.0
+    columns, arrived = [], first
+    for u in range(step.shape[1]):
+        columns.append(_walk(arrived, step[:, u], mask))
+        arrived = columns[-1] + write[:, u]
+    return torch.stack(columns, dim=1)
+
+
+def _walk(
+    arrived: Float[Tensor, "batch source"],
+    step: Float[Tensor, "batch source"],
+    mask: Bool[Tensor, "batch source"],
+) -> Float[Tensor, "batch source"]:
+    """Let the finger go on from where it arrived, any number of words.
+
+    Σ_{t′≤t} arrived(t′) Π_{t′≤τ<t} p(step | τ), in logarithms.
+    """
+    steps = torch.where(mask[:, 1:], step[:, :-1], 0.0)
+    gone = nn.functional.pad(steps.cumsum(-1), (1, 0))  # from 1 to t
+    reached = gone + torch.logcumsumexp(arrived - gone, dim=-1)
+    return reached.masked_fill(~mask, NEVER)
+
+
+def backward_sums(
+    write: Float[Tensor, "batch target source"],
+    step: Float[Tensor, "batch target source"],
+    mask: Bool[Tensor, "batch source"],
+) -> Float[Tensor, "batch target source"]:
+    """log β(t, u): all ways to write the rest from a node on."""
+    later = torch.zeros_like(write[:, -1])  # all is written: one way
+    onward = torch.where(mask[:, None, 1:], step[..., :-1], NEVER)
+    onward = nn.functional.pad(onward, (0, 1), value=NEVER)
+    columns = []
+    for u in reversed(range(write.shape[1])):
+        stays = (write[:, u] + later).masked_fill(~mask, NEVER)
+        ahead, column = torch.full_like(stays[:, 0], NEVER), []
+        for t in reversed(range(stays.shape[1])):
+            ahead = torch.logaddexp(stays[:, t], onward[:, u, t] + ahead)
+            column.append(ahead)
+        later = torch.stack(column[::-1], dim=-1)
+        columns.append(later)
+    return torch.stack(columns[::-1], dim=1)
+
+
+def posterior(
+    write: Float[Tensor, "batch target source"],
+    step: Float[Tensor, "batch target source"],
+    mask: Bool[Tensor, "batch source"],
+) -> Float[Tensor, "batch target source"]:
+    """Where the finger was when each word was written, the whole text known.
+
+    α(t, u) p(y_{u+1} | t, u) β(t, u+1) / p(y | x), which is the gradient of
+    log p(y | x) by log p(y_{u+1} | t, u). A row sums to 1.
+    """
+    before = forward_sums(write, step, mask)
+    after = backward_sums(write, step, mask)
+    after = torch.cat([after[:, 1:], torch.zeros_like(after[:, :1])], dim=1)
+    return torch.softmax(before + write + after, dim=-1)
+
+
+@dataclass(frozen=True)
+class CursorsConfig:
+    """Sizes; the dropout is on both sides' embeddings and both readouts."""
+
+    source_vocab: int
+    target_vocab: int
+    embed: int = 256
+    hidden: int = 256
+    maxout: int = 256
+    dropout: float = 0.2
+
+
+class Places(NamedTuple):
+    """What the finger says at every word of the source."""
+
+    words: Float[Tensor, "batch source vocab"]  # f_t, over the words
+    step: Float[Tensor, "batch source"]  # f_t, for going on
+    mask: Bool[Tensor, "batch source"]
+
+
+class Walk(NamedTuple):
+    """The pen's state, and where the finger may be."""
+
+    hidden: Float[Tensor, "batch hidden"]
+    ready: Float[Tensor, "batch source"]  # log α(t, u) / Z(t, u), for the next
+
+
+class Cursors(Translator):
+    """Translates by the sum over all monotone paths of finger and pen."""
+
+    def __init__(self, config: CursorsConfig):
+        super().__init__()
+        self.config = config
+        embed, hidden = config.embed, config.hidden
+        self.source_embedding = nn.Embedding(config.source_vocab, embed, PAD)
+        self.target_embedding = nn.Embedding(config.target_vocab, embed, PAD)
+        self.encoder = nn.GRU(
+            embed, hidden, batch_first=True, bidirectional=True
+        )
+        self.pen = nn.GRU(embed, hidden, batch_first=True)
+        outputs = config.target_vocab + 1  # the last is `step`
+        self.f = Readout(2 * hidden + embed, config.maxout, outputs)
+        self.g = Readout(hidden + embed, config.maxout, outputs)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def encode(self, source: Int[Tensor, "batch source"]) -> Places:
+        """f_t for every word, from a reader that goes both ways."""
+        mask = source != PAD
+        embedded = self.dropout(self.source_embedding(source))
+        h = self.dropout(annotate(self.encoder, embedded, mask))
+        f = precise(self.f(h, embedded))
+        return Places(f[..., :-1], f[..., -1], mask)
+
+    def written(
+        self, tokens: Int[Tensor, "batch target"], state: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """g_u over the words, g_u for `step`, and the pen's last state."""
+        embedded = self.dropout(self.target_embedding(tokens))
+        s, last = self.pen(embedded, state)
+        g = precise(self.g(self.dropout(s), embedded))
+        return g[..., :-1], g[..., -1], last
+
+    def normalised(self, places: Places, g: Tensor, g_step: Tensor):
+        """log Z(t, u), and log p(step | t, u).
+
+        Σ_k e^{f_t[k] + g_u[k]} is the product of two matrices of exponentials:
+        no table of T × U × K numbers is laid out.
+        """
+        f = places.words
+        most_f, most_g = f.amax(-1, keepdim=True), g.amax(-1, keepdim=True)
+        with torch.autocast(f.device.type, enabled=False):
+            mass = (g - most_g).exp() @ (f - most_f).exp().mT
+        smallest = torch.finfo(mass.dtype).tiny
+        words = mass.clamp_min(smallest).log() + most_g + most_f.mT
+        onward = g_step[..., None] + places.step[:, None]
+        last = ~nn.functional.pad(places.mask[:, 1:], (0, 1))
+        onward = onward.masked_fill(last[:, None], NEVER)
+        total = torch.logaddexp(words, onward)
+        return total, onward - total
+
+    def mixture(
+        self, places: Places, g: Tensor, ready: Tensor
+    ) -> Float[Tensor, "batch target vocab"]:
+        """log Σ_t α(t, u) p(k | t, u): every place has its say.
+
+        Their sum over k is p(y_1 … y_u | x), so that a softmax gives
+        p(y_{u+1} = k | y_1 … y_u, x).
+        """
+        f = places.words
+        most_f = f.amax(-1)
+        weight = ready + most_f[:, None]
+        top = weight.amax(-1, keepdim=True)
+        with torch.autocast(f.device.type, enabled=False):
+            mass = (weight - top).exp() @ (f - most_f[..., None]).exp()
+        smallest = torch.finfo(mass.dtype).tiny
+        return mass.clamp_min(smallest).log() + top + g
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch source"],
+        target_in: Int[Tensor, "batch target"],
+    ) -> Float[Tensor, "batch target vocab"]:
+        places = self.encode(source)
+        g, g_step, _ = self.written(target_in)
+        total, step = self.normalised(places, g, g_step)
+        said = target_in.roll(-1, 1)  # y_{u+1}; the last is never asked for
+        alpha = forward_sums(
+            self.wrote(places, g, said) - total, step, places.mask
+        )
+        return self.mixture(places, g, alpha - total)
+
+    def wrote(self, places: Places, g: Tensor, said: Tensor) -> Tensor:
+        """f_t[y] + g_u[y] of the words that were written."""
+        index = said[:, None].expand(-1, places.words.shape[1], -1)
+        f = places.words.gather(-1, index).mT
+        return f + g.gather(-1, said[..., None])
+
+    def start(self, memory: Places) -> Walk:
+        """Nothing is written, and the finger is at the first word."""
+        first = torch.full_like(memory.step, NEVER)
+        first[:, 0] = 0.0
+        hidden = memory.words.new_zeros(len(first), self.config.hidden)
+        # So that <start>, which `step` is given first, arrives there.
+        return Walk(hidden, first - memory.words[..., START])
+
+    def step(self, token, state, memory):
+        """The finger goes on from where `token` was written."""
+        g, g_step, last = self.written(token[:, None], state.hidden[None])
+        total, step = self.normalised(memory, g, g_step)
+        index = token[:, None, None].expand(-1, memory.words.shape[1], -1)
+        arrived = state.ready + memory.words.gather(-1, index)[..., 0]
+        alpha = _walk(arrived, step[:, 0], memory.mask)
+        alpha = alpha - alpha.logsumexp(-1, keepdim=True)
+        ready = alpha - total[:, 0]
+        logits = self.mixture(memory, g, ready[:, None])[:, 0]
+        # α(t, u) p(a word | t, u): where the next word will be written.
+        stays = alpha + torch.log1p(-step[:, 0].exp().clamp_max(1 - 1e-6))
+        return logits, Walk(last[0], ready), stays.softmax(-1)
+
+    def posterior(
+        self,
+        source: Int[Tensor, "batch source"],
+        target: Int[Tensor, "batch target"],
+    ) -> Float[Tensor, "batch target source"]:
+        """Where each word of a known target was written; see `posterior`."""
+        places = self.encode(source)
+        start = torch.full_like(target[:, :1], START)
+        given = torch.cat([start, target[:, :-1]], dim=1)
+        g, g_step, _ = self.written(given)
+        total, step = self.normalised(places, g, g_step)
+        write = self.wrote(places, g, target) - total
+        return posterior(write, step, places.mask)
+
+
+def precise(x: Tensor) -> Tensor:
+    """In fp32, or finer if it is: sums of many paths need the digits."""
+    return x if x.dtype == torch.float64 else x.float()
