@@ -98,5 +98,6 @@ libraries: environment
 	@$(IN)python tools/libraries.py
 
 clean:
+	@echo "runs/ stays, with what was trained: remove it yourself."
 	rm -rf _build .cache .venv node_modules .pytest_cache .ruff_cache src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
