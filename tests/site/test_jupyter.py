@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 from watching import PATIENCE
 
 VIEW = "application/vnd.jupyter.widget-view+json"
+STATE = "application/vnd.jupyter.widget-state+json"
 FOREIGN = re.compile(r"^(?:https?|wss?)://(?!127\.0\.0\.1)")
 NUMBERED = re.compile(r"\[\d+\]:")
 PATIENTLY = {"timeout": 1000 * PATIENCE}
@@ -32,6 +33,9 @@ def server(tmp_path_factory, root):
     home = tmp_path_factory.mktemp("jupyter")
     notebooks = home / "notebooks"
     notebooks.mkdir()
+    saving = home / "settings" / "@jupyter-widgets" / "jupyterlab-manager"
+    saving.mkdir(parents=True)  # as in `make lab`
+    (saving / "plugin.jupyterlab-settings").write_text('{"saveState": true}')
     own = {
         "HOME": "home",
         "IPYTHONDIR": "ipython",
@@ -136,8 +140,11 @@ def test_run_step_set_save_reopen(path, server, browser, root):
     assert not [*filter(FOREIGN.match, left)]
     context.close()
 
-    saved = json.loads((folder / name).read_text("utf-8"))["cells"]
-    outputs = [one for cell in saved for one in cell.get("outputs", [])]
+    saved = json.loads((folder / name).read_text("utf-8"))
+    outputs = [o for cell in saved["cells"] for o in cell.get("outputs", [])]
     assert not [one for one in outputs if one["output_type"] == "error"]
     shown = [one["data"] for one in outputs if VIEW in one.get("data", {})]
     assert shown and all({"image/svg+xml", "text/plain"} <= {*d} for d in shown)
+    models = saved["metadata"]["widgets"][STATE]["state"]
+    states = [models[data[VIEW]["model_id"]]["state"] for data in shown]
+    assert 4 in [state.get("step") for state in states]

@@ -22,6 +22,7 @@ import torch
 from lookback.lab import corpus, metrics, records, training
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import translate
+from lookback.lab.identity import differences
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
@@ -52,11 +53,15 @@ def campaign(
     recorded before the `needed` parts are finished (all of them, if none are
     named), nor if the present record has a part that is not finished here.
     The present record is the one that would be written over (`records.place`).
+    Raises ValueError for a result that was made with other settings or data.
+    The record's commit is that of its runs; where they began with different
+    ones, it is the present one, and each run has its own.
     With `keep` false, for what should be measured anew every time, the parts
     are forgotten once they are recorded. `arguments` are those of the command
     line: --only, --seeds, --record and --runs.
     """
     options = asked(name, about, parts, seeds, arguments)
+    made_with = json.loads(json.dumps({"settings": config, "data": data or {}}))
     folders = {
         (part, seed): options.runs / f"{part}-{seed}"
         for seed in range(options.seeds)
@@ -66,14 +71,16 @@ def campaign(
     done |= {
         run: result
         for run, folder in folders.items()
-        if (result := finished(folder))
+        if (result := finished(folder, made_with))
     }
     if not options.record:
         for (part, seed), folder in folders.items():
             chosen = not options.only or part in options.only
             if chosen and (part, seed) not in done:
                 print(f"{name}: {part}, seed {seed}", file=sys.stderr)
-                done[part, seed] = patiently(folder, parts[part], seed)
+                done[part, seed] = patiently(
+                    folder, parts[part], seed, made_with
+                )
     if options.only:
         return print("kept; --record writes down what is finished")
     found = {
@@ -104,17 +111,27 @@ def campaign(
             run["wall_seconds"] for runs in found.values() for run in runs
         ),
         results=results(found),
+        git=agreed([run["git"] for runs in found.values() for run in runs]),
     )
     for folder in [] if keep else folders.values():
         (folder / "result.json").unlink(missing_ok=True)
 
 
+def agreed(states: Sequence[dict | None]) -> dict | None:
+    """The commit with which all runs began, else the present one."""
+    same = all(state == states[0] for state in states)
+    return states[0] if same else records.commit()
+
+
 def patiently(
-    folder: Path, run: Callable[[int, Path], dict], seed: int
+    folder: Path,
+    run: Callable[[int, Path], dict],
+    seed: int,
+    made_with: dict | None = None,
 ) -> dict:
     """`once`; who interrupts it is told how to go on."""
     try:
-        return once(folder, run, seed)
+        return once(folder, run, seed, made_with)
     except KeyboardInterrupt:
         sys.exit(
             "interrupted: the same command goes on from the last checkpoint"
@@ -185,26 +202,51 @@ def earlier(name: str, config: dict, data: dict) -> dict[tuple, dict]:
     }
 
 
-def finished(folder: Path) -> dict | None:
-    """The result of a run, or None if it has not finished."""
+def finished(folder: Path, made_with: dict | None = None) -> dict | None:
+    """The result of a run, or None if it has not finished.
+
+    Raises ValueError for one that cannot be read, or that was made with
+    something else.
+    """
     path = folder / "result.json"
-    return json.loads(path.read_text()) if path.exists() else None
+    if not path.exists():
+        return None
+    try:
+        result = json.loads(path.read_text())
+        theirs = result.pop("made with")
+    except (ValueError, KeyError) as error:
+        raise ValueError(
+            f"cannot read {path} ({error!r}): remove it to run this part again"
+        ) from error
+    if other := differences(made_with or {}, theirs):
+        raise ValueError(
+            f"{path} was made with other {' and '.join(other)}: remove"
+            f" {folder} to run this part again, or keep it and give another"
+            " folder with --runs"
+        )
+    return result
 
 
-def once(folder: Path, run: Callable[[int, Path], dict], seed: int = 0) -> dict:
+def once(
+    folder: Path,
+    run: Callable[[int, Path], dict],
+    seed: int = 0,
+    made_with: dict | None = None,
+) -> dict:
     """The result of a run, which is made and kept if it is not there yet.
 
-    With it are kept its seed, the seconds that it took and the commit it
-    began with.
+    With it are kept its seed, the seconds that it took, the commit it began
+    with and what it was `made_with`.
     """
-    if (result := finished(folder)) is None:
+    if (result := finished(folder, made_with)) is None:
         git, started = records.commit(), time.perf_counter()
         folder.mkdir(parents=True, exist_ok=True)
         result = run(seed, folder)
         spent = time.perf_counter() - started
         result |= {"seed": seed, "git": git, "wall_seconds": spent}
         temporary = folder / "result.part"
-        temporary.write_text(json.dumps(result))
+        kept = result | {"made with": made_with or {}}
+        temporary.write_text(json.dumps(kept))
         os.replace(temporary, folder / "result.json")
     return result
 

@@ -58,13 +58,15 @@ def run(direction: str, seed: int, folder: Path) -> dict:
         "greedy": score(fitted, test),
         "beam": score(fitted, test, width=5),
     }
-    averaged = training.average(fitted.model, folder)
+    last = len(fitted.outcome["curve"])
+    averaged = range(max(1, last - KEEP + 1), last + 1)
+    training.average(fitted.model, folder, averaged)
     if seed == 0:
         weights.save(f"tuned-{direction}", *fitted[:3])
     return {
         **fitted.outcome,
         "best": best,
-        "averaged": averaged,
+        "averaged": len(averaged),
         "greedy": score(fitted, test),
         "beam": score(fitted, test, width=5),
     }

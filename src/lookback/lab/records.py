@@ -106,9 +106,13 @@ def save(
     device: torch.device,
     wall_seconds: float,
     results: dict,
+    git: dict | None = None,
     folder: Path | None = None,
 ) -> Path:
-    """Write a record; raises RecordError if it does not fit the schema."""
+    """Write a record; raises RecordError if it does not fit the schema.
+
+    `git` is the commit of its runs, where that is not the present one.
+    """
     record = {
         "experiment": experiment,
         "command": f"python -m lookback.experiments.{experiment}",
@@ -119,6 +123,7 @@ def save(
         "results": results,
         **provenance(device),
     }
+    record["git"] = git or record["git"]
     path = (folder or place()) / f"{experiment}.json"
     validate(record, path)
     try:

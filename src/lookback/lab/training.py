@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from torch import Tensor
 from torch.nn import functional as F
 from tqdm.auto import tqdm
@@ -235,22 +235,22 @@ def finish_epoch(
     run.save()
 
 
-def average(model: Translator, folder: Path) -> int:
-    """Give the model the mean of the weights that `keep` left; how many.
+def average(model: Translator, folder: Path, epochs: Sequence[int]) -> None:
+    """Give the model the mean of the weights that `keep` left of the epochs.
 
     As Vaswani et al. 2017, section 6.1, do with the last 5 or 20 checkpoints.
-    Raises ValueError if there are none.
+    Raises ValueError if one is not there.
     """
-    paths = sorted(folder.glob("epoch-*.safetensors"))
-    if not paths:
-        raise ValueError(
-            f"{folder} holds no weights of epochs: train with keep"
-        )
     total: dict[str, Tensor] = {}
-    for path in paths:
-        with safe_open(path, "pt") as file:
-            for name in file.keys():
-                part = file.get_tensor(name) / len(paths)
-                total[name] = total[name] + part if name in total else part
+    for epoch in epochs:
+        path = folder / f"epoch-{epoch}.safetensors"
+        try:
+            kept, _ = read(path)
+        except (OSError, SafetensorError) as error:
+            raise ValueError(
+                f"cannot read the weights of epoch {epoch} ({error}): train"
+                f" again, with keep, in another folder than {folder}"
+            ) from error
+        for name, part in kept.items():
+            total[name] = total.get(name, 0) + part / len(epochs)
     model.load_state_dict(total)
-    return len(paths)
