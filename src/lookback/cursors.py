@@ -121,6 +121,8 @@ class Places(NamedTuple):
     """What the finger says at every word of the source."""
 
     words: Float[Tensor, "batch source vocab"]  # f_t, over the words
+    odds: Float[Tensor, "batch source vocab"]  # e^{f_t − most}
+    most: Float[Tensor, "batch source"]  # the largest of f_t
     step: Float[Tensor, "batch source"]  # f_t, for going on
     mask: Bool[Tensor, "batch source"]
 
@@ -145,9 +147,11 @@ class Cursors(Translator):
             embed, hidden, batch_first=True, bidirectional=True
         )
         self.pen = nn.GRU(embed, hidden, batch_first=True)
-        outputs = config.target_vocab + 1  # the last is `step`
-        self.f = Readout(2 * hidden + embed, config.maxout, outputs)
-        self.g = Readout(hidden + embed, config.maxout, outputs)
+        words = config.target_vocab
+        self.f = Readout(2 * hidden + embed, config.maxout, words)
+        self.g = Readout(hidden + embed, config.maxout, words)
+        self.f_step = nn.Linear(2 * hidden + embed, 1)
+        self.g_step = nn.Linear(hidden + embed, 1)
         self.dropout = nn.Dropout(config.dropout)
 
     def encode(self, source: Int[Tensor, "batch source"]) -> Places:
@@ -156,7 +160,8 @@ class Cursors(Translator):
         embedded = self.dropout(self.source_embedding(source))
         h = self.dropout(annotate(self.encoder, embedded, mask))
         f = precise(self.f(h, embedded))
-        return Places(f[..., :-1], f[..., -1], mask)
+        step = precise(self.f_step(torch.cat([h, embedded], dim=-1)))
+        return Places(f, *odds(f), step.squeeze(-1), mask)
 
     def written(
         self, tokens: Int[Tensor, "batch target"], state: Tensor | None = None
@@ -164,8 +169,10 @@ class Cursors(Translator):
         """g_u over the words, g_u for `step`, and the pen's last state."""
         embedded = self.dropout(self.target_embedding(tokens))
         s, last = self.pen(embedded, state)
-        g = precise(self.g(self.dropout(s), embedded))
-        return g[..., :-1], g[..., -1], last
+        s = self.dropout(s)
+        g = precise(self.g(s, embedded))
+        step = precise(self.g_step(torch.cat([s, embedded], dim=-1)))
+        return g, step.squeeze(-1), last
 
     def normalised(self, places: Places, g: Tensor, g_step: Tensor):
         """log Z(t, u), and log p(step | t, u).
@@ -173,12 +180,10 @@ class Cursors(Translator):
         Σ_k e^{f_t[k] + g_u[k]} is the product of two matrices of exponentials:
         no table of T × U × K numbers is laid out.
         """
-        f = places.words
-        most_f, most_g = f.amax(-1, keepdim=True), g.amax(-1, keepdim=True)
-        with torch.autocast(f.device.type, enabled=False):
-            mass = (g - most_g).exp() @ (f - most_f).exp().mT
-        smallest = torch.finfo(mass.dtype).tiny
-        words = mass.clamp_min(smallest).log() + most_g + most_f.mT
+        odds_g, most_g = odds(g)
+        with torch.autocast(g.device.type, enabled=False):
+            mass = odds_g @ places.odds.mT
+        words = logarithm(mass) + most_g[..., None] + places.most[:, None]
         onward = g_step[..., None] + places.step[:, None]
         last = ~nn.functional.pad(places.mask[:, 1:], (0, 1))
         onward = onward.masked_fill(last[:, None], NEVER)
@@ -193,14 +198,10 @@ class Cursors(Translator):
         Their sum over k is p(y_1 … y_u | x), so that a softmax gives
         p(y_{u+1} = k | y_1 … y_u, x).
         """
-        f = places.words
-        most_f = f.amax(-1)
-        weight = ready + most_f[:, None]
-        top = weight.amax(-1, keepdim=True)
-        with torch.autocast(f.device.type, enabled=False):
-            mass = (weight - top).exp() @ (f - most_f[..., None]).exp()
-        smallest = torch.finfo(mass.dtype).tiny
-        return mass.clamp_min(smallest).log() + top + g
+        weight, top = odds(ready + places.most[:, None])
+        with torch.autocast(g.device.type, enabled=False):
+            mass = weight @ places.odds
+        return logarithm(mass) + top[..., None] + g
 
     def forward(
         self,
@@ -257,6 +258,17 @@ class Cursors(Translator):
         total, step = self.normalised(places, g, g_step)
         write = self.wrote(places, g, target) - total
         return posterior(write, step, places.mask)
+
+
+def odds(x: Float[Tensor, "*batch n"]) -> tuple[Tensor, Tensor]:
+    """e^{x − max x}, and max x, along the last axis; the max is no variable."""
+    most = x.detach().amax(-1)
+    return (x - most[..., None]).exp(), most
+
+
+def logarithm(mass: Tensor) -> Tensor:
+    """log, of the smallest number where the mass has underflowed to 0."""
+    return mass.clamp_min(torch.finfo(mass.dtype).tiny).log()
 
 
 def precise(x: Tensor) -> Tensor:
