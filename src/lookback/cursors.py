@@ -118,13 +118,13 @@ class CursorsConfig:
 
 
 class Places(NamedTuple):
-    """What the finger says at every word of the source."""
+    """What is said at every word of the source."""
 
     words: Float[Tensor, "batch source vocab"]  # f_t, over the words
     odds: Float[Tensor, "batch source vocab"]  # e^{f_t − most}
     most: Float[Tensor, "batch source"]  # the largest of f_t
-    step: Float[Tensor, "batch source"]  # f_t, for going on
     mask: Bool[Tensor, "batch source"]
+    step: Float[Tensor, "batch source"]  # f_t, for going on
 
 
 class Walk(NamedTuple):
@@ -161,7 +161,7 @@ class Cursors(Translator):
         h = self.dropout(annotate(self.encoder, embedded, mask))
         f = precise(self.f(h, embedded))
         step = precise(self.f_step(torch.cat([h, embedded], dim=-1)))
-        return Places(f, *odds(f), step.squeeze(-1), mask)
+        return Places(f, *odds(f), mask, step.squeeze(-1))
 
     def written(
         self, tokens: Int[Tensor, "batch target"], state: Tensor | None = None
@@ -175,33 +175,13 @@ class Cursors(Translator):
         return g, step.squeeze(-1), last
 
     def normalised(self, places: Places, g: Tensor, g_step: Tensor):
-        """log Z(t, u), and log p(step | t, u).
-
-        Σ_k e^{f_t[k] + g_u[k]} is the product of two matrices of exponentials:
-        no table of T × U × K numbers is laid out.
-        """
-        odds_g, most_g = odds(g)
-        with torch.autocast(g.device.type, enabled=False):
-            mass = odds_g @ places.odds.mT
-        words = logarithm(mass) + most_g[..., None] + places.most[:, None]
+        """log Z(t, u), and log p(step | t, u)."""
+        words = normaliser(places, g)
         onward = g_step[..., None] + places.step[:, None]
         last = ~nn.functional.pad(places.mask[:, 1:], (0, 1))
         onward = onward.masked_fill(last[:, None], NEVER)
         total = torch.logaddexp(words, onward)
         return total, onward - total
-
-    def mixture(
-        self, places: Places, g: Tensor, ready: Tensor
-    ) -> Float[Tensor, "batch target vocab"]:
-        """log Σ_t α(t, u) p(k | t, u): every place has its say.
-
-        Their sum over k is p(y_1 … y_u | x), so that a softmax gives
-        p(y_{u+1} = k | y_1 … y_u, x).
-        """
-        weight, top = odds(ready + places.most[:, None])
-        with torch.autocast(g.device.type, enabled=False):
-            mass = weight @ places.odds
-        return logarithm(mass) + top[..., None] + g
 
     def forward(
         self,
@@ -215,7 +195,7 @@ class Cursors(Translator):
         alpha = forward_sums(
             self.wrote(places, g, said) - total, step, places.mask
         )
-        return self.mixture(places, g, alpha - total)
+        return mixture(places, g, alpha - total)
 
     def wrote(self, places: Places, g: Tensor, said: Tensor) -> Tensor:
         """f_t[y] + g_u[y] of the words that were written."""
@@ -240,7 +220,7 @@ class Cursors(Translator):
         alpha = _walk(arrived, step[:, 0], memory.mask)
         alpha = alpha - alpha.logsumexp(-1, keepdim=True)
         ready = alpha - total[:, 0]
-        logits = self.mixture(memory, g, ready[:, None])[:, 0]
+        logits = mixture(memory, g, ready[:, None])[:, 0]
         # α(t, u) p(a word | t, u): where the next word will be written.
         stays = alpha + torch.log1p(-step[:, 0].exp().clamp_max(1 - 1e-6))
         return logits, Walk(last[0], ready), stays.softmax(-1)
@@ -258,6 +238,36 @@ class Cursors(Translator):
         total, step = self.normalised(places, g, g_step)
         write = self.wrote(places, g, target) - total
         return posterior(write, step, places.mask)
+
+
+def normaliser(
+    places: Places, g: Float[Tensor, "batch target vocab"]
+) -> Float[Tensor, "batch target source"]:
+    """log Σ_k e^{f_t[k] + g_u[k]}, for every pair of places.
+
+    It is the product of two matrices of exponentials, e^g (e^f)ᵀ: no table of
+    T × U × K numbers is laid out.
+    """
+    odds_g, most_g = odds(g)
+    with torch.autocast(g.device.type, enabled=False):
+        mass = odds_g @ places.odds.mT
+    return logarithm(mass) + most_g[..., None] + places.most[:, None]
+
+
+def mixture(
+    places: Places,
+    g: Float[Tensor, "batch target vocab"],
+    ready: Float[Tensor, "batch target source"],
+) -> Float[Tensor, "batch target vocab"]:
+    """log Σ_t a(t, u) p(k | t, u): each place has its say, and they are mixed.
+
+    `ready` is log a(t, u) / Z(t, u). The sum over k is Σ_t a(t, u), less what
+    goes to `step`.
+    """
+    weight, top = odds(ready + places.most[:, None])
+    with torch.autocast(g.device.type, enabled=False):
+        mass = weight @ places.odds
+    return logarithm(mass) + top[..., None] + g
 
 
 def odds(x: Float[Tensor, "*batch n"]) -> tuple[Tensor, Tensor]:
