@@ -1,0 +1,149 @@
+"""Is the plan that was dropped worse than the one that was kept?
+
+Two cursors with every path summed, the cursors that go in step, RNNsearch,
+and soft search with its sum inside the softmax or outside, trained on the
+phrasebook: as many sentences, epochs and, within 5 %, parameters. Then new
+sentences of one clause to eight (training has up to 30 words), and the
+alignments, whose truth is known. Writes records/cursors.json. Needs no corpus.
+
+    python -m lookback.experiments.cursors
+    python -m lookback.experiments.cursors --only cursors --seeds 3
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from statistics import mean
+
+import torch
+from torch import Tensor
+
+from lookback.cursors import Cursors, CursorsConfig
+from lookback.experiments.alignment import HELD_OUT, PAIRS, TESTS, TRAINING
+from lookback.experiments.ladder import small
+from lookback.experiments.runs import Fitted, campaign, fit, said, validator
+from lookback.lab import metrics, phrasebook, training
+from lookback.lab.corpus import Pair, collate
+from lookback.lab.decoding import force
+from lookback.ladder import RUNGS
+from lookback.mixing import Mixing, MixingConfig
+from lookback.translator import Translator
+from lookback.vocabulary import Vocabulary
+
+CLAUSES = (1, 2, 4, 6, 8)
+LONG = 200  # sentences of each number of clauses
+SIZES = {"embed": 64, "hidden": 64, "dropout": 0.2}
+DIAGONAL = small(RUNGS["diagonal"])
+DIAGONAL = replace(DIAGONAL, config=replace(DIAGONAL.config, maxout=78))
+MAKE: dict[str, Callable[[int, int], Translator]] = {
+    "cursors": lambda s, t: Cursors(CursorsConfig(s, t, maxout=78, **SIZES)),
+    "diagonal": DIAGONAL.make,
+    "rnnsearch": small(RUNGS["rnnsearch"]).make,
+    "inside": lambda s, t: mixing(s, t, outside=False),
+    "outside": lambda s, t: mixing(s, t, outside=True),
+}
+
+
+def mixing(source: int, target: int, outside: bool) -> Mixing:
+    """Soft search at the phrasebook's size."""
+    more = {"align": 64, "maxout": 36, "outside": outside}
+    return Mixing(MixingConfig(source, target, **SIZES, **more))
+
+
+def posteriors(
+    model: Cursors,
+    pairs: Sequence[Pair],
+    source: Vocabulary,
+    target: Vocabulary,
+) -> list[Tensor]:
+    """Where each word was written, all of the translation being known."""
+    found = []
+    with torch.no_grad():
+        for start in range(0, len(pairs), 100):
+            part = pairs[start : start + 100]
+            batch = collate(part, source, target).to(model.device)
+            w = model.posterior(batch.source, batch.target_out).cpu()
+            for row, pair in zip(w, part, strict=True):
+                found.append(
+                    row[: len(pair.target) + 1, : len(pair.source) + 1]
+                )
+    return found
+
+
+def by_clauses(fitted: Fitted) -> list[dict]:
+    """BLEU on sentences of ever more clauses, as words go."""
+    rows = []
+    for count in CLAUSES:
+        pairs = [
+            Pair(each.source, each.target)
+            for each in phrasebook.sample(LONG, seed=3, clauses=count)
+        ]
+        truths = [pair.target for pair in pairs]
+        rows.append(
+            {
+                "clauses": count,
+                "words": mean(len(pair.source) for pair in pairs),
+                "bleu": metrics.bleu(said(fitted, pairs), truths)["bleu"],
+            }
+        )
+    return rows
+
+
+def run(name: str, seed: int, folder: Path) -> dict:
+    """Train one model; test it on new sentences, long ones and links."""
+    training_set = phrasebook.sample(PAIRS, seed=0)
+    known = {tuple(each.source) for each in training_set}
+    tests = [
+        each
+        for each in phrasebook.sample(TESTS, seed=1)
+        if tuple(each.source) not in known
+    ]
+    source, target = (Vocabulary(words) for words in phrasebook.words())
+    pairs, held_out, asked = (
+        [Pair(each.source, each.target) for each in some]
+        for some in (training_set, phrasebook.sample(HELD_OUT, seed=2), tests)
+    )
+    fitted = fit(
+        MAKE[name],
+        source,
+        target,
+        lambda epoch: pairs,
+        validator(held_out, source, target),
+        replace(TRAINING, seed=seed),
+        folder,
+    )
+    gold = [each.alignment for each in tests]
+
+    def error(looks: list[Tensor]) -> float:
+        found = [metrics.links(look[:-1]) for look in looks]
+        return metrics.alignment_error_rate(found, gold)
+
+    truths = [pair.target for pair in asked]
+    answer = {
+        **fitted.outcome,
+        "loss": training.validation_loss(fitted.model, asked, source, target),
+        "bleu": metrics.bleu(said(fitted, asked), truths)["bleu"],
+        "aer": error(force(fitted.model, asked, source, target)),
+        "by_clauses": by_clauses(fitted),
+    }
+    if name == "cursors":
+        known = posteriors(fitted.model, asked, source, target)
+        answer["aer_posterior"] = error(known)
+    return answer
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    campaign(
+        "cursors",
+        __doc__,
+        {name: partial(run, name) for name in MAKE},
+        lambda found: {name: {"runs": runs} for name, runs in found.items()},
+        config={**asdict(TRAINING), "pairs": PAIRS, "long": LONG},
+        seeds=3,
+        arguments=arguments,
+    )
+
+
+if __name__ == "__main__":
+    main()
