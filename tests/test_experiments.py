@@ -20,6 +20,7 @@ from lookback.experiments import (
     ablation,
     alignment,
     copying,
+    cursors,
     growth,
     ladder,
     length,
@@ -130,6 +131,13 @@ def folders(tmp_path, monkeypatch):
     monkeypatch.setattr(alignment, "HELD_OUT", 5)
     config = RNNsearchConfig(0, 0, align=6, **SMALL)
     monkeypatch.setattr(alignment, "SMALL", config)
+    for name, value in (("PAIRS", 40), ("TESTS", 12), ("HELD_OUT", 5)):
+        monkeypatch.setattr(cursors, name, value)
+    monkeypatch.setattr(cursors, "TRAINING", ONE_EPOCH)
+    monkeypatch.setattr(cursors, "CLAUSES", (1, 2))
+    monkeypatch.setattr(cursors, "LONG", 2)
+    few = {name: cursors.MAKE[name] for name in ("cursors", "outside")}
+    monkeypatch.setattr(cursors, "MAKE", few)
     monkeypatch.setattr(copying, "WIDTHS", (4, 6))
     monkeypatch.setattr(copying, "LONGEST", 3)
     monkeypatch.setattr(copying, "TESTS", 5)
@@ -176,6 +184,7 @@ def trials():
         "search": (search, 3, {"bottleneck", "rnnsearch"}),
         "length": (length, 2, set()),
         "alignment": (alignment, 1, {"phrasebook"}),
+        "cursors": (cursors, 6, set()),
         "copying": (copying, 2, {"copying-4", "copying-6"}),
         "ladder": (ladder, 5, {"transformer"}),
         "ablation": (ablation, 3, set()),
@@ -184,6 +193,18 @@ def trials():
         "growth": (growth, 2, set()),
         "removal": (removal, 2, set()),
     }
+
+
+MAKE = cursors.MAKE
+
+
+def test_the_cursors_and_their_rivals_have_as_many_weights():
+    counts = {
+        name: sum(p.numel() for p in make(186, 254).parameters())
+        for name, make in MAKE.items()
+    }
+    assert max(counts.values()) < 1.05 * min(counts.values()), counts
+    assert counts["inside"] == counts["outside"]
 
 
 @pytest.mark.parametrize("name", removal.REMOVALS)

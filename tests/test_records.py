@@ -44,7 +44,8 @@ CORPUS = {  # the languages that an experiment reads
     "removal": [("en", "fr")],
     "tuned": [("en", "fr"), ("de", "en")],
 }
-TO_COME = {"growth", "removal", "rungs"}  # their trainings have begun or wait
+# Their trainings have begun, or wait.
+TO_COME = {"cursors", "growth", "removal", "rungs"}
 ALL_TESTS = ("rungs", "growth", "removal")
 KINDS = {
     "bottleneck": Bottleneck,

@@ -8,6 +8,7 @@ EXPERIMENTS = (
     "search",
     "length",
     "alignment",
+    "cursors",
     "copying",
     "ladder",
     "rungs",
