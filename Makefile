@@ -4,6 +4,7 @@
 #   make book       make the environment, run every cell, build the site
 #   make serve      show the built site at a local address
 #   make test       every check and every test
+#   make attack     minutes of attacks, counted
 #   make format     Python and JavaScript, as lint wants them
 #   make lint       check and type both
 #   make lab        open the notebooks in JupyterLab
@@ -40,7 +41,7 @@ unexport MPLBACKEND
 # No debugger's warning about frozen modules from every kernel.
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-.PHONY: book serve test format lint lab notebooks train bench clean environment \
+.PHONY: book serve test attack format lint lab notebooks train bench clean environment \
 	libraries
 
 book: environment libraries
@@ -56,6 +57,9 @@ serve:
 test: book lint
 	LOOKBACK_SITE=$(SITE) $(IN)python -m pytest --numprocesses logical \
 		--maxprocesses 4 --dist worksteal --durations 10
+
+attack: environment
+	OMP_NUM_THREADS=1 $(IN)python tests/attack.py
 
 format: environment libraries
 	$(IN)ruff check --fix --select I .
