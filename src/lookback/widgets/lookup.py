@@ -11,7 +11,7 @@ from traitlets import Bool, Float, Int, List, Unicode, validate
 
 from lookback.widgets import base
 from lookback.widgets.lib import pictures
-from lookback.widgets.lib.checks import even, finite, need, plain
+from lookback.widgets.lib.checks import NOT_DRAWN, even, finite, need, plain
 
 TRAITS = ("labels", "key", "value", "query", "temperature", "mask", "step")
 
@@ -57,7 +57,7 @@ class Lookup(base.Widget):
         need(fit, f"value: give {n} rows of one length, one per label")
         need(len(new.query) == 2, "query: give 2 numbers")
         fit = finite([new.temperature], new.query, *new.key, *new.value)
-        need(fit, "a number is not finite")
+        need(fit, NOT_DRAWN)
         need(new.temperature >= 0, "temperature: give 0 or more")
         fit = len(new.mask) == n and any(new.mask)
         need(fit, f"mask: give {n} booleans, at least one of them True")
