@@ -11,7 +11,14 @@ from traitlets import Bool, Float, Int, List, Unicode, validate
 
 from lookback.widgets import base
 from lookback.widgets.lib import pictures
-from lookback.widgets.lib.checks import NOT_DRAWN, even, finite, need, plain
+from lookback.widgets.lib.checks import (
+    LEAST,
+    NOT_DRAWN,
+    even,
+    finite,
+    need,
+    plain,
+)
 
 TRAITS = ("labels", "key", "value", "query", "temperature", "mask", "step")
 
@@ -58,7 +65,8 @@ class Lookup(base.Widget):
         need(len(new.query) == 2, "query: give 2 numbers")
         fit = finite([new.temperature], new.query, *new.key, *new.value)
         need(fit, NOT_DRAWN)
-        need(new.temperature >= 0, "temperature: give 0 or more")
+        fit = new.temperature == 0 or new.temperature >= LEAST
+        need(fit, f"temperature: give 0, or {LEAST} or more")
         fit = len(new.mask) == n and any(new.mask)
         need(fit, f"mask: give {n} booleans, at least one of them True")
         need(0 <= new.step <= 2, f"step is {new.step}: 0 to 2 exist")

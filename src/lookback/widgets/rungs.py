@@ -49,7 +49,9 @@ class Rungs(base.Widget):
         need(known, f"no {new.measure!r}; there is {', '.join(new.measures)}")
         for name, one in new.measures.items():
             fits = one.get("better") in ("higher", "lower")
-            fits = fits and one.get("title") and one.get("digits") in range(7)
+            digits = one.get("digits")
+            fits = fits and type(digits) is int and digits in range(7)
+            fits = fits and one.get("title")
             need(fits, f"{name}: give title, digits, better higher or lower")
         for i, rung in enumerate(new.rungs):
             need(rung.keys() >= PARTS, f"rung {i}: give {sorted(PARTS)}")

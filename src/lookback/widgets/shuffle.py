@@ -64,18 +64,12 @@ class Shuffle(base.Widget):
         every = list(range(count))
         need(sorted(new.order) == every, f"order: {every}, in any order")
         need(last > 0, "weights: give at least one layer")
-        matrices, d = [], 0
-        fit = even(new.weights, 3)
-        if fit:
-            matrices = [each for layer in new.weights for each in layer]
-            fit = even(matrices) and len(matrices[0]) > 0
-        if fit:
-            rows, d = (
-                [row for each in matrices for row in each],
-                len(matrices[0]),
-            )
-            fit = even(rows, d) and finite(*rows)
-        need(fit, "weights: each layer must be W_Q, W_K and W_V, all d × d")
+        said = "weights: each layer must be W_Q, W_K and W_V, all d × d"
+        need(even(new.weights, 3), said)
+        matrices = [each for layer in new.weights for each in layer]
+        need(even(matrices) and matrices[0], said)
+        rows, d = [row for each in matrices for row in each], len(matrices[0])
+        need(even(rows, d) and finite(*rows), said)
         need(d % 2 == 0, f"weights: d is {d}, and must be even")
         fit = 1 <= new.layers <= last
         need(fit, f"layers is {new.layers}: 1 to {last} exist")

@@ -15,6 +15,7 @@ from lookback.widgets import base
 from lookback.widgets.lib import pictures
 from lookback.widgets.lib.checks import (
     LARGEST,
+    LEAST,
     NOT_DRAWN,
     even,
     finite,
@@ -22,7 +23,6 @@ from lookback.widgets.lib.checks import (
     plain,
 )
 
-LEAST = 1e-3  # of the temperature
 TRAITS = ("labels", "scores", "values", "temperature", "d_k", "step")
 
 

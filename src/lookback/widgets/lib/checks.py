@@ -6,6 +6,7 @@ from traitlets import TraitError
 from lookback.widgets.lib.half import unpack, whole
 
 LARGEST = 1e6  # the size of a number that is drawn
+LEAST = 1e-3  # of a temperature: scores divided by it stay finite
 NOT_DRAWN = "a number is not finite, or its size is above 1,000,000"
 EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight")
 
@@ -32,7 +33,7 @@ def plain(numbers) -> list:
 def finite(*rows: list) -> bool:
     """Whether all that stands in the rows are numbers that can be drawn."""
     return all(
-        isinstance(x, (int, float)) and abs(x) <= LARGEST
+        type(x) in (int, float) and abs(x) <= LARGEST
         for row in rows
         for x in row
     )
