@@ -16,6 +16,10 @@ from packaging.version import Version
 
 from contents import ROOT
 
+sys.path[:0] = [str(ROOT / "tools")]
+
+import environment  # noqa: E402
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -36,8 +40,10 @@ def project() -> dict:
 
 
 def pins() -> list[Requirement]:
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
-    return [Requirement(line) for line in lines if line[:1] not in ("", "#")]
+    texts = [(ROOT / name).read_text() for name in environment.PINS[:2]]
+    lines = "\n".join(texts).splitlines()
+    found = [line.removesuffix(" \\") for line in lines if line[:1].isalpha()]
+    return [Requirement(line) for line in found]
 
 
 def kept() -> list[str]:
@@ -55,6 +61,18 @@ def kept() -> list[str]:
             ]
         found += [os.path.relpath(os.path.join(folder, n), ROOT) for n in names]
     return found
+
+
+def test_every_package_but_torch_has_its_hashes():
+    text = (ROOT / "requirements.txt").read_text()
+    text = "".join(re.split(r"(?m)^#.*\n", text))
+    pins = re.split(r"\n(?=\S)", text.strip())
+    assert len(pins) > 150 and "torch" not in {p.split("=")[0] for p in pins}
+    for pin in pins:
+        first, *hashes = pin.split(" \\\n")
+        assert "==" in first and hashes, first
+        for each in hashes:
+            assert re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}", each), first
 
 
 def test_every_requirement_is_pinned_to_one_version():
@@ -140,6 +158,12 @@ def test_no_bundle_is_kept():
     names = kept()
     assert "_toc.yml" in names
     assert [n for n in names if n.endswith((".min.js", ".woff2"))] == []
+
+
+def test_every_action_is_named_by_its_commit():
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for used in re.findall(r"uses: (.+)", path.read_text()):
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v[\d.]+", used), used
 
 
 def test_ci_runs_make_test():
