@@ -13,7 +13,7 @@ OLDEST, NEWEST = (3, 10), (3, 13)
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 STAMP = os.path.join(VENV, "installed.sha256")
-PINS = ("requirements.txt", "torch.txt", "pyproject.toml")
+PINS = ("requirements.txt", "tools/hashes.txt", "pyproject.toml")
 
 
 def fail(message):
@@ -79,8 +79,8 @@ def install():
     print("Installing the pinned packages", flush=True)
     pip = (environment_python(), "-m", "pip", "--disable-pip-version-check")
     install = (*pip, "install", "--quiet")
-    run(*install, "--no-deps", "--require-hashes", "-r", "requirements.txt")
-    run(*install, "-r", "torch.txt")
+    run(*install, "--no-deps", "--require-hashes", "-r", "tools/hashes.txt")
+    run(*install, "-r", "requirements.txt")  # now it lacks torch alone
     # Not pip's --editable: setuptools takes a "$" in a path for a variable.
     python = "python{}.{}".format(*sys.version_info)
     path = os.path.join(VENV, "lib", python, "site-packages", "lookback.pth")

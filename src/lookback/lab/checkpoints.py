@@ -208,7 +208,7 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 def write(path: Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> None:
     """A safetensors file, written beside `path` and then moved there."""
-    temporary = path.with_suffix(f".{os.getpid()}")
+    temporary = path.with_suffix(".part")  # what a kill leaves, the next uses
     try:
         save_file(
             {k: v.detach().cpu().contiguous() for k, v in tensors.items()},

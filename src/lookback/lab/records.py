@@ -128,7 +128,7 @@ def save(
     validate(record, path)
     text = json.dumps(record, indent=1, ensure_ascii=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}")
+    temporary = path.with_suffix(".part")
     try:
         temporary.write_text(text + "\n", encoding="utf-8")
         os.replace(temporary, path)
