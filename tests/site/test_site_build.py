@@ -203,6 +203,7 @@ def test_make_says_so_when_no_python_is_there():
 
 def test_environment_is_made_again_when_a_pin_changes(tmp_path, monkeypatch):
     monkeypatch.setattr(environment, "ROOT", str(tmp_path))
+    (tmp_path / "tools").mkdir()
     for name in environment.PINS:
         (tmp_path / name).write_text("one")
     before = environment.wanted()
