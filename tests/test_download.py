@@ -6,6 +6,7 @@ import hashlib
 import http.server
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,18 @@ ADVICE = {
 }
 
 
+MOVED = {  # where a redirection leads
+    "nowhere": "http://[::1",
+    "label": f"http://{'a' * 70}.example/",
+    "port": "http://127.0.0.1:99999999/",
+    "disk": "file:///etc/passwd",
+    "dot": "http://.example/",
+    "round": "/",
+}
+
+
 class Site(http.server.BaseHTTPRequestHandler):
-    """Answers as `how` says: good, bad, short, chunks, garbage or 404."""
+    """Answers as `how` says."""
 
     how = "good"
     asked: list[str] = []
@@ -36,7 +47,28 @@ class Site(http.server.BaseHTTPRequestHandler):
             return self.wfile.write(b"\x00\x01 this is not HTTP\r\n\r\n")
         self.protocol_version = "HTTP/1.1"
         self.close_connection = True
+        if self.how == "drip":  # a byte of a header now and then
+            with contextlib.suppress(OSError):
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+                for _ in range(40):
+                    self.wfile.write(b"x")
+                    time.sleep(0.05)
+            return None
+        if self.how in MOVED:
+            self.send_response(302)
+            self.send_header("Location", MOVED[self.how])
+            return self.end_headers()
         self.send_response(200)
+        if self.how == "endless":
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while True:
+                    self.wfile.write(GOOD)
+        if self.how == "length":
+            self.send_header("Content-Length", "many, 7, -5")
+            return self.end_headers()
+        if self.how == "zip":
+            self.send_header("Content-Encoding", "gzip")
         if self.how == "chunks":  # the last chunk never comes
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
@@ -62,6 +94,7 @@ def site(monkeypatch, tmp_path):
     monkeypatch.setitem(
         download.SHA256, "val.en", hashlib.sha256(GOOD).hexdigest()
     )
+    monkeypatch.setitem(download.SIZES, "val.en", len(GOOD))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("LOOKBACK_DATA", raising=False)
@@ -102,9 +135,7 @@ def test_a_good_cached_file_needs_no_network(site, kept, monkeypatch):
     kept.parent.mkdir(parents=True)
     kept.write_bytes(GOOD)
     monkeypatch.setattr(
-        download.pooch.HTTPDownloader,
-        "__call__",
-        lambda *_, **__: pytest.fail("it asked the network"),
+        download.requests, "get", lambda *_, **__: pytest.fail("it asked")
     )
     assert file("val", "en") == kept
 
@@ -121,12 +152,21 @@ FAULTS = {
     "chunks": ("", ADVICE["again"]),
     "garbage": ("cannot download", ADVICE["again"]),
     "404": ("Not Found", ADVICE["local"]),
+    "length": ("", ADVICE["again"]),
+    "zip": ("", ADVICE["again"]),
+    "endless": (f"it goes on after {len(GOOD)} bytes", ADVICE["again"]),
+    "drip": ("it takes longer than 0.5 s", ADVICE["again"]),
+    **{how: ("cannot download", ADVICE["again"]) for how in MOVED},
 }
 
 
 @pytest.mark.parametrize("how", FAULTS)
-def test_a_bad_answer_is_refused_and_nothing_is_kept(site, kept, how):
+def test_a_bad_answer_is_refused_and_nothing_is_kept(
+    site, kept, how, monkeypatch
+):
     site.how = how
+    if how == "drip":
+        monkeypatch.setattr(download, "LONGEST", 0.5)
     what, advice = FAULTS[how]
     assert what in refused(advice)
     assert not kept.exists()
@@ -136,11 +176,14 @@ def test_a_bad_answer_is_refused_and_nothing_is_kept(site, kept, how):
 
 
 @pytest.mark.parametrize("how", FAULTS)
-def test_a_bad_answer_leaves_the_other_files_alone(site, kept, how):
+def test_a_bad_answer_leaves_the_other_files_alone(
+    site, kept, how, monkeypatch
+):
     other = kept.with_name("train.lc.norm.tok.en")
     other.parent.mkdir(parents=True)
     other.write_bytes(b"kept")
     site.how = how
+    monkeypatch.setattr(download, "LONGEST", 0.5)
     refused("")
     assert holds(other, b"kept")
 
@@ -182,9 +225,30 @@ def test_full_disk_keeps_the_old_file_and_no_half_one(site, kept):
     assert holds(kept, b"old")
 
 
-def test_unreadable_cached_file(site, kept):
-    kept.mkdir(parents=True)  # a folder where the file should be
-    assert "cannot read" in refused(ADVICE["cache"])
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_what_is_no_file_is_named(site, kept, make):
+    kept.parent.mkdir(parents=True)
+    make(kept)
+    assert f"{kept} is a folder, a pipe" in refused(ADVICE["cache"])
+
+
+def test_a_kept_file_has_ordinary_permissions(site, kept):
+    before = os.umask(0o022)
+    try:
+        file("val", "en")
+    finally:
+        os.umask(before)
+    assert kept.stat().st_mode & 0o777 == 0o644
+
+
+def test_what_a_killed_download_left_is_removed(site, kept):
+    kept.parent.mkdir(parents=True)
+    left, busy = (kept.with_name(f"{NAME}.{n}.part") for n in (1, 2))
+    left.touch()
+    busy.touch()
+    os.utime(left, (0, 0))
+    file("val", "en")
+    assert not left.exists() and busy.exists()
 
 
 @pytest.fixture
@@ -215,6 +279,12 @@ def test_local_copy_without_the_file(local, site):
     assert site.asked == []
 
 
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_local_copy_that_is_no_file(local, make):
+    make(local / NAME)
+    assert f"{local / NAME} is a folder" in refused("unset LOOKBACK_DATA")
+
+
 def test_local_copy_that_cannot_be_read(local, monkeypatch):
     (local / NAME).write_bytes(GOOD)
 
@@ -242,6 +312,7 @@ def test_the_cache_follows_the_home_folder(monkeypatch, tmp_path):
 def test_every_file_has_a_digest_and_the_commit_is_pinned():
     names = {f"{s}.{x}" for s in download.SPLITS for x in download.LANGUAGES}
     assert set(download.SHA256) == names
+    assert set(download.SIZES) == names
     assert all(len(each) == 64 for each in download.SHA256.values())
     assert len(download.SITE.split("/")[-5]) == 40
     everything = digests("de", tests=download.TESTS)
@@ -256,4 +327,5 @@ def test_every_file_has_a_digest_and_the_commit_is_pinned():
 def test_the_real_files_have_their_digests():
     for split in download.SPLITS:
         for language in download.LANGUAGES:
-            assert file(split, language).is_file()
+            size = file(split, language).stat().st_size
+            assert size == download.SIZES[f"{split}.{language}"]

@@ -11,7 +11,6 @@ from shutil import copyfile, rmtree
 
 import pytest
 import torch
-from pooch import HTTPDownloader
 from safetensors import safe_open
 from safetensors.torch import save_file
 
@@ -95,6 +94,63 @@ def test_there_and_back(tmp_path):
     assert record["seeds"] == [0, 1] and record["wall_seconds"] == 1.5
     assert record["versions"]["torch"] == torch.__version__
     assert record["device"].startswith("CPU")
+
+
+SPOILT = {
+    "a NaN": ("51.449", "NaN"),
+    "an infinity": ("51.449", "-Infinity"),
+    "too large a number": ("51.449", "1e999"),
+    "too long a number": ("51.449", "1" * 5000),
+    "half a letter": ("été", "\\ud800"),
+    "a key twice": ('"sentences"', '"bleu"'),
+    "absurd depth": ("51.449", "[" * 100_000 + "]" * 100_000),
+}
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_a_record_is_refused_that_holds(tmp_path, what):
+    path = written(tmp_path)
+    old, new = SPOILT[what]
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(RecordError) as caught:
+        load("trial", tmp_path)
+    assert str(path) in str(caught.value) and len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "value",
+    [math.nan, math.inf, "\ud800", {1: 0, "1": 0}, {0, 1}, 1j],
+    ids=repr,
+)
+def test_a_record_that_would_not_load_is_not_saved(tmp_path, value):
+    with pytest.raises(RecordError, match="trial.json is no record"):
+        written(tmp_path, results={"value": value})
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_record_without_end_is_not_saved(tmp_path):
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(RecordError, match="trial.json is no record"):
+        written(tmp_path, results={"value": deep})
+
+
+def test_a_full_disk_leaves_the_old_record_and_no_half_one(
+    tmp_path, monkeypatch
+):
+    path = written(tmp_path)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        written(tmp_path, seeds=[7])
+    assert [*tmp_path.iterdir()] == [path]
+    assert load("trial", tmp_path)["seeds"] == [0, 1]
 
 
 def test_the_folder_can_be_moved(tmp_path, monkeypatch):
@@ -396,6 +452,34 @@ def test_weights_lacking_or_unknown(stored, change):
     refused(path, "bridge.")
 
 
+SPOILS = {
+    "nan": (lambda w: w * math.nan, "not finite"),
+    "infinite": (lambda w: w / 0, "not finite"),
+    "wider": (lambda w: w.float(), "float32 and not fp16"),
+    "whole": (lambda w: w.int(), "int32 and not fp16"),
+    "truth": (lambda w: w > 0, "bool and not fp16"),
+}
+
+
+@pytest.mark.parametrize("how", SPOILS)
+def test_weights_that_are_no_finite_halves(stored, how):
+    path, tensors, meta = stored
+    spoil, why = SPOILS[how]
+    tensors["bridge.bias"] = spoil(tensors["bridge.bias"] + 1)
+    save_file(tensors, path, metadata=meta)
+    refused(path, f"bridge.bias {'has' if 'finite' in why else 'is'}")
+    refused(path, why)
+
+
+@pytest.mark.parametrize("weight", [math.nan, 1e6])  # fp16 ends at 65504
+def test_weights_that_would_not_load_are_not_saved(tmp_path, weight):
+    model = model_of(RNNsearch)
+    model.bridge.bias.data[0] = weight
+    with pytest.raises(ValueError, match="bridge.bias.*not finite in fp16"):
+        weights.save("tiny", model, SOURCE, TARGET, tmp_path)
+    assert not [*tmp_path.iterdir()]
+
+
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.99])
 def test_weights_cut_off(stored, share):
     path, _, _ = stored
@@ -420,6 +504,12 @@ def test_weights_without_metadata(stored):
         ("model", "Bottleneck", "a Bottleneck's and not a RNNsearch's"),
         ("config", "{", ""),
         ("config", "[]", ""),
+        ("config", "[" * 100_000, ""),
+        ("config", '{"source_vocab": 1e30, "target_vocab": 6}', ""),
+        ("source", "[" * 100_000, ""),
+        ("source", "[1, 2, 3]", ""),
+        ("source", "null", ""),
+        ("source", '[["a"], "b", "c"]', ""),
         ("config", '{"source_vocab": 7}', "target_vocab"),
         ("source", '["a", "b"]', "differ in size"),
         ("target", '["x", "x"]', "twice"),
@@ -502,11 +592,13 @@ def test_weights_of_an_installed_folder_are_read_there(shelf, installed, kept):
 def test_githubs_weights_come_over_http(shelf, installed, kept, monkeypatch):
     asked = []
 
-    def http(self, url, path, _):
+    def http(url, out, most):
         asked.append(url)
-        copyfile(shelf / weights.INSIDE / "tiny.safetensors", path)
+        path = shelf / weights.INSIDE / "tiny.safetensors"
+        assert path.stat().st_size < most
+        out.write(path.read_bytes())
 
-    monkeypatch.setattr(HTTPDownloader, "__call__", http)
+    monkeypatch.setattr(weights, "http", http)
     installed(of_git("https://github.com/me/fork.git", "a" * 40))
     assert weights.load("tiny", RNNsearch) and kept.is_file()
     assert asked == [
@@ -526,6 +618,12 @@ def test_weights_with_a_flipped_byte_are_refused(shelf, installed, kept):
     installed(of_git(f"file://{shelf}", git(shelf, "rev-parse", "HEAD")))
     unavailable("is not the file this book was made with.*nothing was kept")
     assert not kept.exists()
+
+
+def test_weights_too_large_are_not_fetched(shelf, kept, monkeypatch):
+    monkeypatch.setattr(weights, "LARGEST", 100)
+    unavailable("it has [0-9]+ bytes, 100 are allowed")
+    assert not [*kept.parent.iterdir()]
 
 
 def test_weights_that_cannot_be_had(shelf, installed, tmp_path, monkeypatch):
@@ -583,7 +681,7 @@ def test_a_committed_record_was_written_by_its_experiment(path):
 
 @pytest.mark.parametrize("path", WEIGHTS, ids=lambda path: path.stem)
 def test_committed_weights_are_small_and_load(path):
-    assert path.stat().st_size <= 20_000_000
+    assert path.stat().st_size <= weights.LARGEST
     model, source, target = weights.load(path.stem, KINDS[path.stem])
     assert all(weight.isfinite().all() for weight in model.parameters())
     config = model.config

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from dataclasses import asdict, replace
+from functools import partial, wraps
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,7 @@ def run_once(folder: Path, moment: str) -> None:
     left = [int(number or 0)]
 
     def die_after(function, before=lambda *_: None):
+        @wraps(function)  # it is the same validation
         def doomed(*arguments, **named):
             left[0] -= 1
             if left[0] == 0:
@@ -291,9 +293,12 @@ def test_a_finished_run_is_not_trained_again(tmp_path):
     train(model_of(), pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out)
     again = model_of(seed=1)
     first = load_file(tmp_path / "best.safetensors")
-    progress = train(
-        again, pairs_of, SOURCE, TARGET, TINY, tmp_path, pytest.fail
-    )
+
+    @wraps(held_out)
+    def never(model):
+        pytest.fail("it was asked again")
+
+    progress = train(again, pairs_of, SOURCE, TARGET, TINY, tmp_path, never)
     assert progress.epoch == 3 and not again.training
     for key, value in again.state_dict().items():
         assert torch.equal(value, first[key])
@@ -464,6 +469,40 @@ def test_a_checkpoint_of_other_code_is_refused(tmp_path, monkeypatch):
         with pytest.raises(ValueError, match="of a run with other code: go"):
             Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
     Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
+
+
+def held_out_with(pairs):
+    """A validation that holds on to its sentences."""
+
+    def validate(model):
+        return {"score": -validation_loss(model, pairs, SOURCE, TARGET)}
+
+    return validate
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        held_out_with(PAIRS[:2]),
+        held_out,
+        partial(held_out_with, PAIRS),
+        lambda model: {"score": 0.0},
+    ],
+)
+def test_a_checkpoint_of_another_validation_is_refused(tmp_path, other):
+    given = pairs_of, SOURCE, TARGET, TINY, tmp_path
+    train(model_of(), *given, held_out_with(PAIRS))
+    train(model_of(), *given, held_out_with(list(PAIRS)))
+    with pytest.raises(ValueError, match="with other validation: go back"):
+        train(model_of(), *given, other)
+
+
+def test_a_checkpoint_of_another_loss_is_refused(tmp_path, monkeypatch):
+    given = pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out
+    train(model_of(), *given)
+    monkeypatch.setattr(training, "loss", lambda *given: 2 * loss(*given))
+    with pytest.raises(ValueError, match="with other loss: go back"):
+        train(model_of(), *given)
 
 
 def test_two_processes_in_one_folder_are_one_too_many(tmp_path):

@@ -48,6 +48,7 @@ WRONG = [
     ({"b": -1}, "from 0 to 60"),
     ({"query": [1.0, 2.0]}, "one even length"),
     ({"last": 5}, "from 0 to 5"),
+    ({"last": 10**7}, "give 1 to 1000"),
     ({"key": [math.inf] * 12}, "not finite"),
 ]
 

@@ -67,6 +67,16 @@ def broken(at: int, **parts) -> list[dict]:
         ({"measures": {"bleu": {"title": "BLEU"}}}, "bleu: give title, digits"),
         ({"measures": {}}, "no 'bleu'; there is"),
         ({"rungs": RUNGS[:1]}, "two rungs at least"),
+        *(
+            (
+                {"measures": {"bleu": {**MEASURES["bleu"], "digits": n}}},
+                "bleu: ",
+            )
+            for n in (-1, 0.5, 1e308, 10**30, True, [1.0])
+        ),
+        ({"rungs": broken(1, before=[1.0])}, "middle: before is"),
+        ({"rungs": broken(1, numbers={"bleu": 1e308})}, "middle: give numbers"),
+        ({"rungs": broken(1, numbers={"bleu": [1.0]})}, "middle: give numbers"),
         ({"rungs": broken(1, change=None)}, "rung 1: give"),
         ({"rungs": broken(1, before=1)}, "middle: before is −1 to 0"),
         ({"rungs": broken(2, before=-2)}, "high: before is −1 to 1"),

@@ -200,7 +200,10 @@ def test_numbers_may_come_as_tensors():
         ({"scores": [1.0]}, "scores: give 3"),
         ({"scores": [1.0, float("nan"), 0.0]}, "not finite"),
         ({"values": [[1.0], [1.0, 2.0], [1.0]]}, "3 rows of one length"),
+        ({"scores": [1e308, -1e308, 0.0]}, "above 1,000,000"),
         ({"temperature": 0.0}, "temperature is 0.0"),
+        ({"temperature": 1e-320}, "not 0.001 or more"),
+        ({"d_k": 10**30}, "d_k is 10+: give 1 to 1,000,000"),
         ({"d_k": 0}, "d_k is 0"),
         ({"step": 6}, "step is 6: 0 to 5"),
     ],
@@ -217,6 +220,9 @@ def test_a_softmax_stepper_refuses_what_does_not_fit(wrong, says):
         ({"energies": [[1.0, 2.0], [1.0, 2.0]]}, "target × source, 2 × 3"),
         ({"values": [[1.0], [1.0]]}, "values must have 3 even rows"),
         ({"energies": [[1.0, 2.0, float("inf")]] * 2}, "not finite"),
+        ({"energies": [[1.0, 2.0, 10**30]] * 2}, "above 1,000,000"),
+        ({"energies": [[1.0, 2.0, [1.0]]] * 2}, "not finite"),
+        ({"energies": [1.0, 2.0]}, "target × source"),
     ],
 )
 def test_an_alignment_refuses_what_does_not_fit(wrong, says):
@@ -271,3 +277,17 @@ def test_squeeze_refuses_weights_that_are_cut_or_missing(squeeze):
         broken = {k: v for k, v in {**whole, **change}.items() if v}
         with pytest.raises(TraitError, match=says):
             Squeeze(ALPHABET, {"8": broken}, width="8", text="a")
+
+
+@pytest.mark.parametrize("size", [0.0, 5e-324, 1e-30, 1e6])
+def test_what_is_accepted_can_be_drawn(size, recwarn):
+    for scores in ([size, -size, 0.0], [size] * 3):
+        for temperature in (1e-3, 1e6):
+            shown(
+                SoftmaxStepper(
+                    ["a", "b", "c"], scores, temperature=temperature, d_k=10**6
+                )
+            )
+    one = example() | {"energies": [[size, -size, 0.0]] * 2}
+    shown(AlignmentStepper([one]))
+    assert not recwarn.list

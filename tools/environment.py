@@ -13,7 +13,7 @@ OLDEST, NEWEST = (3, 10), (3, 13)
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 STAMP = os.path.join(VENV, "installed.sha256")
-PINS = ("requirements.txt", "pyproject.toml")
+PINS = ("requirements.txt", "tools/hashes.txt", "pyproject.toml")
 
 
 def fail(message):
@@ -72,23 +72,20 @@ def run(*command):
 
 
 def install():
-    """Fill the environment from the pins, and this package with them."""
+    """Fill the environment from the pins, and point it to the package."""
     if not os.path.exists(environment_python()):
         print("Making the environment .venv", flush=True)
         run(sys.executable, "-m", "venv", VENV)
     print("Installing the pinned packages", flush=True)
     pip = (environment_python(), "-m", "pip", "--disable-pip-version-check")
-    run(*pip, "install", "--quiet", "--requirement", "requirements.txt")
-    # Build with the pinned setuptools instead of fetching another one.
-    run(
-        *pip,
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--editable",
-        ".",
-    )
+    install = (*pip, "install", "--quiet")
+    run(*install, "--no-deps", "--require-hashes", "-r", "tools/hashes.txt")
+    run(*install, "-r", "requirements.txt")  # now it lacks torch alone
+    # Not pip's --editable: setuptools takes a "$" in a path for a variable.
+    python = "python{}.{}".format(*sys.version_info)
+    path = os.path.join(VENV, "lib", python, "site-packages", "lookback.pth")
+    with open(path, "w") as file:
+        file.write("../../../../src\n")
 
 
 def main():

@@ -4,26 +4,31 @@ import functools
 import http.server
 import sys
 
+LAST = 65535
+
 
 def bind(folder: str, port: int) -> http.server.ThreadingHTTPServer:
     """A server on this port, or on the next free one of twenty."""
     handler = functools.partial(
         http.server.SimpleHTTPRequestHandler, directory=folder
     )
-    for candidate in range(port, port + 20):
+    last = min(port + 19, LAST)
+    for candidate in range(port, last + 1):
         try:
             return http.server.ThreadingHTTPServer(
                 ("127.0.0.1", candidate), handler
             )
         except OSError:
             continue
-    sys.exit(f"make: no free port from {port} to {port + 19}")
+    sys.exit(f"make: no free port from {port} to {last}")
 
 
 def main() -> None:
     """Print the address, then serve until Ctrl+C."""
-    folder, port = sys.argv[1], int(sys.argv[2])
-    with bind(folder, port) as server:
+    folder, port = sys.argv[1:]
+    if not (port.isdecimal() and len(port) < 6 and int(port) <= LAST):
+        sys.exit(f"make: PORT is {port!r}: give a number from 0 to {LAST}")
+    with bind(folder, int(port)) as server:
         address = f"http://127.0.0.1:{server.server_port}/"
         print(f"The book is at {address}   (Ctrl+C stops it)", flush=True)
         try:

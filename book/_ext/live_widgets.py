@@ -10,6 +10,7 @@ host takes it away once the widget has rendered.
 from pathlib import Path
 
 from docutils import nodes
+from myst_nb.core import render
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -46,6 +47,11 @@ class KeepPicture(SphinxPostTransform):
                 forms[VIEW].insert(0, picture)
 
 
+def without_tags(content: str) -> str:
+    """JSON in which no text of a widget can end, or begin, a script."""
+    return content.replace("<", r"\u003c")
+
+
 def use_host(app: Sphinx, config: Config) -> None:
     """Let myst-nb load the host where it would load html-manager."""
     config.nb_ipywidgets_js = {NAME: {"defer": "defer"}}
@@ -61,6 +67,8 @@ def copy_host(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> dict:
     """Called by Sphinx."""
+    # myst-nb's own sees no "</SCRIPT>", no "</script >" and no "<!--<script>".
+    render.sanitize_script_content = without_tags
     app.add_post_transform(KeepPicture)
     app.connect("config-inited", use_host)
     app.connect("builder-inited", copy_host)

@@ -42,6 +42,17 @@
     for (const details of folded) details.open = false;
   });
 
+  /* A word of ?highlight= may stand where Sphinx can draw no box around it. */
+  for (const hidden of document.querySelectorAll("svg style, svg title, svg desc")) {
+    hidden.classList.add("nohighlight");
+  }
+
+  /* Sphinx takes "constructor", which every object has, for a word of its index. */
+  // @ts-expect-error: a constant of searchtools.js, on the page of the search.
+  const { terms, titleterms } = typeof Search === "undefined" ? {} : Search._index;
+  const bare = { hasOwnProperty: Object.prototype.hasOwnProperty, __proto__: null };
+  for (const words of [terms, titleterms]) if (words) Object.setPrototypeOf(words, bare);
+
   addEventListener("load", markScrollers);
   addEventListener("resize", markScrollers);
 })();

@@ -16,6 +16,9 @@ from packaging.version import Version
 
 from contents import ROOT
 
+sys.path[:0] = [str(ROOT / "tools")]
+
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -37,7 +40,7 @@ def project() -> dict:
 
 def pins() -> list[Requirement]:
     lines = (ROOT / "requirements.txt").read_text().splitlines()
-    return [Requirement(line) for line in lines if line[:1] not in ("", "#")]
+    return [Requirement(line) for line in lines if line[:1].isalpha()]
 
 
 def kept() -> list[str]:
@@ -55,6 +58,22 @@ def kept() -> list[str]:
             ]
         found += [os.path.relpath(os.path.join(folder, n), ROOT) for n in names]
     return found
+
+
+def test_every_package_but_torch_has_its_hashes():
+    text = (ROOT / "tools" / "hashes.txt").read_text()
+    text = "".join(re.split(r"(?m)^#.*\n", text))
+    hashed = set()
+    for pin in re.split(r"\n(?=\S)", text.strip()):
+        first, *hashes = pin.split(" \\\n")
+        hashed.add(first)
+        assert hashes, first
+        for each in hashes:
+            assert re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}", each), first
+    plain = (ROOT / "requirements.txt").read_text().splitlines()
+    plain = {line for line in plain if not line.startswith("#")}
+    assert {line for line in plain - hashed} == {"torch==2.13.0"}
+    assert hashed <= plain
 
 
 def test_every_requirement_is_pinned_to_one_version():
@@ -140,6 +159,12 @@ def test_no_bundle_is_kept():
     names = kept()
     assert "_toc.yml" in names
     assert [n for n in names if n.endswith((".min.js", ".woff2"))] == []
+
+
+def test_every_action_is_named_by_its_commit():
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for used in re.findall(r"uses: (.+)", path.read_text()):
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v[\d.]+", used), used
 
 
 def test_ci_runs_make_test():

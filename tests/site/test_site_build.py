@@ -1,7 +1,10 @@
 """The book's own Sphinx extensions and the tools that `make` calls."""
 
+import re
 import subprocess
 import sys
+import sysconfig
+import venv
 from types import SimpleNamespace
 
 import pytest
@@ -200,12 +203,65 @@ def test_make_says_so_when_no_python_is_there():
 
 def test_environment_is_made_again_when_a_pin_changes(tmp_path, monkeypatch):
     monkeypatch.setattr(environment, "ROOT", str(tmp_path))
+    (tmp_path / "tools").mkdir()
     for name in environment.PINS:
         (tmp_path / name).write_text("one")
     before = environment.wanted()
     assert environment.wanted() == before
     (tmp_path / environment.PINS[0]).write_text("two")
     assert environment.wanted() != before
+
+
+TARGETS = "book serve test format lint lab notebooks train bench".split()
+
+
+def test_every_command_starts_in_a_folder_of_any_name(tmp_path):
+    """With a space, quotes, $ and é: first lines of programs break there."""
+    folder = tmp_path / "a b'c\"d$e é"
+    venv.create(folder / ".venv", symlinks=True)
+    (folder / "Makefile").write_bytes((ROOT / "Makefile").read_bytes())
+    site = next((folder / ".venv").glob("lib/*/site-packages"))
+    (site / "ours.pth").write_text(sysconfig.get_path("purelib"))
+
+    def run(*command: str) -> str:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    planned = run(
+        "make", "-n", "-o", "environment", "-o", "libraries", *TARGETS
+    )
+    assert set(re.findall(r"\.venv/bin/\S+", planned)) == {".venv/bin/python"}
+    modules = set(re.findall(r"-m (\w+)", planned)) - {"lookback"}
+    assert {"ruff", "codespell_lib", "pytest", "jupyterlab"} <= modules
+    for module in modules:
+        run(".venv/bin/python", "-m", module, "--version")
+    code = re.search(r'-c "(.*)" build', planned)[1]
+    run(".venv/bin/python", "-c", code, "--version")
+
+
+@pytest.mark.parametrize(
+    "port", ["65536", "-1", "8000x", "", "1e3", "9" * 5000]
+)
+def test_a_port_that_is_none_is_told_so(port):
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "serve.py", "book", port],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode != 0
+    assert "give a number from 0 to 65535" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_server_stops_at_the_last_port(tmp_path):
+    with serve.bind(str(tmp_path), serve.LAST) as server:
+        assert server.server_port == serve.LAST
+        with pytest.raises(SystemExit, match="from 65535 to 65535"):
+            serve.bind(str(tmp_path), serve.LAST)
 
 
 def test_server_takes_the_next_port_when_one_is_taken(tmp_path):

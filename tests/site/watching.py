@@ -15,18 +15,15 @@ STANDING = """() => {
 ALERTS = """() => [...document.querySelectorAll('div[role="alert"]')]
   .map((one) => one.innerText)
   .filter((text) => text.includes("could not start"))"""
-# Brings whatever loads lazily into sight and waits until it has loaded, or
-# failed to: a frame's `load` comes after that of all its scripts.
+# Brings whatever loads lazily into sight and waits until a picture has loaded,
+# or failed to. No script sees into a frame that stands apart.
 SEE_ALL = """async (most) => {
   const tick = () => new Promise(requestAnimationFrame);
   const late = [];
   for (const one of document.querySelectorAll('[loading="lazy"]')) {
     one.scrollIntoView({ behavior: "instant", block: "center" });
-    const frame = one.contentDocument;
-    const there = one.localName === "iframe"
-      ? frame.URL !== "about:blank" && frame.readyState === "complete"
-      : one.complete;
-    if (there) continue;
+    if (one.localName === "iframe") await tick();
+    if (one.localName === "iframe" || one.complete) continue;
     const come = new Promise((done) => ["load", "error"].forEach(
       (event) => one.addEventListener(event, done, { once: true })));
     const over = new Promise((done) => setTimeout(done, most, "late"));
@@ -130,6 +127,8 @@ class Visit:
         """Scroll to the end, so that lazy frames load, and wait for them."""
         for what in self.page.evaluate(SEE_ALL, 1000 * PATIENCE):
             self.note("never came", what)
+        for frame in self.page.frames[1:]:
+            frame.wait_for_url("about:srcdoc")  # and until it has loaded
         end = time.monotonic() + PATIENCE
         while self.under_way and time.monotonic() < end:
             self.page.wait_for_timeout(10)  # lets the events come in

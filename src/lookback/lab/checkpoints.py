@@ -9,7 +9,7 @@ one.
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from torch import Tensor
 
 from lookback.lab.corpus import Pair
 from lookback.lab.download import digest
-from lookback.lab.identity import code, differences, digest_of
+from lookback.lab.identity import code, differences, digest_of, written
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
@@ -110,6 +110,7 @@ class Run:
         folder: Path,
         vocabularies: Iterable[Vocabulary] = (),
         pairs: Sequence[Pair] = (),
+        **functions: Callable,
     ):
         self.model, self.config, self.folder = model, config, folder
         # What must agree for a checkpoint to be continued.
@@ -122,7 +123,7 @@ class Run:
             ],
             "sentences": digest(json.dumps(pairs).encode()),
             "code": digest(code(model).encode()),
-        }
+        } | {name: digest(written(f).encode()) for name, f in functions.items()}
         self.optimizer = torch.optim.Adam(
             model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98)
         )
@@ -208,7 +209,7 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 def write(path: Path, tensors: dict[str, Tensor], meta: dict[str, str]) -> None:
     """A safetensors file, written beside `path` and then moved there."""
-    temporary = path.with_suffix(f".{os.getpid()}")
+    temporary = path.with_suffix(".part")  # what a kill leaves, the next uses
     try:
         save_file(
             {k: v.detach().cpu().contiguous() for k, v in tensors.items()},

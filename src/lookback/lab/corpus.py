@@ -52,8 +52,10 @@ class Pair(NamedTuple):
 def read(source: Path, target: Path) -> list[Pair]:
     """The sentence pairs of two parallel files, split at spaces.
 
-    Raises CorpusError for files of unequal length, for empty lines and for
-    a file that is missing or not UTF-8.
+    A byte-order mark at the start of a file is no part of it, a carriage
+    return is a space. Raises CorpusError for files of unequal length, for
+    empty lines, and for a file that is missing, not UTF-8 or not text since
+    it holds a NUL.
     """
     sides = [_lines(path) for path in (source, target)]
     if len(sides[0]) != len(sides[1]):
@@ -75,11 +77,16 @@ def read(source: Path, target: Path) -> list[Pair]:
 def _lines(path: Path) -> list[str]:
     """The lines of a UTF-8 file; a newline, and nothing else, ends a line."""
     try:
-        whole = path.read_text(encoding="utf-8")
+        whole = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise CorpusError(
             f"cannot read {path} ({error}): it must be a text file in UTF-8"
         ) from error
+    if "\0" in whole:
+        line = whole[: whole.index("\0")].count("\n") + 1
+        raise CorpusError(
+            f"{path}, line {line} holds a NUL: it must be a text file in UTF-8"
+        )
     return whole.removesuffix("\n").split("\n")
 
 

@@ -4,20 +4,24 @@ the trained models' in `weights`.
 Each of Multi30k's comes from the corpus's public repository at a pinned
 commit. The environment variable LOOKBACK_DATA
 names a folder that already holds the files, either directly or under
-`multi30k/`. Whatever goes wrong, the cache is left as it was.
+`multi30k/`. Whatever goes wrong, the cache is left as it was. And it ends: no
+file grows beyond its known size, and none takes longer than `LONGEST`.
 """
 
 import hashlib
-import logging
 import os
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from subprocess import SubprocessError
+from threading import Thread
+from typing import BinaryIO
 
-import pooch
 import requests
+from tqdm.auto import tqdm
+from urllib3.exceptions import HTTPError
 
-pooch.get_logger().setLevel(logging.WARNING)  # the progress bar says enough
+LONGEST = 900  # seconds, for one file from the first to the last byte
 LANGUAGES = ("en", "fr", "de")
 TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 SPLITS = ("train", "val", *TESTS)
@@ -56,6 +60,23 @@ SHA256 = {
     "0ef18e0a6d518098cfbd70b77c8572ec",
     "val.fr": "b303e301aa21fe7822a846b2b3fb2d5a"
     "1121ec807cd5b1d006fb7b2b5507168a",
+}
+SIZES = {  # in bytes
+    "test_2016_flickr.de": 71_917,
+    "test_2016_flickr.en": 63_307,
+    "test_2016_flickr.fr": 76_394,
+    "test_2017_flickr.de": 65_228,
+    "test_2017_flickr.en": 56_123,
+    "test_2017_flickr.fr": 69_537,
+    "test_2017_mscoco.de": 30_464,
+    "test_2017_mscoco.en": 25_380,
+    "test_2017_mscoco.fr": 31_725,
+    "train.de": 2_150_008,
+    "train.en": 1_837_696,
+    "train.fr": 2_235_588,
+    "val.de": 77_273,
+    "val.en": 64_608,
+    "val.fr": 78_242,
 }
 
 
@@ -117,41 +138,79 @@ def file(split: str, language: str) -> Path:
             SITE + name,
             cache("multi30k") / name,
             expected,
+            SIZES[f"{split}.{language}"],
             "set LOOKBACK_DATA to a folder that holds the files",
         )
     except DownloadError as error:
         raise CorpusError(str(error)) from error
 
 
+def http(url: str, out: BinaryIO, most: int) -> None:
+    """Write what is at `url` into a file, and no more than `most` bytes."""
+    asked = {
+        "stream": True,
+        "timeout": 30,
+        "headers": {"Accept-Encoding": "identity"},
+    }
+    with (
+        requests.get(url, **asked) as answer,
+        tqdm(total=most, unit="B", unit_scale=True) as bar,
+    ):
+        answer.raise_for_status()
+        for chunk in answer.iter_content(1 << 16):
+            out.write(chunk)
+            bar.update(len(chunk))
+            if bar.n > most:
+                raise ValueError(f"it goes on after {most} bytes")
+
+
 def fetch(
     url: str,
     path: Path,
     expected: str,
+    most: int,
     instead: str,
-    downloader: Callable | None = None,
+    download: Callable[[str, BinaryIO, int], None] = http,
 ) -> Path:
     """The file at `path`, downloaded where it is missing or damaged.
 
-    Over HTTP, if no downloader of pooch's kind is given. Raises
-    DownloadError, which says what to do: try again, or `instead`.
+    `most` is its size in bytes, or a bound. Raises DownloadError, which says
+    what to do: try again, or `instead`.
     """
     try:
-        pooch.retrieve(
-            url,
-            known_hash=f"sha256:{expected}",
-            fname=path.name,
-            path=path.parent,
-            downloader=downloader
-            or pooch.HTTPDownloader(progressbar=True, timeout=30),
-        )
-    except ValueError as error:
+        if path.exists() and not path.is_file():
+            raise DownloadError(
+                f"{path} is a folder, a pipe or a device and no file: remove"
+                " it, or set XDG_CACHE_HOME to another folder"
+            )
+        if path.is_file() and digest(path.read_bytes()) == expected:
+            return path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for old in path.parent.glob(f"{path.name}.*.part"):
+            if time.time() - old.stat().st_mtime > LONGEST:
+                old.unlink(missing_ok=True)  # of a process that was killed
+        part = path.with_name(f"{path.name}.{os.getpid()}.part")
+        try:
+            with part.open("wb") as out:  # closed, it ends a late download
+                _in_time(lambda: download(url, out, most))
+            if digest(part.read_bytes()) != expected:
+                raise DownloadError(
+                    f"{url} is not the file this book was made with (its"
+                    f" SHA-256 is not {expected}): nothing was kept; try"
+                    f" again, or {instead}"
+                )
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+    except (
+        requests.RequestException,
+        HTTPError,
+        SubprocessError,
+        ValueError,  # of an address or a header that makes no sense
+    ) as error:
+        said = " ".join(str(error).split())
         raise DownloadError(
-            f"{url} is not the file this book was made with (its SHA-256 is"
-            f" not {expected}): nothing was kept; try again, or {instead}"
-        ) from error
-    except (requests.RequestException, SubprocessError) as error:
-        raise DownloadError(
-            f"cannot download {url} ({error}): nothing was kept; check the"
+            f"cannot download {url} ({said}): nothing was kept; check the"
             f" network and try again, or {instead}"
         ) from error
     except OSError as error:
@@ -162,10 +221,38 @@ def fetch(
     return path
 
 
+def _in_time(work: Callable[[], None]) -> None:
+    """Do it, or raise ValueError once it has taken LONGEST seconds.
+
+    In a thread of its own, since a server may send a byte now and then for
+    ever, and no library counts the seconds of all of them together.
+    """
+    raised = []
+
+    def go() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = Thread(target=go, daemon=True)
+    thread.start()
+    thread.join(LONGEST)
+    if thread.is_alive():
+        raise ValueError(f"it takes longer than {LONGEST} s")
+    if raised:
+        raise raised[0]
+
+
 def _local(folder: Path, name: str, expected: str) -> Path:
     """A file of the folder that LOOKBACK_DATA names, its digest checked."""
     for path in (folder / name, folder / "multi30k" / name):
-        if path.is_file():
+        if path.exists():
+            if not path.is_file():
+                raise CorpusError(
+                    f"{path} is a folder, a pipe or a device and no file:"
+                    " remove it, or unset LOOKBACK_DATA to download the file"
+                )
             try:
                 data = path.read_bytes()
             except OSError as error:

@@ -3,7 +3,10 @@
 import ast
 import hashlib
 import inspect
+import json
 import sys
+from collections.abc import Callable
+from functools import partial
 from textwrap import dedent
 
 import torch
@@ -57,13 +60,32 @@ def code(model: Translator) -> str:
         if inspect.isfunction(value)
         and not value.__module__.startswith("torch")
     }
-    return "\n".join(sorted(map(_written, functions)))
+    return "\n".join(sorted(map(written, functions)))
 
 
-def _written(function) -> str:
-    """A function's syntax, or its bytecode where its text is lost."""
+def written(function: Callable) -> str:
+    """A function's syntax, and what it holds on to: functions and data.
+
+    Where the text is lost, its bytecode.
+    """
+    if isinstance(function, partial):
+        held = [function.func, *function.args, *function.keywords.values()]
+        return "\n".join(map(_held, held))
+    function = inspect.unwrap(function)
+    if not inspect.isroutine(function):
+        function = type(function).__call__
     try:
-        text = dedent(inspect.getsource(function))
-        return ast.dump(ast.parse(text))
-    except (OSError, SyntaxError):
-        return function.__qualname__ + function.__code__.co_code.hex()
+        text = ast.dump(ast.parse(dedent(inspect.getsource(function))))
+    except (OSError, SyntaxError, TypeError):
+        text = function.__qualname__ + function.__code__.co_code.hex()
+    cells = getattr(function, "__closure__", None) or ()
+    return "\n".join([text, *(_held(cell.cell_contents) for cell in cells)])
+
+
+def _held(value: object) -> str:
+    if inspect.isfunction(value) or isinstance(value, partial):
+        return written(value)
+    try:
+        return json.dumps(value)
+    except (TypeError, ValueError):
+        return type(value).__name__

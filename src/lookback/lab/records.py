@@ -126,20 +126,29 @@ def save(
     record["git"] = git or record["git"]
     path = (folder or place()) / f"{experiment}.json"
     validate(record, path)
-    try:
-        text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
-    except ValueError as error:
-        raise RecordError(f"{path} would hold a NaN: {error}") from error
+    text = json.dumps(record, indent=1, ensure_ascii=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}")
-    temporary.write_text(text + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    temporary = path.with_suffix(".part")
+    try:
+        temporary.write_text(text + "\n", encoding="utf-8")
+        os.replace(temporary, path)
+    finally:  # a full disk leaves no half file
+        temporary.unlink(missing_ok=True)
     print(f"wrote {path}", file=sys.stderr)
     return path
 
 
 def validate(record: object, path: Path) -> None:
-    """Raise RecordError, naming the place, if a record does not fit."""
+    """Raise RecordError, naming the place, if a record does not fit.
+
+    It can be written and read, so it has no NaN and no infinity, no key twice,
+    and is not nested without end.
+    """
+    try:
+        text = json.dumps(record, ensure_ascii=False, allow_nan=False)
+        json.loads(text.encode(), object_pairs_hook=_once)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RecordError(f"{path} is no record: {error}") from error
     if error := best_match(VALIDATOR.iter_errors(record)):
         place = "/".join(map(str, error.absolute_path)) or "the top"
         raise RecordError(
@@ -160,14 +169,25 @@ def load(name: str, folder: Path | None = None) -> dict:
     """
     path = (folder or FOLDER) / f"{name}.json"
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        text = path.read_text(encoding="utf-8")
+        record = json.loads(text, object_pairs_hook=_once)
+    except (OSError, ValueError, RecursionError) as error:
         raise RecordError(
             f"cannot read the record {path} ({error}): make it with"
             f" `python -m lookback.experiments.{name}`"
         ) from error
     validate(record, path)
     return record
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict:
+    """A dictionary of these pairs; ValueError if a key stands there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice!r} stands there twice")
+    return found
 
 
 def quote(place: str, folder: Path | None = None) -> str:

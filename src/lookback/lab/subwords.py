@@ -93,8 +93,8 @@ def dump(vocabulary: Vocabulary) -> str:
 
 
 def restore(text: str) -> Vocabulary:
-    """The vocabulary that `dump` wrote."""
+    """The vocabulary that `dump` wrote. Raises ValueError if it is not one."""
     found = json.loads(text)
-    if isinstance(found, list):
+    if isinstance(found, list) and all(type(word) is str for word in found):
         return Vocabulary(found)
     return Subwords.load(text)

@@ -146,7 +146,15 @@ def train(
     """
     with alone(folder):
         torch.manual_seed(config.seed)
-        run = Run(model, config, folder, (source, target), pairs(0))
+        run = Run(
+            model,
+            config,
+            folder,
+            (source, target),
+            pairs(0),
+            validation=validate,
+            loss=loss,
+        )
         go_on(run, pairs, source, target, validate, keep)
         recall(model, run)
     return run.progress

@@ -9,6 +9,7 @@ writes and checks it.
 """
 
 import json
+import os
 import subprocess
 from dataclasses import asdict
 from functools import partial
@@ -16,20 +17,30 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from subprocess import PIPE, CalledProcessError, SubprocessError
 from tempfile import TemporaryDirectory
-from typing import TypeVar, get_type_hints
+from typing import BinaryIO, TypeVar, get_type_hints
 from urllib.parse import unquote, urlsplit
 
+import torch
 from safetensors import SafetensorError, safe_open
+from torch import Tensor
 
 from lookback.lab import records, training
 from lookback.lab.checkpoints import write
-from lookback.lab.download import DownloadError, cache, digest, fetch
+from lookback.lab.download import (
+    LONGEST,
+    DownloadError,
+    cache,
+    digest,
+    fetch,
+    http,
+)
 from lookback.lab.subwords import dump, restore
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
 Model = TypeVar("Model", bound=Translator)
 INSIDE = "src/lookback/records"  # where the repository holds them
+LARGEST = 20_000_000  # bytes of a file of weights
 INSTEAD = "work in a clone of the repository, which holds the weights"
 
 
@@ -43,6 +54,7 @@ def save(
     """Write a model's weights in fp16, with all that `load` needs.
 
     Without a folder they become the book's, where this is its source tree.
+    Raises ValueError, and writes nothing, if one is not finite in fp16.
     """
     path = (folder or records.place()) / f"{name}.safetensors"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,12 +65,22 @@ def save(
         "target": "" if target is source else dump(target),  # "": the same
     }
     halves = {k: v.half() for k, v in model.state_dict().items()}
+    check(halves)
     write(path, halves, meta)
     if path.parent == records.FOLDER:
         known = digests() | {path.name: digest(path.read_bytes())}
         lines = [f"{known[each]}  {each}\n" for each in sorted(known)]
         (records.FOLDER / "weights.sha256").write_text("".join(lines))
     return path
+
+
+def check(weights: dict[str, Tensor]) -> None:
+    """Raise ValueError, which names it, if one is not finite or not fp16."""
+    for name, weight in weights.items():
+        if weight.dtype != torch.float16:
+            raise ValueError(f"{name} is {weight.dtype} and not fp16")
+        if not weight.isfinite().all():
+            raise ValueError(f"{name} has a number that is not finite in fp16")
 
 
 def digests() -> dict[str, str]:
@@ -99,11 +121,11 @@ def find(name: str) -> Path:
         if url.startswith("https://github.com/"):
             fork = urlsplit(url).path.rstrip("/").removesuffix(".git")
             site = "https://raw.githubusercontent.com"
-            url, way = f"{site}{fork}/{commit}/{INSIDE}/{base}", None
+            url, way = f"{site}{fork}/{commit}/{INSIDE}/{base}", http
         else:
             way = partial(git_show, f"{commit}:{INSIDE}/{base}")
         kept = cache("weights") / base
-        return fetch(url, kept, expected, INSTEAD, downloader=way)
+        return fetch(url, kept, expected, LARGEST, INSTEAD, way)
     except DownloadError as error:
         raise records.RecordError(f"the weights {name!r}: {error}") from error
 
@@ -130,22 +152,33 @@ def origin(source: dict) -> tuple[str, str]:
     return url, commit
 
 
-def git_show(place: str, url: str, path: str, _: object) -> None:
-    """Write a file of any git repository to `path`, as a pooch downloader."""
-    with TemporaryDirectory() as folder, open(path, "wb") as file:
-        for words in (
-            ("clone", "--quiet", "--bare", "--filter=blob:none", url, folder),
-            ("-C", folder, "show", place),
-        ):
-            try:
-                subprocess.run(
-                    ["git", *words], check=True, stdout=file, stderr=PIPE
-                )
-            except FileNotFoundError as error:
-                raise SubprocessError("git is not installed") from error
-            except CalledProcessError as error:
-                said = " ".join(error.stderr.decode().split())
-                raise SubprocessError(said) from error
+def git_show(place: str, url: str, out: BinaryIO, most: int) -> None:
+    """Write a file of a git repository into another, if it is that small."""
+    env = os.environ | {"GIT_TERMINAL_PROMPT": "0"}  # it asks nothing
+
+    def git(*words: str, **more) -> bytes | None:
+        try:
+            return subprocess.run(
+                ["git", *words],
+                check=True,
+                stderr=PIPE,
+                timeout=LONGEST,
+                env=env,
+                **more,
+            ).stdout
+        except FileNotFoundError as error:
+            raise SubprocessError("git is not installed") from error
+        except CalledProcessError as error:
+            said = " ".join(error.stderr.decode(errors="replace").split())
+            raise SubprocessError(said) from error
+
+    with TemporaryDirectory() as folder:
+        clone = ("clone", "--quiet", "--bare", "--filter=blob:none", "--")
+        git(*clone, url, folder)
+        size = int(git("-C", folder, "cat-file", "-s", place, stdout=PIPE))
+        if size > most:
+            raise SubprocessError(f"it has {size} bytes, {most} are allowed")
+        git("-C", folder, "show", place, stdout=out)
 
 
 def load(
@@ -162,7 +195,8 @@ def load(
     try:
         with safe_open(path, "pt") as file:
             meta = file.metadata() or {}
-            weights = {k: file.get_tensor(k).float() for k in file.keys()}
+            weights = {k: file.get_tensor(k) for k in file.keys()}
+        check(weights)
         if meta["model"] != kind.__name__:
             raise ValueError(
                 f"they are a {meta['model']}'s and not a {kind.__name__}'s"
@@ -177,9 +211,11 @@ def load(
         ):
             raise ValueError("vocabularies and config differ in size")
         model = kind(config)
-        model.load_state_dict(weights)
+        model.load_state_dict({k: v.float() for k, v in weights.items()})
     except (
         OSError,
+        OverflowError,
+        RecursionError,
         SafetensorError,
         KeyError,
         TypeError,

@@ -13,8 +13,10 @@ from types import SimpleNamespace
 import anywidget
 import numpy as np
 from matplotlib.figure import Figure
+from traitlets import Float, Int
 
 from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import need
 
 HERE = Path(__file__).parent
 # import { a, b } from "./c.js";   import limits from "./d.json" with { … };
@@ -103,9 +105,17 @@ class Widget(anywidget.AnyWidget):
     _ipython_display_ = None
 
     def proposed(self, proposal: dict, names: tuple) -> SimpleNamespace:
-        """The traits as they would be with the proposal accepted."""
+        """The traits as they would be with the proposal accepted.
+
+        Raises:
+            TraitError: for True or False where a number is wanted.
+        """
+        trait, value = proposal["trait"], proposal["value"]
+        number = isinstance(trait, (Float, Int))
+        fit = not (number and isinstance(value, bool))
+        need(fit, f"{trait.name} is {value}: give a number")
         state = {name: getattr(self, name) for name in names}
-        state[proposal["trait"].name] = proposal["value"]
+        state[trait.name] = value
         return SimpleNamespace(**state)
 
     def words(self) -> str:

@@ -7,8 +7,9 @@ variable `LOOKBACK_VENDOR`. In a notebook the variable is not set, and
 BertViz's own addresses stay; the frame says so where they do not answer.
 
 Departures: the frame is labelled for screen readers, the choice of a layer is
-hidden where there is one layer, no token can end the script it stands in, and
-the Transformer's weights are rounded to four decimals.
+hidden where there is one layer, no token can end the script it stands in, the
+Transformer's weights are rounded to four decimals, and what runs in the frame
+reaches neither the page around it nor the reader's storage.
 """
 
 from __future__ import annotations
@@ -182,6 +183,7 @@ def framed(body: str, title: str, height: int, style: str = "") -> HTML:
     return HTML(
         '<div class="lookback-bertviz">'
         f'<iframe title="{escape(title)}" loading="lazy" height="{height}" '
+        'sandbox="allow-scripts" '
         'style="width: 100%; border: 0; color-scheme: light" '
         f'srcdoc="{escape(page)}"></iframe></div>'
     )

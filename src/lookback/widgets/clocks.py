@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 from traitlets import Float, Int, List, Unicode, validate
 
 from lookback.widgets import base
-from lookback.widgets.lib.checks import finite, need, plain
+from lookback.widgets.lib.checks import NOT_DRAWN, finite, need, plain
 
 TRAITS = ("mode", "a", "b", "query", "key", "last")
+FAR = 1000  # the farthest position that is drawn
 MODES = ("added", "rotary")
 
 
@@ -56,13 +57,14 @@ class Clocks(base.Widget):
     def _fits(self, proposal):
         new = self.proposed(proposal, TRAITS)
         need(new.mode in MODES, f"mode is {new.mode!r}: {' or '.join(MODES)}")
+        need(0 < new.last <= FAR, f"last is {new.last}: give 1 to {FAR}")
         for name in ("a", "b"):
             fit = 0 <= getattr(new, name) <= new.last
             need(fit, f"{name}: give a position from 0 to {new.last}")
         d = len(new.query)
         fit = d > 0 and d % 2 == 0 and len(new.key) == d
         need(fit, "query, key: give vectors of one even length")
-        need(finite(new.query, new.key), "a number is not finite")
+        need(finite(new.query, new.key), NOT_DRAWN)
         return proposal["value"]
 
     def words(self) -> str:

@@ -13,7 +13,7 @@ from traitlets import Float, Int, List, Unicode, validate
 
 from lookback.widgets import base
 from lookback.widgets.lib import pictures
-from lookback.widgets.lib.checks import finite, need, plain
+from lookback.widgets.lib.checks import NOT_DRAWN, finite, need, plain
 
 TRAITS = ("query", "points", "labels", "strength", "step")
 REACH = base.limits("likeness")["reach"]  # of the plane, each way
@@ -48,7 +48,7 @@ class Likeness(base.Widget):
         fit = len(new.labels) == len(new.points) > 1
         need(fit, "keys: give at least two, and one label for each")
         need(all(len(v) == 2 for v in vectors), "a vector needs two numbers")
-        need(finite(*vectors, [new.strength]), "a number is not finite")
+        need(finite(*vectors, [new.strength]), NOT_DRAWN)
         far = max(abs(x) for vector in vectors for x in vector)
         need(far <= REACH, f"{far:g} lies outside the plane, {REACH} wide")
         need(new.strength > 0, f"strength is {new.strength}, not > 0")

@@ -11,7 +11,14 @@ from traitlets import Bool, Float, Int, List, Unicode, validate
 
 from lookback.widgets import base
 from lookback.widgets.lib import pictures
-from lookback.widgets.lib.checks import even, finite, need, plain
+from lookback.widgets.lib.checks import (
+    LEAST,
+    NOT_DRAWN,
+    even,
+    finite,
+    need,
+    plain,
+)
 
 TRAITS = ("labels", "key", "value", "query", "temperature", "mask", "step")
 
@@ -57,8 +64,9 @@ class Lookup(base.Widget):
         need(fit, f"value: give {n} rows of one length, one per label")
         need(len(new.query) == 2, "query: give 2 numbers")
         fit = finite([new.temperature], new.query, *new.key, *new.value)
-        need(fit, "a number is not finite")
-        need(new.temperature >= 0, "temperature: give 0 or more")
+        need(fit, NOT_DRAWN)
+        fit = new.temperature == 0 or new.temperature >= LEAST
+        need(fit, f"temperature: give 0, or {LEAST} or more")
         fit = len(new.mask) == n and any(new.mask)
         need(fit, f"mask: give {n} booleans, at least one of them True")
         need(0 <= new.step <= 2, f"step is {new.step}: 0 to 2 exist")

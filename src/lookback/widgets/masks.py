@@ -12,7 +12,7 @@ from traitlets import Bool, Float, Int, List, Unicode, validate
 
 from lookback.widgets import base
 from lookback.widgets.lib import pictures
-from lookback.widgets.lib.checks import even, finite, need, plain
+from lookback.widgets.lib.checks import NOT_DRAWN, even, finite, need, plain
 
 TRAITS = ("tokens", "padding", "scores", "values", "mask", "step")
 
@@ -54,7 +54,7 @@ class Masks(base.Widget):
         need(fit, f"scores: give {n} rows of {n} numbers")
         fit = len(new.values) == n and even(new.values) and new.values[0]
         need(fit, f"values: give {n} rows of one length")
-        need(finite(*new.scores, *new.values), "a number is not finite")
+        need(finite(*new.scores, *new.values), NOT_DRAWN)
         fit = len(new.mask) == n and even(new.mask, n)
         need(fit, f"mask: give {n} rows of {n} booleans")
         need(all(map(any, new.mask)), "mask: each row needs one True")

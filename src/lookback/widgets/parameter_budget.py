@@ -44,13 +44,15 @@ class ParameterBudget(base.Widget):
         need(known, f"model {proposal['value']!r}: {', '.join(names)} exist")
         return proposal["value"]
 
-    @validate("sizes")
+    @validate("models", "sizes")
     def _fits(self, proposal):
+        new, name = proposal["value"], proposal["trait"].name
         try:
-            budget.Sizes(**proposal["value"])
-        except (TypeError, ValueError) as error:
+            for one in new if name == "models" else [{"sizes": new}]:
+                budget.Sizes(**one["sizes"])
+        except (KeyError, TypeError, ValueError) as error:
             need(False, str(error))
-        return proposal["value"]
+        return new
 
     @observe("model")
     def _published(self, change):

@@ -3,16 +3,15 @@
 Every rung has measured numbers, some with a 95 % interval. rungs.js compares.
 """
 
-import math
-
 from matplotlib.figure import Figure
 from traitlets import Dict, Int, List, Unicode, validate
 
 from lookback.widgets import base
 from lookback.widgets.lib import pictures
-from lookback.widgets.lib.checks import need
+from lookback.widgets.lib.checks import even, need
 
 TRAITS = ("rungs", "measures", "measure", "step", "against")
+MOST = 1e15  # a count or a rate; what is more is a mistake
 PARTS = {"label", "change", "before", "numbers", "intervals"}
 
 
@@ -50,15 +49,20 @@ class Rungs(base.Widget):
         need(known, f"no {new.measure!r}; there is {', '.join(new.measures)}")
         for name, one in new.measures.items():
             fits = one.get("better") in ("higher", "lower")
-            fits = fits and one.get("title") and one.get("digits", -1) >= 0
+            digits = one.get("digits")
+            fits = fits and type(digits) is int and digits in range(7)
+            fits = fits and one.get("title")
             need(fits, f"{name}: give title, digits, better higher or lower")
         for i, rung in enumerate(new.rungs):
             need(rung.keys() >= PARTS, f"rung {i}: give {sorted(PARTS)}")
-            fits = -1 <= rung["before"] < i
+            fits = rung["before"] in range(-1, i)
             need(fits, f"{rung['label']}: before is −1 to {i - 1}")
             pairs = [*rung["intervals"].values()]
             pairs += [[x, x] for x in rung["numbers"].values() if x is not None]
-            fits = all(0 <= low <= high < math.inf for low, high in pairs)
+            fits = even(pairs, 2) and all(
+                isinstance(x, (int, float)) for pair in pairs for x in pair
+            )
+            fits = fits and all(0 <= low <= high <= MOST for low, high in pairs)
             need(fits, f"{rung['label']}: give numbers from 0 up, in order")
         count = len(new.rungs)
         need(0 <= new.step < count, f"step {new.step}: give 0 to {count - 1}")

@@ -64,11 +64,12 @@ class Shuffle(base.Widget):
         every = list(range(count))
         need(sorted(new.order) == every, f"order: {every}, in any order")
         need(last > 0, "weights: give at least one layer")
+        said = "weights: each layer must be W_Q, W_K and W_V, all d × d"
+        need(even(new.weights, 3), said)
         matrices = [each for layer in new.weights for each in layer]
+        need(even(matrices) and matrices[0], said)
         rows, d = [row for each in matrices for row in each], len(matrices[0])
-        fit = all(len(layer) == 3 for layer in new.weights)
-        fit = fit and even([*rows, *matrices], d) and finite(*rows)
-        need(fit, "weights: each layer must be W_Q, W_K and W_V, all d × d")
+        need(even(rows, d) and finite(*rows), said)
         need(d % 2 == 0, f"weights: d is {d}, and must be even")
         fit = 1 <= new.layers <= last
         need(fit, f"layers is {new.layers}: 1 to {last} exist")

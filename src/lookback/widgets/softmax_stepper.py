@@ -13,7 +13,15 @@ from traitlets import Bool, Float, Int, List, Unicode, validate
 
 from lookback.widgets import base
 from lookback.widgets.lib import pictures
-from lookback.widgets.lib.checks import even, finite, need, plain
+from lookback.widgets.lib.checks import (
+    LARGEST,
+    LEAST,
+    NOT_DRAWN,
+    even,
+    finite,
+    need,
+    plain,
+)
 
 TRAITS = ("labels", "scores", "values", "temperature", "d_k", "step")
 
@@ -61,9 +69,11 @@ class SoftmaxStepper(base.Widget):
         fit = len(new.values) in (0, words) and even(new.values)
         need(fit, f"values: give {words} rows of one length, one per label")
         fit = finite([new.temperature], new.scores, *new.values)
-        need(fit, "a number is not finite")
-        need(new.temperature > 0, f"temperature is {new.temperature}, not > 0")
-        need(new.d_k >= 1, f"d_k is {new.d_k}: it must be at least 1")
+        need(fit, NOT_DRAWN)
+        fit = new.temperature >= LEAST
+        need(fit, f"temperature is {new.temperature}, not {LEAST} or more")
+        fit = 1 <= new.d_k <= LARGEST
+        need(fit, f"d_k is {new.d_k}: give 1 to {LARGEST:,.0f}")
         need(0 <= new.step <= last, f"step is {new.step}: 0 to {last} exist")
         return proposal["value"]
 

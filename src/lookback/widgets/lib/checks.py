@@ -1,12 +1,13 @@
 """What the widgets refuse, and what they say when they do."""
 
-import math
-
 import numpy as np
 from traitlets import TraitError
 
 from lookback.widgets.lib.half import unpack, whole
 
+LARGEST = 1e6  # the size of a number that is drawn
+LEAST = 1e-3  # of a temperature: scores divided by it stay finite
+NOT_DRAWN = "a number is not finite, or its size is above 1,000,000"
 EMBEDDINGS = ("source_embedding.weight", "target_embedding.weight")
 
 
@@ -30,12 +31,18 @@ def plain(numbers) -> list:
 
 
 def finite(*rows: list) -> bool:
-    """Whether all numbers of all rows are finite."""
-    return all(math.isfinite(x) for row in rows for x in row)
+    """Whether all that stands in the rows are numbers that can be drawn."""
+    return all(
+        type(x) in (int, float) and abs(x) <= LARGEST
+        for row in rows
+        for x in row
+    )
 
 
 def even(rows: list, width: int | None = None) -> bool:
-    """Whether all rows are of one length: `width`, if it is given."""
+    """Whether all rows are lists of one length: `width`, if it is given."""
+    if not all(isinstance(row, (list, tuple)) for row in rows):
+        return False
     lengths = {len(row) for row in rows}
     return len(lengths) <= 1 and (width is None or lengths <= {width})
 
@@ -56,7 +63,7 @@ def check_example(one: dict, where: str) -> None:
     fit = len(values) == m and even(values) and len(values[0]) > 0
     need(fit, f"{where}: values must have {m} even rows, one a source word")
     fit = finite(*energies, *values)
-    need(fit, f"{where}: a number is not finite")
+    need(fit, f"{where}: {NOT_DRAWN}")
 
 
 def check_tensors(tensors: dict, letters: int, where: str) -> None:

@@ -17,13 +17,16 @@
 
   const MIME = "application/vnd.jupyter.widget-";
 
-  /** The page's scripts of one kind, with what they hold.
+  /** The page's scripts of one kind, with what they hold: null if it is not JSON.
    * @param {"state" | "view"} kind */
   const json = (kind) =>
-    [...document.querySelectorAll(`script[type="${MIME}${kind}+json"]`)].map((script) => ({
-      script,
-      data: JSON.parse(script.textContent ?? ""),
-    }));
+    [...document.querySelectorAll(`script[type="${MIME}${kind}+json"]`)].map((script) => {
+      try {
+        return { script, data: JSON.parse(script.textContent ?? "") };
+      } catch {
+        return { script, data: null };
+      }
+    });
 
   /** The part of a Backbone model that anywidgets use. */
   class Model {
@@ -81,7 +84,7 @@
   });
 
   /** @type {Record<string, {state: Traits}>} */
-  const states = Object.assign({}, ...json("state").map(({ data }) => data.state));
+  const states = Object.assign({}, ...json("state").map(({ data }) => data?.state));
   const wake = once(async (id) => {
     const { state } = states[id];
     const model = new Model(state);
@@ -94,12 +97,14 @@
   });
 
   /** One view, in place of its picture; a failure says so, and stops no other view.
-   * @param {Element} script @param {string} id of its model */
+   * @param {Element} script @param {string | undefined} id of its model */
   async function show(script, id) {
-    if (!states[id]?.state._esm) return;
+    const known = id === undefined ? undefined : states[id];
+    if (known && !known.state?._esm) return;
     const el = document.createElement("div");
     script.after(el);
     try {
+      if (id === undefined || !known) throw new Error("its data cannot be read");
       const { model, widget } = await wake(id);
       await widget.render({ model, el });
       const picture = script.previousElementSibling;
@@ -110,5 +115,5 @@
       el.textContent = `This figure could not start (${reason}).`;
     }
   }
-  for (const { script, data } of json("view")) show(script, data.model_id);
+  for (const { script, data } of json("view")) show(script, data?.model_id);
 })();

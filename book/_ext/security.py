@@ -1,0 +1,110 @@
+"""What every page of the built book forbids: a Content-Security-Policy.
+
+A page runs the site's own scripts, the few inline ones that its build put
+there (named by their SHA-256) and the widgets' modules, which the host hands
+to the browser as blobs. Whatever else gets into a page, by a sentence or a
+record, cannot run, load or send anything. Style sheets stay open to inline
+ones: KaTeX and the widgets set theirs. `file:` is for a site opened from disk.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+from html import unescape
+from pathlib import Path
+
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+SCRIPT = re.compile(r"<script([^>]*)>(.*?)</script", re.DOTALL | re.IGNORECASE)
+FRAME = re.compile(r'<iframe[^>]*\ssrcdoc="([^"]*)"')
+HEAD = re.compile(r'<meta charset="utf-8" ?/?>')
+META = '<meta http-equiv="Content-Security-Policy"'
+OWN = "'self' file:"
+
+# Where the browser forbids storage, the theme's scripts would stop at its name.
+# From disk, browsers let no frame that stands apart load a file, and BertViz's
+# needs three: there, with no site to protect, it does not stand apart.
+EARLY = """<script>
+for (const name of ["localStorage", "sessionStorage"]) {
+  try { window[name]; } catch {
+    const value = { getItem: () => null, setItem() {}, removeItem() {} };
+    Object.defineProperty(window, name, { value });
+  }
+}
+if (location.protocol === "file:") {
+  const watch = new MutationObserver(() => {
+    for (const frame of document.querySelectorAll("iframe[sandbox]")) {
+      const free = frame.cloneNode();
+      free.removeAttribute("sandbox");
+      frame.replaceWith(free);
+    }
+  });
+  watch.observe(document, { childList: true, subtree: true });
+  addEventListener("load", () => watch.disconnect());
+}
+</script>"""
+
+
+def inline(page: str) -> list[str]:
+    """The scripts that stand in a page and in its frames, each once."""
+    texts = [page, *map(unescape, FRAME.findall(page))]
+    return sorted(
+        {
+            script
+            for text in texts
+            for attributes, script in SCRIPT.findall(text)
+            if "src=" not in attributes and "json" not in attributes
+        }
+    )
+
+
+def policy(page: str) -> str:
+    """What may be loaded, run and sent by this page."""
+    known = (
+        f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'"
+        for script in inline(page)
+    )
+    rules = {
+        "default-src": "'none'",
+        "script-src": " ".join([OWN, "blob:", *known]),
+        "style-src": f"{OWN} 'unsafe-inline'",
+        "img-src": f"{OWN} data:",
+        "font-src": OWN,
+        "connect-src": OWN,  # the search reads the pages that it found
+        "form-action": OWN,
+        "base-uri": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+def guarded(page: str) -> str:
+    """A page with its policy before everything that it governs."""
+    if META in page:
+        return page
+    page = HEAD.sub(lambda found: found[0] + EARLY, page, count=1)
+    meta = f'{META} content="{policy(page)}">'
+    return HEAD.sub(lambda found: found[0] + meta, page, count=1)
+
+
+def guard(app: Sphinx, exception: Exception | None) -> None:
+    """Give every page that was written its policy, and say so once."""
+    if exception is not None or app.builder.format != "html":
+        return
+    for path in Path(app.outdir).rglob("*.html"):
+        if path.relative_to(app.outdir).parts[0] != "_static":
+            page = path.read_text(encoding="utf-8")
+            path.write_text(guarded(page), encoding="utf-8")
+    logger.info(
+        "forbidden on every page: scripts that the build did not put there,"
+        " eval, plug-ins, and everything from another address"
+    )
+
+
+def setup(app: Sphinx) -> dict:
+    """Called by Sphinx."""
+    app.connect("build-finished", guard)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
