@@ -16,6 +16,7 @@ import threading
 import time
 from dataclasses import asdict, replace
 from functools import partial, wraps
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ from lookback.lab import checkpoints, training
 from lookback.lab.checkpoints import Progress, Run, TrainingConfig, write
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import translate
+from lookback.lab.subwords import Subwords
 from lookback.lab.training import (
     average,
     learning_rate,
@@ -37,7 +39,7 @@ from lookback.lab.training import (
     validation_loss,
 )
 from lookback.rnnsearch import AdditiveAttention, RNNsearch, RNNsearchConfig
-from lookback.vocabulary import Vocabulary
+from lookback.vocabulary import PAD, Vocabulary
 
 SOURCE = Vocabulary("the a black white cat dog sleeps barks".split())
 TARGET = Vocabulary("le un noir blanc chat chien dort aboie".split())
@@ -634,6 +636,36 @@ def test_with_cuts_a_training_ends_at_the_first_stall_after_them(tmp_path):
         lambda _: {"score": next(scores)},
     )
     assert progress.epoch == 6 and progress.best_epoch == 6
+
+
+def test_a_batch_is_sorted_by_pieces_where_there_are_pieces(
+    tmp_path, monkeypatch
+):
+    words = [["ab" * n, "a" * n] for n in range(1, 41)]  # two words, always
+    pairs = [Pair(each, each) for each in words]
+    pieces = Subwords.learn([["a", "b", "ab"]] * 9, 12)
+    seen = []
+
+    def look(run, batch, steps):
+        seen.append((batch.target_out != PAD).sum(1))
+        run.progress.step += 1
+        run.progress.done += 1
+        run.progress.tokens += 1
+
+    monkeypatch.setattr(training, "train_step", look)
+    train(
+        model_of(),
+        lambda epoch: pairs,
+        pieces,
+        pieces,
+        TrainingConfig(epochs=1, batch=4),
+        tmp_path,
+        lambda model: {"score": 0.0},
+    )
+    seen.sort(key=min)
+    assert len(seen) == 10
+    for shorter, longer in pairwise(seen):
+        assert shorter.max() <= longer.min()
 
 
 def test_a_step_clips_the_gradient_and_takes_the_rate(tmp_path):

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CODE = (
     "src/lookback/**/*",
     "requirements.txt",
-    "torch.txt",
+    "tools/hashes.txt",
     "package.json",
     "book/_ext/book_site.py",  # it sets the cells' environment
 )

@@ -60,7 +60,7 @@ def small(
 def recorded(name: str, folder: str | Path) -> Loaded:
     """Train a rung of the ladder on Multi30k, as its record was made.
 
-    Minutes on a GPU, about an hour on one core of a CPU.
+    On the GPU if there is one; else about an hour on one core of a CPU.
     """
     return patiently(
         folder,

@@ -83,24 +83,9 @@ def campaign(
                 )
     if options.only:
         return print("kept; --record writes down what is finished")
-    found = {
-        part: [
-            done[part, seed]
-            for seed in range(options.seeds)
-            if (part, seed) in done
-        ]
-        for part in parts
-    }
-    found = {part: runs for part, runs in found.items() if runs}
-    if lacking := [part for part in parts if part not in found]:
-        print(f"not finished yet: {', '.join(lacking)}")
-    if lost := sorted(recorded(name) & set(lacking)):
-        return print(
-            f"the record has {', '.join(lost)}, which would be lost: finish"
-            " them first"
-        )
-    if not found or set(parts if needed is None else needed) - set(found):
-        return print("the record is written when they are")
+    found = by_part(parts, options.seeds, done)
+    if not complete(name, parts, found, parts if needed is None else needed):
+        return
     records.save(
         name,
         config=config,
@@ -115,6 +100,38 @@ def campaign(
     )
     for folder in [] if keep else folders.values():
         (folder / "result.json").unlink(missing_ok=True)
+
+
+def by_part(
+    parts: Iterable[str], seeds: int, done: dict[tuple, dict]
+) -> dict[str, list[dict]]:
+    """What is done of each part, over the seeds; no part without a run."""
+    found = {
+        part: [done[part, s] for s in range(seeds) if (part, s) in done]
+        for part in parts
+    }
+    return {part: runs for part, runs in found.items() if runs}
+
+
+def complete(
+    name: str,
+    parts: Iterable[str],
+    found: dict[str, list[dict]],
+    needed: Iterable[str],
+) -> bool:
+    """Whether a record may be written; if not, says what it waits for."""
+    if lacking := [part for part in parts if part not in found]:
+        print(f"not finished yet: {', '.join(lacking)}")
+    if lost := sorted(recorded(name) & set(lacking)):
+        print(
+            f"the record has {', '.join(lost)}, which would be lost: finish"
+            " them first"
+        )
+        return False
+    if not found or set(needed) - set(found):
+        print("the record is written when they are")
+        return False
+    return True
 
 
 def agreed(states: Sequence[dict | None]) -> dict | None:

@@ -6,7 +6,7 @@ captions, each in English, German and French.
 
 import html
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -161,8 +161,17 @@ def text(words: Iterable[str]) -> str:
     return html.unescape(" ".join(words))
 
 
+def in_words(pair: Pair) -> tuple[int, int]:
+    """How long a pair is: words of the target, then of the source."""
+    return len(pair.target), len(pair.source)
+
+
 def batches(
-    pairs: Sequence[Pair], size: int, seed: int, pool: int = 20
+    pairs: Sequence[Pair],
+    size: int,
+    seed: int,
+    length: Callable[[Pair], tuple[int, int]] = in_words,
+    pool: int = 20,
 ) -> Iterator[list[Pair]]:
     """Shuffled batches of sentences of about one length.
 
@@ -172,10 +181,7 @@ def batches(
     shuffled, dice = list(pairs), random.Random(seed)
     dice.shuffle(shuffled)
     for start in range(0, len(shuffled), pool * size):
-        fetched = sorted(
-            shuffled[start : start + pool * size],
-            key=lambda pair: (len(pair.target), len(pair.source)),
-        )
+        fetched = sorted(shuffled[start : start + pool * size], key=length)
         cut = [fetched[i : i + size] for i in range(0, len(fetched), size)]
         dice.shuffle(cut)
         yield from cut

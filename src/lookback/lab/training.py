@@ -163,6 +163,10 @@ def train(
 def go_on(run: Run, pairs, source, target, validate, keep: int) -> None:
     """The epochs that are left; see `train`."""
     config, progress, model = run.config, run.progress, run.model
+
+    def in_tokens(pair: Pair) -> tuple[int, int]:
+        return len(target.encode(pair.target)), len(source.encode(pair.source))
+
     per_epoch = math.ceil(len(pairs(0)) / config.batch)
     steps = per_epoch * config.epochs
     while progress.epoch < config.epochs:
@@ -174,7 +178,9 @@ def go_on(run: Run, pairs, source, target, validate, keep: int) -> None:
             break
         model.train()
         epoch_seed = 1_000_003 * config.seed + progress.epoch
-        parts = batches(pairs(progress.epoch), config.batch, epoch_seed)
+        parts = batches(
+            pairs(progress.epoch), config.batch, epoch_seed, in_tokens
+        )
         bar = tqdm(
             islice(parts, progress.done, None),  # the rest of an epoch
             total=per_epoch,
