@@ -184,7 +184,7 @@ def trials():
         "search": (search, 3, {"bottleneck", "rnnsearch"}),
         "length": (length, 2, set()),
         "alignment": (alignment, 1, {"phrasebook"}),
-        "cursors": (cursors, 6, set()),
+        "cursors": (cursors, 6, {"cursors"}),
         "copying": (copying, 2, {"copying-4", "copying-6"}),
         "ladder": (ladder, 5, {"transformer"}),
         "ablation": (ablation, 3, set()),
@@ -193,6 +193,14 @@ def trials():
         "growth": (growth, 2, set()),
         "removal": (removal, 2, set()),
     }
+
+
+def test_kinds_of_words_for_a_finger_that_never_goes_back():
+    source = "the old gardens sleep and they fall".split()
+    target = "les jardins vieux dorment et ils tombent".split()
+    links = {(0, 0), (2, 1), (1, 2), (3, 3), (4, 4), (5, 5), (6, 6)}
+    found = cursors.kinds(phrasebook.Pair(source, target, frozenset(links)))
+    assert found == "plain plain back plain plain pronoun plain".split()
 
 
 MAKE = cursors.MAKE

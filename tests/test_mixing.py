@@ -28,13 +28,13 @@ def by_hand(model):
         embedded = model.target_embedding(token)
         state, _, weights = model.advance(embedded, state, memory)
         g = model.readout(state.hidden, embedded)
-        f = memory.values @ model.R.weight.T
+        f = model.R(memory.values)
         if model.config.outside:
             each = (g[:, None] + f).softmax(-1)
             rows.append(torch.einsum("bs,bsk->bk", weights, each))
         else:
             context = torch.einsum("bs,bsd->bd", weights, memory.values)
-            rows.append((g + context @ model.R.weight.T).softmax(-1))
+            rows.append((g + model.R(context)).softmax(-1))
     return torch.stack(rows, dim=1)
 
 

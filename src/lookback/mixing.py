@@ -8,8 +8,9 @@ the annotations are averaged, and R Σ_j α_ij h_j = Σ_j α_ij f_j speaks with 
 voice; outside each of them speaks, and their probabilities are averaged, as
 if j were a hidden choice. Everything else is the same: one change.
 
-Departure from RNNsearch (Bahdanau et al. 2015): what an annotation says does
-not go through the maxout; only so are inside and outside of one form.
+Departures from RNNsearch (Bahdanau et al. 2015): what an annotation says does
+not go through the maxout; only so are inside and outside of one form. R is a
+product of two matrices, as narrow between them as the maxout.
 """
 
 from dataclasses import dataclass
@@ -38,7 +39,10 @@ class Mixing(RNNsearch):
         embed, hidden = config.embed, config.hidden
         words = config.target_vocab
         self.readout = Readout(hidden + embed, config.maxout, words)  # g
-        self.R = nn.Linear(2 * hidden, words, bias=False)
+        self.R = nn.Sequential(
+            nn.Linear(2 * hidden, config.maxout, bias=False),
+            nn.Linear(config.maxout, words, bias=False),
+        )
 
     def said(self, memory: Annotations) -> Places:
         """f_j = R h_j, of every annotation."""

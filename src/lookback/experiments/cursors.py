@@ -3,8 +3,10 @@
 Two cursors with every path summed, the cursors that go in step, RNNsearch,
 and soft search with its sum inside the softmax or outside, trained on the
 phrasebook: as many sentences, epochs and, within 5 %, parameters. Then new
-sentences of one clause to eight (training has up to 30 words), and the
-alignments, whose truth is known. Writes records/cursors.json. Needs no corpus.
+sentences of one clause to eight (training has up to 30 words), the
+alignments, whose truth is known, and the words that a finger which never goes
+back might miss. Writes records/cursors.json and the cursors' weights. Needs
+no corpus.
 
     python -m lookback.experiments.cursors
     python -m lookback.experiments.cursors --only cursors --seeds 3
@@ -23,15 +25,17 @@ from lookback.cursors import Cursors, CursorsConfig
 from lookback.experiments.alignment import HELD_OUT, PAIRS, TESTS, TRAINING
 from lookback.experiments.ladder import small
 from lookback.experiments.runs import Fitted, campaign, fit, said, validator
-from lookback.lab import metrics, phrasebook, training
+from lookback.lab import metrics, phrasebook, training, weights
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import force
+from lookback.lab.grammar import Pair as Aligned
 from lookback.ladder import RUNGS
 from lookback.mixing import Mixing, MixingConfig
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
 CLAUSES = (1, 2, 4, 6, 8)
+KINDS = ("plain", "back", "pronoun")
 LONG = 200  # sentences of each number of clauses
 SIZES = {"embed": 64, "hidden": 64, "dropout": 0.2}
 DIAGONAL = small(RUNGS["diagonal"])
@@ -47,7 +51,7 @@ MAKE: dict[str, Callable[[int, int], Translator]] = {
 
 def mixing(source: int, target: int, outside: bool) -> Mixing:
     """Soft search at the phrasebook's size."""
-    more = {"align": 64, "maxout": 36, "outside": outside}
+    more = {"align": 64, "maxout": 55, "outside": outside}
     return Mixing(MixingConfig(source, target, **SIZES, **more))
 
 
@@ -69,6 +73,45 @@ def posteriors(
                     row[: len(pair.target) + 1, : len(pair.source) + 1]
                 )
     return found
+
+
+def kinds(pair: Aligned) -> list[str]:
+    """What each target word asks of a finger that never goes back.
+
+    "back": all its source words stand to the left of one that an earlier word
+    has translated. "pronoun": *they* or *it*, whose gender is that of a noun
+    said before. Else "plain".
+    """
+    found, furthest = [], -1
+    for i in range(len(pair.target)):
+        links = [j for j, linked in pair.alignment if linked == i]
+        if any(pair.source[j] in ("they", "it") for j in links):
+            found.append("pronoun")
+        else:
+            found.append("back" if max(links) < furthest else "plain")
+        furthest = max(furthest, *links)
+    return found
+
+
+def by_kind(fitted: Fitted, pairs: Sequence[Aligned]) -> dict:
+    """Of each kind of word: how many, and how many the model would say.
+
+    The words before it are given: the right ones.
+    """
+    rows = {kind: {"words": 0, "right": 0} for kind in KINDS}
+    for start in range(0, len(pairs), 100):
+        part = pairs[start : start + 100]
+        plain = [Pair(each.source, each.target) for each in part]
+        batch = collate(plain, fitted.source, fitted.target)
+        batch = batch.to(fitted.model.device)
+        with torch.no_grad():
+            logits = fitted.model(batch.source, batch.target_in)
+        right = (logits.argmax(-1) == batch.target_out).tolist()
+        for pair, row in zip(part, right, strict=True):
+            for kind, good in zip(kinds(pair), row, strict=False):
+                rows[kind]["words"] += 1
+                rows[kind]["right"] += good
+    return rows
 
 
 def by_clauses(fitted: Fitted) -> list[dict]:
@@ -126,8 +169,11 @@ def run(name: str, seed: int, folder: Path) -> dict:
         "bleu": metrics.bleu(said(fitted, asked), truths)["bleu"],
         "aer": error(force(fitted.model, asked, source, target)),
         "by_clauses": by_clauses(fitted),
+        "by_kind": by_kind(fitted, tests),
     }
     if name == "cursors":
+        if seed == 0:
+            weights.save("cursors", *fitted[:3])
         known = posteriors(fitted.model, asked, source, target)
         answer["aer_posterior"] = error(known)
     return answer
