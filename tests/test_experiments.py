@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from lookback import ladder as old_ladder
 from lookback import rungs as bench
 from lookback.bottleneck import Bottleneck, BottleneckConfig
+from lookback.cursors import Cursors
 from lookback.experiments import (
     EXPERIMENTS,
     ablation,
@@ -171,6 +172,7 @@ KINDS = {
     "copying-4": Bottleneck,
     "copying-6": Bottleneck,
     "phrasebook": RNNsearch,
+    "cursors": Cursors,
     "rnnsearch": RNNsearch,
     "rung-rnnsearch": bench.Recurrent,
     "transformer": Transformer,
