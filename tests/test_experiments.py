@@ -22,6 +22,7 @@ from lookback.experiments import (
     alignment,
     copying,
     cursors,
+    german,
     growth,
     ladder,
     length,
@@ -101,6 +102,14 @@ def short(monkeypatch):
     monkeypatch.setattr(rungs, "PARTS", parts)
     few = {n: growth.PARTS[n] for n in ("rnnsearch, 3000", "fixed, joined")}
     monkeypatch.setattr(growth, "PARTS", few)
+    few = {
+        n: partial(rungs.run, SHORT_RUNGS[n], one, language="de")
+        for n in ("rnnsearch", "fixed")
+    }
+    monkeypatch.setattr(german, "PARTS", few)
+    monkeypatch.setattr(
+        german, "BEFORE", {"rnnsearch": None, "fixed": "rnnsearch"}
+    )
     few = {n: removal.REMOVALS[n] for n in ("heads", "warmup, slowly")}
     monkeypatch.setattr(removal, "REMOVALS", few)
 
@@ -192,6 +201,7 @@ def trials():
         "ablation": (ablation, 3, set()),
         "tuned": (tuned, 2, {"tuned-en-fr", "tuned-de-en"}),
         "rungs": (rungs, 4, {"rung-rnnsearch"}),
+        "german": (german, 2, set()),
         "growth": (growth, 2, set()),
         "removal": (removal, 2, set()),
     }

@@ -15,6 +15,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from lookback.bottleneck import Bottleneck, BottleneckConfig
+from lookback.cursors import Cursors
 from lookback.experiments import EXPERIMENTS, copying, tuned
 from lookback.lab import records, weights
 from lookback.lab.checkpoints import TrainingConfig
@@ -39,16 +40,18 @@ CORPUS = {  # the languages that an experiment reads
     "memories": [("en", "fr")],
     "pruning": [("en", "fr")],
     "rungs": [("en", "fr")],
+    "german": [("en", "de")],
     "growth": [("en", "fr")],
     "removal": [("en", "fr")],
     "tuned": [("en", "fr"), ("de", "en")],
 }
 # Their trainings have begun, or wait.
-TO_COME = {"cursors", "growth", "removal", "rungs"}
-ALL_TESTS = ("rungs", "growth", "removal")
+TO_COME = {"cursors", "german", "growth", "removal", "rungs"}
+ALL_TESTS = ("rungs", "german", "growth", "removal")
 KINDS = {
     "bottleneck": Bottleneck,
     **{f"copying-{n}": Bottleneck for n in copying.WIDTHS},
+    "cursors": Cursors,
     "phrasebook": RNNsearch,
     "rnnsearch": RNNsearch,
     "rung-rnnsearch": Recurrent,

@@ -8,6 +8,9 @@ Every rung is one `Parts`, and neighbours differ in one field of it:
                    diagonal   c_i = h_i: two cursors that move together
                    additive   RNNsearch's look, `rnnsearch.AdditiveAttention`
                    dot        e_ij = (W_a s_{i−1}) · (U_a h_j) / √d_k
+                   inside, outside   `mixing.Mixing`: softmax of a sum, sum of
+                              softmaxes
+                   cursors    `cursors.Cursors`: every monotone path, summed
     positions, layers, heads, d_ff, residual, norm
                    the stack of `layers` that stands in a reader's place
     decoder    a GRU that looks once a word, or the Transformer's layers
@@ -31,8 +34,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from lookback.bottleneck import Readout, RecurrentTranslator, reverse
+from lookback.cursors import Cursors, CursorsConfig
 from lookback.ladder import DotProductAttention
 from lookback.layers import Embedding, EncoderLayer
+from lookback.mixing import Mixing, MixingConfig
 from lookback.rnnsearch import AdditiveAttention, annotate
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.translator import Translator
@@ -40,10 +45,21 @@ from lookback.vocabulary import PAD
 
 CHOICES = {
     "reader": ("one-way", "two-way", "none"),
-    "look": ("fixed", "diagonal", "additive", "dot"),
+    "look": (
+        "fixed",
+        "diagonal",
+        "additive",
+        "dot",
+        "inside",
+        "outside",
+        "cursors",
+    ),
     "decoder": ("recurrent", "attention"),
     "readout": ("maxout", "tied"),
 }
+# Of looks that are machines of their own: how wide the maxout is where all else
+# is 128 wide. So they have as many weights as RNNsearch, within 1 %.
+MAXOUT = {"inside": 76, "outside": 76, "cursors": 93}
 
 
 @dataclass(frozen=True)
@@ -248,8 +264,31 @@ class MaxoutTransformer(Transformer):
         return self.readout(y)
 
 
+def own(parts: Parts) -> Translator:
+    """A look that is a machine of its own, with the rungs' embeddings."""
+    width, maxout = parts.width, parts.width * MAXOUT[parts.look] // 128
+    sizes = {
+        "source_vocab": parts.source_vocab,
+        "target_vocab": parts.target_vocab,
+        "embed": width,
+        "hidden": width,
+        "maxout": maxout,
+        "dropout": parts.dropout,
+    }
+    if parts.look == "cursors":
+        model = Cursors(CursorsConfig(**sizes))
+    else:
+        outside = parts.look == "outside"
+        model = Mixing(MixingConfig(**sizes, align=width, outside=outside))
+    model.source_embedding = Embedding(parts.source_vocab, width, "none")
+    model.target_embedding = Embedding(parts.target_vocab, width, "none")
+    return model
+
+
 def build(parts: Parts) -> Translator:
     """The untrained model, drawn by `draw`."""
+    if parts.look in MAXOUT:
+        return draw(own(parts))
     if parts.decoder == "recurrent":
         return draw(Recurrent(parts))
     kind = Transformer if parts.readout == "tied" else MaxoutTransformer
@@ -316,8 +355,8 @@ def differences(one: Parts, other: Parts) -> dict[str, tuple]:
 
 FIXED = Parts()
 BOTH_WAYS = replace(FIXED, reader="two-way")
-CURSORS = replace(BOTH_WAYS, look="diagonal")
-RNNSEARCH = replace(CURSORS, look="additive")
+DIAGONAL = replace(BOTH_WAYS, look="diagonal")
+RNNSEARCH = replace(DIAGONAL, look="additive")
 DOT = replace(RNNSEARCH, look="dot")
 WORDS = replace(DOT, reader="none")
 PLACED = replace(WORDS, positions="sinusoidal")
@@ -353,10 +392,17 @@ LADDER = (
     ),
     Rung(
         "diagonal",
-        "two cursors",
+        "diagonal",
         "two-way",
         "For word i the decoder is handed the encoder's state i.",
-        CURSORS,
+        DIAGONAL,
+    ),
+    Rung(
+        "cursors",
+        "two cursors",
+        "diagonal",
+        "The cursors take turns as they like, and every path is summed.",
+        replace(DIAGONAL, look="cursors"),
     ),
     Rung(
         "rnnsearch",
@@ -364,6 +410,20 @@ LADDER = (
         "diagonal",
         "The decoder chooses where to look, by a sum and a tanh.",
         RNNSEARCH,
+    ),
+    Rung(
+        "inside",
+        "sum inside",
+        "rnnsearch",
+        "What an annotation says does not go through the maxout.",
+        replace(RNNSEARCH, look="inside"),
+    ),
+    Rung(
+        "outside",
+        "sum outside",
+        "inside",
+        "Each annotation speaks, and what they say is averaged.",
+        replace(RNNSEARCH, look="outside"),
     ),
     Rung(
         "dot",

@@ -12,6 +12,7 @@ EXPERIMENTS = (
     "copying",
     "ladder",
     "rungs",
+    "german",
     "growth",
     "removal",
     "ablation",

@@ -1,7 +1,7 @@
 """How does a translator grow: with more captions, and with longer ones?
 
-On the ladder's bench, RNNsearch and the Transformer train on a part of the
-captions, and five rungs on one to four captions joined; all are asked for one
+On the ladder's bench, rungs that carry a story train on a part of the
+captions, and five on one to four captions joined; all are asked for one
 to four. What the same rungs do when they have read all captions, one by one,
 stands in records/rungs.json. Writes records/growth.json.
 
@@ -28,7 +28,7 @@ from lookback.lab.corpus import Pair
 from lookback.rungs import RUNGS
 
 SIZES = (3000, 10_000)  # training pairs
-GROWING = ("rnnsearch", "transformer")
+GROWING = ("rnnsearch", "transformer", "cursors", "diagonal", "outside")
 JOINED = ("fixed", "diagonal", "rnnsearch", "norm", "transformer")
 
 

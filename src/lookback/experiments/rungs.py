@@ -60,9 +60,9 @@ TRIALS = {
 
 
 @cache
-def subwords() -> Subwords:
-    """The pieces that both languages share."""
-    pairs = corpus.load("train")
+def subwords(language: str = "fr") -> Subwords:
+    """The pieces that English and the other language share."""
+    pairs = corpus.load("train", "en", language)
     return Subwords.learn((side for pair in pairs for side in pair), PIECES)
 
 
@@ -71,13 +71,15 @@ def fitted(
     settings: training.TrainingConfig,
     folder: Path,
     arrange: Callable[[list[Pair], int], list[Pair]] = lambda pairs, _: pairs,
+    language: str = "fr",
 ) -> Fitted:
     """A model, trained until its validation loss stops falling.
 
     `arrange` chooses from the pairs, or joins them, for each epoch.
     """
-    pieces, pairs = subwords(), corpus.load("train")
-    held_out = arrange(corpus.load("val"), 0)
+    pieces = subwords(language)
+    pairs = corpus.load("train", "en", language)
+    held_out = arrange(corpus.load("val", "en", language), 0)
 
     def validate(model: Translator) -> dict:
         loss = training.validation_loss(model, held_out, pieces, pieces)
@@ -94,9 +96,15 @@ def fitted(
     )
 
 
-def judged(found: Fitted, split: str, joined: int = 1, width: int = 1) -> dict:
+def judged(
+    found: Fitted,
+    split: str,
+    joined: int = 1,
+    width: int = 1,
+    language: str = "fr",
+) -> dict:
     """BLEU's counts of every caption, and chrF of them all."""
-    test = corpus.join(corpus.load(split), repeat(joined))
+    test = corpus.join(corpus.load(split, "en", language), repeat(joined))
     words, truths = said(found, test, width), [pair.target for pair in test]
     rows = metrics.counts(words, truths)
     return {
@@ -106,23 +114,34 @@ def judged(found: Fitted, split: str, joined: int = 1, width: int = 1) -> dict:
 
 
 def run(
-    rung: Rung, settings: training.TrainingConfig, seed: int, folder: Path
+    rung: Rung,
+    settings: training.TrainingConfig,
+    seed: int,
+    folder: Path,
+    language: str = "fr",
 ) -> dict:
     """Train and test one rung; `folder` lets it resume."""
     settings = replace(settings, seed=seed)
-    found = fitted(rung.make, settings, folder)
-    if seed == 0 and rung.name in TRIALS:
+    found = fitted(rung.make, settings, folder, language=language)
+    if seed == 0 and rung.name in TRIALS and language == "fr":
         weights.save(f"rung-{rung.name}", *found[:3])
+    flickr, *_ = corpus.TESTS
     return {
-        **described(settings, found),
-        "tests": {split: asked(found, split) for split in corpus.TESTS},
-        "long": {str(n): judged(found, corpus.TESTS[0], n) for n in LONG},
+        **described(settings, found, language),
+        "tests": {
+            split: asked(found, split, language) for split in corpus.TESTS
+        },
+        "long": {
+            str(n): judged(found, flickr, n, language=language) for n in LONG
+        },
     }
 
 
-def described(settings: training.TrainingConfig, found: Fitted) -> dict:
+def described(
+    settings: training.TrainingConfig, found: Fitted, language: str = "fr"
+) -> dict:
     """What was trained, how, and how well it does on the validation set."""
-    held_out = corpus.load("val")
+    held_out = corpus.load("val", "en", language)
     words, truths = said(found, held_out), [pair.target for pair in held_out]
     half = training.half(training.device())
     return {
@@ -133,15 +152,15 @@ def described(settings: training.TrainingConfig, found: Fitted) -> dict:
     }
 
 
-def asked(found: Fitted, split: str) -> dict:
+def asked(found: Fitted, split: str, language: str = "fr") -> dict:
     """A test set: cross-entropy in nats a piece, greedy and beam of 5."""
-    pairs = corpus.load(split)
+    pairs = corpus.load(split, "en", language)
     return {
         "loss": training.validation_loss(
             found.model, pairs, found.source, found.target
         ),
-        "greedy": judged(found, split),
-        "beam": judged(found, split, width=5),
+        "greedy": judged(found, split, language=language),
+        "beam": judged(found, split, width=5, language=language),
     }
 
 
@@ -229,8 +248,14 @@ def noise(found: dict[str, list[dict]], split: str) -> float:
     return (total / sum(n for n, _ in spreads)) ** 0.5
 
 
-def summary(found: dict[str, list[dict]]) -> dict:
-    """Every run; of a rung its levels, too, and the step that it is."""
+def summary(
+    found: dict[str, list[dict]],
+    before: Mapping[str, str | None] = {n: r.before for n, r in RUNGS.items()},
+) -> dict:
+    """Every run; of a rung its levels, too, and the step that it is.
+
+    `before` names the rung that each is compared with.
+    """
     rungs = {name: runs for name, runs in found.items() if name in RUNGS}
     answer = runs_alone(found)
     for split in (*corpus.TESTS, "all"):
@@ -241,9 +266,9 @@ def summary(found: dict[str, list[dict]]) -> dict:
         for name, runs in rungs.items():
             place = answer[name].setdefault("tests", {})
             place[split] = level(runs, split)
-            before = rungs.get(RUNGS[name].before)
-            if before and spread is not None:
-                place[split]["step"] = step(before, runs, split, spread)
+            last = rungs.get(before[name])
+            if last and spread is not None:
+                place[split]["step"] = step(last, runs, split, spread)
     return answer
 
 
@@ -260,6 +285,7 @@ def bench(
     parts: Mapping[str, Callable[[int, Path], dict]],
     results: Callable[[dict[str, list[dict]]], dict],
     arguments: Sequence[str] | None,
+    language: str = "fr",
 ) -> None:
     """A campaign on the ladder's bench: its settings, captions and tests.
 
@@ -283,7 +309,7 @@ def bench(
         parts,
         checked,
         config={**asdict(TRAINING), "pieces": PIECES},
-        data=corpus.digests("en", "fr", tests=corpus.TESTS),
+        data=corpus.digests("en", language, tests=corpus.TESTS),
         needed=[],
         arguments=arguments,
     )

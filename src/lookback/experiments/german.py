@@ -1,0 +1,29 @@
+"""Do the two cursors hold against soft search in another language?
+
+Four rungs of the ladder, on its bench, from English to German. Each of the
+others is compared with RNNsearch. Writes records/german.json.
+
+    python -m lookback.experiments.german
+    python -m lookback.experiments.german --only cursors --seeds 3
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from lookback.experiments.rungs import TRAINING, bench, run, summary
+from lookback.rungs import RUNGS
+
+NAMES = ("rnnsearch", "cursors", "diagonal", "outside")
+BEFORE = {name: "rnnsearch" for name in NAMES} | {"rnnsearch": None}
+PARTS = {
+    name: partial(run, RUNGS[name], TRAINING, language="de") for name in NAMES
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    results = partial(summary, before=BEFORE)
+    bench("german", __doc__, PARTS, results, arguments, language="de")
+
+
+if __name__ == "__main__":
+    main()
