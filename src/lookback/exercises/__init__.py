@@ -8,6 +8,7 @@ solution; `checking` holds what they share. ``check`` lists the exercises,
 from lookback.exercises import (  # noqa: F401  (each adds its checks)
     attention,
     bottleneck,
+    cursors,
     feedforward,
     heads,
     ladder,

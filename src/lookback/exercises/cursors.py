@@ -1,0 +1,381 @@
+"""The exercises of `cursors`: each check beside its reference solution.
+
+What is right is found by walking every path, one after the other.
+"""
+
+from itertools import combinations_with_replacement
+from math import prod
+
+import torch
+
+from lookback.exercises.checking import (
+    Hint,
+    as_number,
+    as_numbers,
+    as_tensor,
+    exercise,
+    expect,
+    float64,
+    plain,
+)
+
+
+def _paths(source, target):
+    """Every way to place the target words: where each of them is written."""
+    return combinations_with_replacement(range(source), target)
+
+
+def _probability(path, write, step):
+    """The product along one path; write and step are [target][source]."""
+    factors, finger = [], 0
+    for u, t in enumerate(path):
+        factors += [step[u][place] for place in range(finger, t)]
+        factors.append(write[u][t])
+        finger = t
+    return prod(factors)
+
+
+def count_paths_solution():
+    """Three words are shared out among four places, in order: C(6, 3)."""
+    return 20
+
+
+@exercise(count_paths_solution, by_hand=True)
+def count_paths(answer):
+    """The paths of a lattice of four source words and three target words."""
+    found = as_numbers(answer, 1, "one number, the count of paths")
+    expect(
+        found,
+        [sum(1 for _ in _paths(4, 3))],
+        {
+            "That lets the finger step off the last source word: four steps "
+            "in place of three.": [35.0],
+            "That lets each word be written anywhere. The finger never goes "
+            "back: the second word's place is not left of the first's.": [64.0],
+            "That is the number of nodes, 4 · 3. A path goes through many of "
+            "them.": [12.0],
+            "That gives each target word a source word of its own. The finger "
+            "may also stay where it is and write twice.": [4.0],
+            "That is three moves of one kind and two of the other. From the "
+            "first of four words to the last it is three steps, and three "
+            "words are written.": [10.0],
+            "That gives each target word a source word of its own, in any "
+            "order. The finger never goes back, and may stay where it "
+            "is.": [24.0],
+            "Six moves can stand in 720 orders, but moves of one kind cannot "
+            "be told apart: divide by the orders of the words, and of the "
+            "steps.": [720.0],
+        },
+        otherwise="Not yet right, and no slip that I know. A path is a row of "
+        "three words and at most three steps; its last move is a word.",
+    )
+    return "20 paths."
+
+
+_WRITE = [[0.5, 0.2], [0.4, 0.5]]  # [u][t]: p(y_{u+1} | t, u)
+_STEP = [[0.4, 0.0], [0.5, 0.0]]  # [u][t]; the last word has none
+
+
+def lattice_by_hand_solution():
+    """α(1,0) = 1, α(2,0) = 0.4, α(1,1) = 0.5, α(2,1) = 0.08 + 0.25."""
+    total = 0.5 * 0.4 + (0.4 * 0.2 + 0.5 * 0.5) * 0.5
+    return [total, (0.5 * 0.4 + 0.5 * 0.5 * 0.5) / total]
+
+
+@exercise(lattice_by_hand_solution, by_hand=True)
+def lattice_by_hand(answer):
+    """Sum a lattice of two by two, and ask where the first word was written."""
+    found = as_numbers(answer, 2, "p(y | x) and the share of the first place")
+    each = {p: _probability(p, _WRITE, _STEP) for p in _paths(2, 2)}
+    total = sum(each.values())
+    first = sum(p for path, p in each.items() if path[0] == 0)
+    slips = (
+        {
+            "That is the best path alone; there are three.": max(each.values()),
+            "You multiplied sums, as if the second word's place did not "
+            "depend on the first's.": (0.5 + 0.4 * 0.2) * (0.4 + 0.5 * 0.5),
+            "You forgot the steps' probabilities: each move of a path has "
+            "one, and going on is a move.": 0.5 * 0.4 + 0.5 * 0.5 + 0.2 * 0.5,
+            "You left out the path on which the finger steps between the two "
+            "words.": each[0, 0] + each[1, 1],
+            "You left out the path on which the finger steps before the first "
+            "word.": each[0, 0] + each[0, 1],
+            "You left out the path on which both words are written at the "
+            "first place.": each[0, 1] + each[1, 1],
+            "That is α(2, 1), before the last word is written: multiply by "
+            "its probability, and add what is written at place 1.": 0.33,
+        },
+        {
+            "That is the sum over the paths that begin there; divide it by "
+            "the sum over all.": first,
+            "That is 1 minus the share: the share of the second place.": 1
+            - first / total,
+            "That is the probability of writing it there without a look at "
+            "what follows. The posterior knows the whole translation.": 0.5,
+            "That is the share of the best path; two paths write the first "
+            "word at the first place.": each[0, 0] / total,
+            "Those are two paths of three; but they are not equally "
+            "probable.": 2 / 3,
+        },
+    )
+    names = ("p(y | x)", "the share")
+    truths = (total, first / total)
+    for number, truth, mistakes, name in zip(
+        found, truths, slips, names, strict=True
+    ):
+        expect(
+            number,
+            truth,
+            {f"{name}: {hint}": wrong for hint, wrong in mistakes.items()},
+            tolerance=2e-3,
+            otherwise=f"{name}: not yet right, and no slip that I know. Write "
+            "down the three paths, each as a product of its moves.",
+        )
+    return "the sum over three paths, and the posterior of the first word."
+
+
+def log_likelihood_solution(write, step):
+    """A column of the lattice after the other, all in logarithms."""
+    target, source = write.shape
+    arrived = torch.full((source,), -torch.inf, dtype=write.dtype)
+    arrived[0] = 0.0
+    for u in range(target):
+        alpha = [arrived[0]]
+        for t in range(1, source):
+            walked = alpha[-1] + step[u, t - 1]
+            alpha.append(torch.logaddexp(arrived[t], walked))
+        arrived = torch.stack(alpha) + write[u]
+    return arrived.logsumexp(0)
+
+
+def _lattice(seed, target, source):
+    """Log-probabilities of writing and of stepping, of a random machine."""
+    draw = torch.Generator(device="cpu").manual_seed(seed)
+    moves = torch.randn(3, target, source, generator=draw).log_softmax(0)
+    write, step = moves[0].clone(), moves[1].clone()
+    step[:, -1] = -torch.inf
+    return write, step
+
+
+def _wrong_sums(write, step):
+    """What the usual slips make of a lattice: hint, log-probability."""
+    write, step = float64(write).exp(), float64(step).exp()
+    target, source = write.shape
+    each = [
+        _probability(path, write.tolist(), step.tolist())
+        for path in _paths(source, target)
+    ]
+    late = torch.cat([step[1:], torch.zeros(1, source)])
+    shifted = torch.cat([step[:, 1:], torch.zeros(target, 1)], 1)
+    best = [
+        max(
+            _probability(path, write.tolist(), step.tolist())
+            for path in _paths(source, target)
+            if path[-1] == last
+        )
+        for last in range(source)
+    ]
+
+    def total(write, step, ends=None):
+        return sum(
+            _probability(path, write.tolist(), step.tolist())
+            for path in _paths(source, target)
+            if ends is None or path[-1] == ends
+        )
+
+    return {
+        "That is the best path alone; add them all up.": max(each),
+        "You take the larger of the two ways into a node; add them, with "
+        "torch.logaddexp.": sum(best),
+        "That counts only the paths that end with the finger on the last "
+        "source word. It may stop anywhere: sum the last column over t.": total(
+            write, step, source - 1
+        ),
+        "That is where the finger is before the last word is written: the "
+        "last row of `write` is missing.": total(
+            torch.cat([write[:-1], torch.ones(1, source)]), step
+        ),
+        "Your finger pays for a step at the column that it goes to; the step "
+        "is taken before the word is written, so it is step[u, t - 1] with "
+        "the same u as write[u, t].": total(write, late),
+        "Your step into place t is step[u, t]; the finger leaves from t - 1: "
+        "step[u, t - 1].": total(write, shifted),
+        "You leave out the steps' probabilities.": total(
+            write, torch.ones_like(step)
+        ),
+    }
+
+
+@exercise(log_likelihood_solution)
+def log_likelihood(mine):
+    """log p(y | x), the sum over all paths, without underflow."""
+    for seed, (target, source) in enumerate(((3, 4), (4, 2), (1, 3), (2, 5))):
+        write, step = _lattice(seed, target, source)
+        with torch.no_grad():
+            result = mine(write.clone(), step.clone())
+        if isinstance(result, torch.Tensor) and result.dim():
+            raise Hint(
+                f"You give back a tensor of shape {list(result.shape)}; "
+                "log p(y | x) is one number."
+            )
+        found = as_number(result, "log p(y | x), one number")
+        wrong = _wrong_sums(write, step)
+        each = [
+            _probability(path, write.exp().tolist(), step.exp().tolist())
+            for path in _paths(source, target)
+        ]
+        truth = float64(sum(each)).log()
+        mistakes = {
+            hint: float64(value).log()
+            for hint, value in wrong.items()
+            if value > 0 and abs(float64(value).log() - truth) > 1e-3
+        }
+        mistakes["That is p(y | x); its logarithm is asked."] = truth.exp()
+        mistakes["The sign: give log p, not what a loss takes."] = -truth
+        given = f"with {source} source words and {target} target words"
+        expect(found, truth, mistakes, given)
+    write, step = _lattice(9, 200, 200)
+    with torch.no_grad():
+        found = as_number(mine(write, step), "log p(y | x)")
+    alpha, _ = _sums(float64(write), float64(step))
+    expect(
+        found,
+        (alpha[-1] + float64(write)[-1]).logsumexp(0),
+        {},
+        otherwise="Right for short sentences. With 200 words on each side "
+        f"your answer is {found.item():.6g}: products of so many "
+        "probabilities are too small for a number. Stay in logarithms all "
+        "the way.",
+    )
+    return "five lattices, one of 200 × 200 among them."
+
+
+def where_written_solution(alpha, beta, write):
+    """α(t, u) p(y_{u+1} | t, u) β(t, u+1), and each row divided by its sum."""
+    target, source = write.shape
+    after = torch.cat([beta[1:], torch.zeros(1, source, dtype=beta.dtype)])
+    return torch.softmax(alpha + write + after, dim=1)
+
+
+def _walked(write, step):
+    """Sums into and out of each node, and the posterior, path by path."""
+    target, source = write.shape
+    plain_write, plain_step = write.exp().tolist(), step.exp().tolist()
+    posterior = torch.zeros(target, source, dtype=torch.float64)
+    for path in _paths(source, target):
+        p = _probability(path, plain_write, plain_step)
+        for u, t in enumerate(path):
+            posterior[u, t] += p
+    return posterior / posterior.sum(1, keepdim=True)
+
+
+def _sums(write, step):
+    """log α and log β of every node, by one loop each."""
+    target, source = write.shape
+    alpha = torch.full((target, source), -torch.inf, dtype=write.dtype)
+    beta = alpha.clone()
+    for u in range(target):
+        for t in range(source):
+            ways = [] if u or t else [torch.zeros((), dtype=write.dtype)]
+            if t:
+                ways.append(alpha[u, t - 1] + step[u, t - 1])
+            if u:
+                ways.append(alpha[u - 1, t] + write[u - 1, t])
+            alpha[u, t] = torch.stack(ways).logsumexp(0)
+    for u in reversed(range(target)):
+        for t in reversed(range(source)):
+            ways = [write[u, t] + (beta[u + 1, t] if u + 1 < target else 0)]
+            if t + 1 < source:
+                ways.append(step[u, t] + beta[u, t + 1])
+            beta[u, t] = torch.stack(ways).logsumexp(0)
+    return alpha, beta
+
+
+@exercise(where_written_solution)
+def where_written(mine):
+    """The posterior of each word's place."""
+    for seed, (target, source) in enumerate(((3, 4), (4, 3), (2, 2))):
+        write, step = _lattice(seed + 20, target, source)
+        alpha, beta = _sums(write, step)
+        with torch.no_grad():
+            result = mine(alpha.clone(), beta.clone(), write.clone())
+        found = as_tensor(
+            result,
+            (target, source),
+            "[target, source]",
+            {
+                (source, target): "Rows are target words.",
+                (target - 1, source): "The last word was written somewhere, "
+                "too: after it nothing is left to write, one way, β = 1.",
+            },
+        )
+        truth = _walked(float64(write), float64(step))
+        a, b, w = map(float64, (alpha, beta, write))
+        after = torch.cat([b[1:], torch.zeros(1, source)])
+        joint = a + w + after
+        expect(
+            found,
+            truth,
+            {
+                "α(t, u) β(t, u) is the chance to come through a node. The "
+                "word has to be written there, too: its probability is "
+                "missing.": (a + b).softmax(1),
+                "You leave out p(y_{u+1} | t, u): the word has to be written "
+                "there.": (a + after).softmax(1),
+                "You take β(t, u), with the word still to write; after it the "
+                "rest is β(t, u+1).": (a + w + b).softmax(1),
+                "You leave out what comes after: multiply by β(t, u+1).": (
+                    a + w
+                ).softmax(1),
+                "Your columns sum to 1. A word was written at one place: its "
+                "row, over the source, sums to 1.": joint.softmax(0),
+                "That is the logarithm of the posterior.": truth.log(),
+                "All of it sums to 1, in place of every row.": joint.flatten()
+                .softmax(0)
+                .reshape(target, source),
+                "Those are α p β, not divided: a row has to sum to "
+                "1.": joint.exp(),
+                "You divide the logarithms by their sum: take exponentials "
+                "first.": joint / joint.sum(1, keepdim=True),
+            },
+        )
+    return "three lattices; every row sums to 1."
+
+
+def neither_says_solution():
+    """Each place is sure of a word of its own, and has a common second."""
+    return [[4.0, 0.0, 3.0], [0.0, 4.0, 3.0]]
+
+
+@exercise(neither_says_solution, by_hand=True)
+def neither_says(answer):
+    """Scores for which averaging before the softmax changes the word."""
+    rows = plain(answer)
+    if not isinstance(rows, (list, tuple)) or len(rows) != 2:
+        raise Hint("Give two rows of three scores: [[…, …, …], […, …, …]].")
+    table = torch.stack(
+        [as_numbers(row, 3, "three scores for each place") for row in rows]
+    )
+    inside = table.mean(0).softmax(0)
+    each = table.softmax(1)
+    outside = each.mean(0)
+    numbers = ", ".join(f"{p:.2f}" for p in inside)
+    others = ", ".join(f"{p:.2f}" for p in outside)
+    if inside.argmax() != 2 or inside[2] <= inside[:2].max() + 1e-9:
+        raise Hint(
+            f"Inside, the probabilities are {numbers}: the third word is not "
+            "the likeliest. Let both places give it a high score, though not "
+            "their highest."
+        )
+    for place, row in enumerate(each, start=1):
+        if row.argmax() == 2 or row[2] >= row[:2].max() - 1e-9:
+            raise Hint(
+                f"Place {place} on its own would say the third word. Give it "
+                "another favourite."
+            )
+    if outside[2] >= outside[:2].max() - 1e-9:
+        raise Hint(
+            f"Outside, the probabilities are {others}: the third word is the "
+            "likeliest there as well. Let each place be surer of its own word."
+        )
+    return f"inside {numbers}; outside {others}."
