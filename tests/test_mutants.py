@@ -37,7 +37,7 @@ OTHERS = {
     ast.NotEq: [ast.Eq, ast.Gt],
 }
 ORDERED = (ast.Sub, ast.Div, ast.FloorDiv, ast.Pow, ast.MatMult)
-UNORDERED = ("transpose", "minimum", "maximum", "min", "max")
+UNORDERED = ("transpose", "minimum", "maximum", "min", "max", "logaddexp")
 SILENT = (ast.arguments, ast.expr_context)  # defaults are never used
 MODULES = ("torch", "math", "F")
 
@@ -198,6 +198,15 @@ EQUAL = {
     },
     "transformer": {
         "source != PAD -> source > PAD": "no word has a number below 0",
+    },
+    "log_likelihood": {
+        "write -> step": "only its shape is taken, and both have one",
+        "0.0 -> -0.0": "nought is nought",
+        "0 -> -1": "the last column has one axis, the first and the last",
+    },
+    "where_written": {
+        f"write -> {other}": "only its shape is taken, and all have one"
+        for other in ("alpha", "beta")
     },
     "not_beaten": {
         "(quality >= good, cost <= cheap) -> "

@@ -137,7 +137,7 @@ def lattice_by_hand(answer):
 def log_likelihood_solution(write, step):
     """A column of the lattice after the other, all in logarithms."""
     target, source = write.shape
-    arrived = torch.full((source,), -torch.inf, dtype=write.dtype)
+    arrived = torch.full((source,), -torch.inf)
     arrived[0] = 0.0
     for u in range(target):
         alpha = [arrived[0]]
@@ -253,7 +253,7 @@ def log_likelihood(mine):
 def where_written_solution(alpha, beta, write):
     """α(t, u) p(y_{u+1} | t, u) β(t, u+1), and each row divided by its sum."""
     target, source = write.shape
-    after = torch.cat([beta[1:], torch.zeros(1, source, dtype=beta.dtype)])
+    after = torch.cat([beta[1:], torch.zeros(1, source)])
     return torch.softmax(alpha + write + after, dim=1)
 
 
