@@ -5,7 +5,7 @@ RNNsearch and the Transformer stand three more, defined here. All three have
 the decoder of the first chapters, a GRU that is handed a context at every
 word, and differ in how that context is found and in what it is made of:
 
-    Diagonal     c_i = h_i: two cursors that move together
+    Diagonal     c_i = h_i: two cursors that move in step
     DotSearch    e_ij = (W_a s_{i−1}) · (U_a h_j) / √d_k in RNNsearch's place
     StackSearch  the same look, at embeddings and the layers on top of them
 
@@ -43,7 +43,7 @@ from lookback.vocabulary import PAD
 
 @dataclass(frozen=True)
 class DiagonalConfig:
-    """Sizes of the two cursors' model: RNNsearch's, without a search."""
+    """Sizes of the diagonal: RNNsearch's, without a search."""
 
     source_vocab: int
     target_vocab: int
@@ -255,7 +255,7 @@ LADDER = (
     ),
     Rung(
         "diagonal",
-        "two cursors",
+        "diagonal",
         "bottleneck",
         "For word i the decoder is handed the encoder's state i.",
         Diagonal,

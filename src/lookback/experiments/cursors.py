@@ -15,8 +15,9 @@ no corpus.
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
-from statistics import mean
+from statistics import mean, stdev
 
 import torch
 from torch import Tensor
@@ -179,12 +180,49 @@ def run(name: str, seed: int, folder: Path) -> dict:
     return answer
 
 
+def summary(found: dict[str, list[dict]]) -> dict:
+    """Every run; of each machine the means over its seeds, and spreads."""
+
+    def over(runs: list[dict], number: Callable[[dict], float]) -> dict:
+        values = [number(run) for run in runs]
+        return {
+            "mean": mean(values),
+            "spread": stdev(values) if len(values) > 1 else None,
+        }
+
+    return {
+        name: {
+            "runs": runs,
+            "parameters": runs[0]["parameters"],
+            **{
+                each: over(runs, itemgetter(each))
+                for each in ("loss", "bleu", "aer", "aer_posterior")
+                if each in runs[0]
+            },
+            "clauses": {
+                str(row["clauses"]): {
+                    "words": row["words"],
+                    **over(runs, lambda run, i=i: run["by_clauses"][i]["bleu"]),
+                }
+                for i, row in enumerate(runs[0]["by_clauses"])
+            },
+            "kinds": {kind: over(runs, partial(share, kind)) for kind in KINDS},
+        }
+        for name, runs in found.items()
+    }
+
+
+def share(kind: str, run: dict) -> float:
+    """Of the words of this kind, how many the model would say."""
+    return run["by_kind"][kind]["right"] / run["by_kind"][kind]["words"]
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
         "cursors",
         __doc__,
         {name: partial(run, name) for name in MAKE},
-        lambda found: {name: {"runs": runs} for name, runs in found.items()},
+        summary,
         config={**asdict(TRAINING), "pairs": PAIRS, "long": LONG},
         seeds=3,
         arguments=arguments,
