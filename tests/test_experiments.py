@@ -146,6 +146,8 @@ def folders(tmp_path, monkeypatch):
     monkeypatch.setattr(cursors, "TRAINING", ONE_EPOCH)
     monkeypatch.setattr(cursors, "CLAUSES", (1, 2))
     monkeypatch.setattr(cursors, "LONG", 2)
+    for name, value in (("PIECES", 40), ("LENGTHS", (3, 4)), ("ROUNDS", 1)):
+        monkeypatch.setattr(cursors, name, value)
     few = {name: cursors.MAKE[name] for name in ("cursors", "outside")}
     monkeypatch.setattr(cursors, "MAKE", few)
     monkeypatch.setattr(copying, "WIDTHS", (4, 6))

@@ -5,23 +5,25 @@ and soft search with its sum inside the softmax or outside, trained on the
 phrasebook: as many sentences, epochs and, within 5 %, parameters. Then new
 sentences of one clause to eight (training has up to 30 words), the
 alignments, whose truth is known, and the words that a finger which never goes
-back might miss. Writes records/cursors.json and the cursors' weights. Needs
-no corpus.
+back might miss. Last, what a training step costs, at the ladder's size. Writes
+records/cursors.json and the cursors' weights. Needs no corpus.
 
     python -m lookback.experiments.cursors
     python -m lookback.experiments.cursors --only cursors --seeds 3
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean, median, stdev
 
 import torch
 from torch import Tensor
 
+from lookback import rungs
 from lookback.cursors import Cursors, CursorsConfig
 from lookback.experiments.alignment import HELD_OUT, PAIRS, TESTS, TRAINING
 from lookback.experiments.ladder import small
@@ -32,12 +34,15 @@ from lookback.lab.decoding import force
 from lookback.lab.grammar import Pair as Aligned
 from lookback.ladder import RUNGS
 from lookback.mixing import Mixing, MixingConfig
+from lookback.serial import kept
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
 CLAUSES = (1, 2, 4, 6, 8)
 KINDS = ("plain", "back", "pronoun")
 LONG = 200  # sentences of each number of clauses
+PIECES, BATCH, ROUNDS = 3000, 32, 5
+LENGTHS = (10, 20, 40, 80, 160)
 SIZES = {"embed": 64, "hidden": 64, "dropout": 0.2}
 DIAGONAL = small(RUNGS["diagonal"])
 DIAGONAL = replace(DIAGONAL, config=replace(DIAGONAL.config, maxout=78))
@@ -180,6 +185,38 @@ def run(name: str, seed: int, folder: Path) -> dict:
     return answer
 
 
+def cost(seed: int, folder: Path) -> dict:
+    """Seconds of a training step, and numbers kept for it, over the length.
+
+    Sentences as long as their translations; the ladder's sizes and pieces.
+    The machines take turns, so that they meet the same machine.
+    """
+    torch.manual_seed(seed)
+    models = {
+        name: rungs.RUNGS[name].make(PIECES, PIECES)
+        for name in ("cursors", "rnnsearch")
+    }
+    rows = []
+    for length in LENGTHS:
+        words = torch.randint(4, PIECES, (2, BATCH, length))
+
+        def step(model: Translator, words: Tensor = words) -> None:
+            training.loss(model(words[0], words[1]), words[1]).backward()
+
+        row = {"length": length, "seconds": {}, "kept": {}}
+        spent = {name: [] for name in models}
+        for _ in range(ROUNDS):
+            for name, model in models.items():
+                began = time.process_time()
+                step(model)
+                spent[name].append(time.process_time() - began)
+        for name, model in models.items():
+            row["seconds"][name] = median(spent[name])
+            row["kept"][name] = kept(partial(model, words[0], words[1]))
+        rows.append(row)
+    return {"rows": rows}
+
+
 def summary(found: dict[str, list[dict]]) -> dict:
     """Every run; of each machine the means over its seeds, and spreads."""
 
@@ -209,7 +246,8 @@ def summary(found: dict[str, list[dict]]) -> dict:
             "kinds": {kind: over(runs, partial(share, kind)) for kind in KINDS},
         }
         for name, runs in found.items()
-    }
+        if name in MAKE
+    } | {"cost": {"runs": found["cost"]}}
 
 
 def share(kind: str, run: dict) -> float:
@@ -221,7 +259,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
         "cursors",
         __doc__,
-        {name: partial(run, name) for name in MAKE},
+        {name: partial(run, name) for name in MAKE} | {"cost": cost},
         summary,
         config={**asdict(TRAINING), "pairs": PAIRS, "long": LONG},
         seeds=3,
