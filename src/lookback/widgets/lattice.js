@@ -45,6 +45,17 @@ const FIRST = 4; // vocabulary.py: the number of a vocabulary's first word
 const SPECIAL = ["<pad>", "<unk>", "<start>", "<end>"];
 const LEAST = 8; // a node with α = 10⁻⁸ has no size
 
+const KEYS = ["ArrowRight", "ArrowUp", "ArrowLeft", "ArrowDown", "Home", "End"];
+
+/** @type {Record<Mode, string>} */
+const HINTS = {
+  path:
+    "Drag through the lattice, or use the arrow keys: → steps, ↑ writes, ← takes back. " +
+    "A line is as strong as its move is probable.",
+  sum: "The size of a dot is α, from 10⁻⁸ to 1. The numbers are log₁₀ α.",
+  where: "The larger and darker a square, the larger its number.",
+};
+
 /** @type {[Map, string, string][]} */
 const MAPS = [
   ["posterior", "posterior", "left half"],
@@ -87,6 +98,16 @@ export function examine(weights, vocabularies, text) {
   const alpha = forwardSums(lattice);
   const best = bestPath(lattice);
   const [T, U] = [ids.length, lattice.target.length];
+  const line = straight(T, U);
+  /** @param {string} path */
+  const map = (path) => placesOf(path).map((at) => ids.map((_, t) => Number(t === at)));
+  /** @type {Record<Map, number[][]>} */
+  const maps = {
+    posterior: posteriorOf(lattice),
+    search: searchWeights(weights.rnnsearch, ids, lattice.target),
+    best: map(best),
+    straight: map(line),
+  };
   return {
     source: [...words, "<end>"],
     target: lattice.target.map((id) => names[id]),
@@ -95,9 +116,8 @@ export function examine(weights, vocabularies, text) {
     beta: backwardSums(lattice),
     total: logSum(alpha[U]),
     best,
-    straight: straight(T, U),
-    posterior: posteriorOf(lattice),
-    search: searchWeights(weights.rnnsearch, ids, lattice.target),
+    straight: line,
+    maps,
     paths: ways(T, U),
     T,
     U,
@@ -105,23 +125,28 @@ export function examine(weights, vocabularies, text) {
 }
 
 /** What a path comes to: log p of its moves, where it is, and of all paths
- * the probability and the number of those that begin so.
+ * the share of those that begin so.
  * @param {Pair} pair @param {string} moves */
-export function follow({ lattice, beta, total, T, U }, moves) {
+export function follow({ lattice, beta, total }, moves) {
   const log = taken(moves, lattice).reduce((a, b) => a + b, 0);
   const [t, u] = nodesOf(moves)[moves.length];
-  return { log, t, u, share: Math.exp(log + beta[u][t] - total), left: ways(T - t, U - u) };
+  return { log, t, u, share: Math.exp(log + beta[u][t] - total) };
 }
 
 /** What is done when the sum has come to a diagonal: the additions, the paths
  * that have ended, the sum of theirs.
  * @param {Pair} pair @param {number} d */
-export function summed({ alpha, T, U }, d) {
+export function summed({ alpha, total, T, U }, d) {
   const ended = alpha[U].slice(0, Math.max(0, d - U + 1));
   let additions = 0;
   for (let u = 1; u <= U; u += 1) additions += within(0, d - u, T - 1);
-  return { additions, paths: ended.length && ways(ended.length, U), log: logSum(ended) };
+  const log = logSum(ended);
+  const paths = ended.length && ways(ended.length, U);
+  return { additions, paths, log, share: Math.exp(log - total) };
 }
+
+/** A share of the whole. @param {number} x */
+const percent = (x) => `${x < 0.001 ? plain(100 * x) : digits(100 * x, 1)} %`;
 
 /** The place of the largest. @param {number[]} row */
 const top = (row) => row.indexOf(Math.max(...row));
@@ -129,29 +154,29 @@ const top = (row) => row.indexOf(Math.max(...row));
 /** The state in words.
  * @param {Pair} pair @param {Mode} mode @param {string} moves @param {number} step */
 export function sentence(pair, mode, moves, step) {
-  const { source, target, lattice, alpha, T, U } = pair;
+  const { source, target, lattice, alpha, best, T, U } = pair;
   if (mode === "where") {
-    const [p, s] = [pair.posterior[step], pair.search[step]];
-    const [best, line] = [pair.best, pair.straight].map((path) => placesOf(path)[step]);
+    const [was, looks, on, straightly] = MAPS.map(([map], i) => {
+      const row = pair.maps[map][step];
+      return quoted(source, top(row)) + (i < 2 ? ` (${digits(Math.max(...row))})` : "");
+    });
     return (
-      `Word ${step + 1}, “${target[step]}”: with probability ${digits(Math.max(...p))} the ` +
-      `finger was on ${quoted(source, top(p))}. The best path writes it on ` +
-      `${quoted(source, best)}, the straight diagonal on ${quoted(source, line)}; RNNsearch ` +
-      `looks most at ${quoted(source, top(s))}, with ${digits(Math.max(...s))}.`
+      `Word ${step + 1}, “${target[step]}”: the finger most likely was on ${was}. RNNsearch ` +
+      `looks at ${looks}; the best path writes it on ${on}, the straight one on ${straightly}.`
     );
   }
   if (mode === "sum") {
     const { additions, paths, log } = summed(pair, step);
     if (step === T - 1 + U) {
       return (
-        `All ${grouped(paths)} paths are summed, with ${additions} additions: ` +
-        `p(y | x) = ${plain(Math.exp(log))}.`
+        `All ${grouped(paths)} paths are summed, with ${additions} additions: p(y | x) = ` +
+        `${plain(Math.exp(log))}. The best path alone has ${percent(follow(pair, best).share)} of it.`
       );
     }
     const row = alpha.map((all, u) => all[step - u] ?? -Infinity);
     const u = top(row);
     return (
-      `Diagonal ${step}: every node adds what comes from the left and what comes from below. ` +
+      `Diagonal ${step}, ${additions} additions so far: a node adds what comes from the left to what comes from below. ` +
       `The largest sum is α = ${plain(Math.exp(row[u]))}, finger on ` +
       `${quoted(source, step - u)}, ${u} of ${U} words written.`
     );
@@ -160,7 +185,7 @@ export function sentence(pair, mode, moves, step) {
   if (u === U) {
     return (
       `A whole path: its probability is ${plain(Math.exp(log))}, ` +
-      `${plain(100 * part)} % of the sum of all ${grouped(pair.paths)}.`
+      `${percent(part)} of the sum of all ${grouped(pair.paths)}.`
     );
   }
   const [w, s] = [Math.exp(lattice.write[u][t]), Math.exp(lattice.step[u][t])];
@@ -216,23 +241,20 @@ function dots({ alpha }, d = -1) {
 }
 
 /** Two maps in the halves of every square. @param {Pair} pair @param {Map[]} shown */
-function squares({ posterior, search, U }, shown) {
-  /** @param {number[][]} rows @param {string} kind @param {number} side */
-  const half = (rows, kind, side) =>
-    rows.flatMap((row, u) =>
+function squares({ maps, U }, shown) {
+  /** @param {Map} map @param {number} side */
+  const half = (map, side) =>
+    maps[map].flatMap((row, u) =>
       row.flatMap((w, t) => {
-        if (w < 0.005) return [];
+        if (w < 0.005 || !shown.includes(map)) return [];
         const tall = 0.2 + 0.6 * Math.sqrt(w);
         const place = { x: t + side, y: U - u - tall / 2, width: 0.42, height: tall };
         return [
-          svg("rect", { ...place, class: kind, "fill-opacity": (0.25 + 0.75 * w).toFixed(3) }),
+          svg("rect", { ...place, class: map, "fill-opacity": (0.25 + 0.75 * w).toFixed(3) }),
         ];
       }),
     );
-  return [
-    ...(shown.includes("posterior") ? half(posterior, "posterior", 0.07) : []),
-    ...(shown.includes("search") ? half(search, "search", 0.51) : []),
-  ];
+  return [...half("posterior", 0.07), ...half("search", 0.51)];
 }
 
 /** The lattice, the words along its two sides.
@@ -240,6 +262,7 @@ function squares({ posterior, search, U }, shown) {
  * where it is pointed, y counted from below */
 function board(pair, point) {
   const { source, target, alpha, T, U } = pair;
+  const paths = /** @type {const} */ (["best", "straight"]);
   const picture = svg("svg", {
     viewBox: `0 0 ${T} ${U + 1}`,
     preserveAspectRatio: "none",
@@ -307,8 +330,7 @@ function board(pair, point) {
         picture.replaceChildren(
           svg("rect", row),
           ...squares(pair, shown),
-          ...(shown.includes("straight") ? [trace(pair.straight, U, "dashes")] : []),
-          ...(shown.includes("best") ? [trace(pair.best, U, "path")] : []),
+          ...paths.filter((map) => shown.includes(map)).map((map) => trace(pair[map], U, map)),
         );
       } else {
         const head = line(t + 0.5, U - u + 0.5, t + 0.5, U - u + 0.5, "head");
@@ -345,15 +367,8 @@ function tabled(pair, mode, moves, shown) {
     ]);
     return tableOf(["α: written up to", ...source], rows);
   }
-  /** @type {Record<Map, number[][]>} */
-  const maps = {
-    posterior: pair.posterior,
-    search: pair.search,
-    best: placesOf(pair.best).map((at) => source.map((_, t) => Number(t === at))),
-    straight: placesOf(pair.straight).map((at) => source.map((_, t) => Number(t === at))),
-  };
   const rows = MAPS.filter(([map]) => shown.includes(map)).flatMap(([map, name]) =>
-    maps[map].map((row, u) => [`${target[u]}, ${name}`, ...row.map((x) => digits(x))]),
+    pair.maps[map].map((row, u) => [`${target[u]}, ${name}`, ...row.map((x) => digits(x))]),
   );
   return tableOf(["word, map", ...source], rows);
 }
@@ -392,23 +407,11 @@ function entry(model) {
   );
 }
 
-/** @type {WeakMap<object, {cursors: Weights, rnnsearch: Weights}>} */
-const ready = new WeakMap();
-
-/** The weights of a state, unpacked once. @param {State["models"]} models */
-function weightsOf(models) {
-  const known = ready.get(models) ?? {
-    cursors: unpackRows(models.cursors),
-    rnnsearch: unpackRows(models.rnnsearch),
-  };
-  ready.set(models, known);
-  return known;
-}
-
 /** The whole widget, for one sentence. @param {Model} model */
 function build(model) {
-  const text = model.get("text");
-  const pair = examine(weightsOf(model.get("models")), model.get("vocabularies"), text);
+  const { cursors, rnnsearch } = model.get("models");
+  const weights = { cursors: unpackRows(cursors), rnnsearch: unpackRows(rnnsearch) };
+  const pair = examine(weights, model.get("vocabularies"), model.get("text"));
   const { T, U } = pair;
   const moves = () => fit(model.get("path"), T, U);
   const at = () => {
@@ -437,11 +440,10 @@ function build(model) {
     ["where", "Where was it?"],
   ];
   const tabs = modes.map(([mode, name]) => button(mode, name, () => turn(mode)));
-  const undo = () => go(moves().slice(0, -1));
   const hand = [
     button("pen", "Write ↑", () => go(`${moves()}w`)),
     button("finger", "Step →", () => go(`${moves()}s`)),
-    button("undo", "Undo", undo),
+    button("undo", "Undo", () => go(moves().slice(0, -1))),
     button("clear", "Clear", () => go("")),
     button("straight", "Straight", () => go(pair.straight)),
     button("best", "Best path", () => go(pair.best)),
@@ -457,11 +459,11 @@ function build(model) {
       element("label", { class: map }, boxes[i], `${name} (${how})`),
     ),
   );
-  const path = tiles(/** @type {const} */ (["log", "probability", "share", "paths"]));
-  const sum = tiles(/** @type {const} */ (["additions", "ended", "sum", "largest"]));
+  const figures = tiles(/** @type {const} */ (["paths", "probability", "log", "share"]));
   const said = element("b", {}, pair.target.slice(0, -1).join(" "));
   said.lang = "fr";
   const { say } = voice(model);
+  const hint = element("p", { class: "hint" });
   const table = scroller("the numbers of this lattice", { hidden: true });
   const flip = tableButton(figure.node, table);
   const [byHand, byStep] = [bar(...hand), bar(...walk.nodes)];
@@ -477,36 +479,20 @@ function build(model) {
     say,
     figure.node,
     table,
-    path.node,
-    sum.node,
+    hint,
+    figures.node,
   );
   node.addEventListener("keydown", (event) => {
     const target = /** @type {Element} */ (event.target);
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (target.matches("input:not([type=checkbox]), select, .scroll")) return;
-    const [{ step, last }, now] = [at(), moves()];
-    const byPath = model.get("mode") === "path";
-    /** @type {Record<string, () => void>} */
-    const keys = byPath
-      ? {
-          ArrowRight: () => go(`${now}s`),
-          ArrowUp: () => go(`${now}w`),
-          ArrowLeft: undo,
-          ArrowDown: undo,
-          Home: () => go(""),
-          End: () => go(pair.best),
-        }
-      : {
-          ArrowRight: () => walk.to(step + 1),
-          ArrowUp: () => walk.to(step + 1),
-          ArrowLeft: () => walk.to(step - 1),
-          ArrowDown: () => walk.to(step - 1),
-          Home: () => walk.to(0),
-          End: () => walk.to(last),
-        };
-    if (!(event.key in keys)) return;
+    const key = KEYS.indexOf(event.key);
+    if (key < 0) return;
     event.preventDefault();
-    keys[event.key]();
+    const [{ step, last }, now] = [at(), moves()];
+    const back = now.slice(0, -1);
+    if (model.get("mode") === "path") go([`${now}s`, `${now}w`, back, back, "", pair.best][key]);
+    else walk.to([step + 1, step + 1, step - 1, step - 1, 0, last][key]);
   });
   return {
     node,
@@ -514,9 +500,8 @@ function build(model) {
     draw() {
       const [mode, now, { step }, shown] = [model.get("mode"), moves(), at(), model.get("shown")];
       tabs.forEach((tab, i) => press(tab, modes[i][0] === mode));
-      [byHand.hidden, path.node.hidden] = [mode !== "path", mode !== "path"];
-      [byStep.hidden, sum.node.hidden] = [mode === "path", mode !== "sum"];
-      legend.hidden = mode !== "where";
+      [byHand.hidden, byStep.hidden] = [mode !== "path", mode === "path"];
+      [legend.hidden, figures.node.hidden] = [mode !== "where", mode === "where"];
       boxes.forEach((box, i) => {
         box.checked = shown.includes(MAPS[i][0]);
       });
@@ -527,29 +512,18 @@ function build(model) {
       grey(hand[0], whole);
       grey(hand[1], whole || mine.t === T - 1);
       hand.slice(2, 4).forEach((one) => grey(one, !now));
-      path.fill({
-        log: ["log-probability of this path", mine.log, digits(mine.log)],
-        probability: ["its probability", Math.exp(mine.log), plain(Math.exp(mine.log))],
-        share: [
-          whole ? "its share of the sum" : "share of all paths that begin so",
-          mine.share,
-          `${plain(100 * mine.share)} %`,
-        ],
-        paths: [
-          whole ? "one path of" : "paths that begin so",
-          whole ? pair.paths : mine.left,
-          grouped(whole ? pair.paths : mine.left),
-        ],
-      });
-      const { additions, paths, log } = summed(pair, step);
-      const most = follow(pair, pair.best).share;
-      sum.fill({
-        additions: ["additions so far", additions, grouped(additions)],
-        ended: ["paths that have ended", paths, grouped(paths)],
-        sum: ["their sum, in the top row", Math.exp(log), plain(Math.exp(log))],
-        largest: ["of p(y | x), the best path has", most, `${digits(100 * most, 1)} %`],
+      const all = mode === "sum" && summed(pair, step);
+      const { log, share } = all || mine;
+      const [sum, begin] = [all ? "their sum" : "its probability", !all && !whole];
+      const paths = all ? all.paths : pair.paths;
+      figures.fill({
+        paths: [all ? "paths that have ended" : "paths in all", paths, grouped(paths)],
+        probability: [sum, Math.exp(log), plain(Math.exp(log))],
+        log: ["its logarithm", log, log > -Infinity ? digits(log) : "\u2212∞"],
+        share: [begin ? "share of all that begin so" : "share of p(y | x)", share, percent(share)],
       });
       table.replaceChildren(tabled(pair, mode, now, shown));
+      hint.textContent = HINTS[mode];
       say.textContent = sentence(pair, mode, now, step);
     },
   };
