@@ -288,6 +288,7 @@ function board(pair, point) {
   );
   const labels = element("div", { class: "written" }, ...beside);
   labels.lang = "fr";
+  const web = edges(pair);
   const numbers = element("div", { class: "alphas", "aria-hidden": "true" });
   const node = element(
     "div",
@@ -335,7 +336,7 @@ function board(pair, point) {
       } else {
         const head = line(t + 0.5, U - u + 0.5, t + 0.5, U - u + 0.5, "head");
         picture.replaceChildren(
-          ...edges(pair),
+          ...web,
           ...dots(pair, mode === "sum" ? step : -1),
           ...(mode === "path" ? [trace(moves, U, "path"), head] : []),
         );
