@@ -91,7 +91,7 @@ const jobs = {
   },
   /** A pair as a lattice, its text given or written by the model itself. */
   lattice: (widget, { models, source, given, most }) => {
-    const [p, search] = models.map(widget.unpackRows);
+    const [p, other] = models.map(widget.unpackRows);
     const lattice = widget.lay(p, source, { given, most });
     const found = {
       ...lattice,
@@ -99,7 +99,8 @@ const jobs = {
       beta: widget.backwardSums(lattice),
       posterior: widget.posteriorOf(lattice),
       best: widget.placesOf(widget.bestPath(lattice)),
-      search: widget.searchWeights(search, source, lattice.target),
+      search: widget.search(other, source, { given: lattice.target }).weights,
+      other: widget.search(other, source, { given, most }).target,
     };
     return JSON.parse(JSON.stringify(found, (_, x) => (x === -Infinity ? -1e30 : x)));
   },

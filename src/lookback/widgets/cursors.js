@@ -1,7 +1,7 @@
 // @ts-check
 // The two cursors of cursors.py, run in the reader's browser on their trained
 // weights, and the sums over their paths. Tested against torch.
-import { annotate, END, embed, gru, linear, readout, START } from "./lib/recurrent.js";
+import { annotate, END, embed, gru, linear, next, readout, START } from "./lib/recurrent.js";
 
 /** @typedef {import("./lib/recurrent.js").Weights} Weights */
 /** What is said at one word of the source: f_t over the words, and for a step.
@@ -44,7 +44,7 @@ function walk(arrived, step) {
  * most probable word each time, until END or `most` words.
  * @param {Weights} p @param {number[]} source ids, END last
  * @param {{given?: number[], most?: number}} how @returns {Lattice} */
-export function lay(p, source, { given, most = 20 }) {
+export function lay(p, source, how) {
   const at = places(p, source);
   /** @type {Lattice} */
   const found = { target: [], write: [], step: [] };
@@ -60,14 +60,7 @@ export function lay(p, source, { given, most = 20 }) {
     const total = at.map(({ f }, t) => logSum([logSum(f.map((y, k) => y + g[k])), onward[t]]));
     const step = onward.map((y, t) => y - total[t]);
     const ready = walk(arrived, step).map((y, t) => y - total[t]);
-    if (given) token = given[u];
-    else if (u === most) token = END;
-    else {
-      const score = g.map((y, k) =>
-        k === 0 || k === START ? -Infinity : y + logSum(at.map(({ f }, t) => ready[t] + f[k])),
-      );
-      token = score.indexOf(Math.max(...score));
-    }
+    token = next(how, u, () => g.map((y, k) => y + logSum(at.map(({ f }, t) => ready[t] + f[k]))));
     arrived = at.map(({ f }, t) => ready[t] + f[token] + g[token]);
     found.target.push(token);
     found.write.push(at.map(({ f }, t) => f[token] + g[token] - total[t]));

@@ -29,7 +29,7 @@ import {
   widget,
 } from "./lib/view.js";
 import { fit, lead, nodesOf, placesOf, straight, taken, ways } from "./paths.js";
-import { searchWeights } from "./rnnsearch.js";
+import { search } from "./rnnsearch.js";
 
 /** @typedef {Record<string, import("./lib/rows.js").Rows>} Packed */
 /** @typedef {import("./lib/recurrent.js").Weights} Weights */
@@ -77,7 +77,7 @@ export function readSentence(typed, known) {
     .map((word) => (known.includes(word) ? word : word.toLowerCase()));
   const strange = [...new Set(words.filter((word) => !known.includes(word)))];
   if (strange.length) {
-    return { problem: `The machine has never read ${strange.map((w) => `“${w}”`).join(", ")}.` };
+    return { problem: `The machines have never read ${strange.map((w) => `“${w}”`).join(", ")}.` };
   }
   if (words.every((word) => word === ".")) return { problem: "Type at least one word." };
   if (words[words.length - 1] !== ".") words.push(".");
@@ -93,7 +93,8 @@ export function readSentence(typed, known) {
 export function examine(weights, vocabularies, text) {
   const words = text.split(" ");
   const ids = [...words.map((word) => FIRST + vocabularies.source.indexOf(word)), END];
-  const lattice = lay(weights.cursors, ids, { most: limits.written });
+  const how = { most: limits.written };
+  const lattice = lay(weights.cursors, ids, how);
   const names = [...SPECIAL, ...vocabularies.target];
   const alpha = forwardSums(lattice);
   const best = bestPath(lattice);
@@ -104,13 +105,14 @@ export function examine(weights, vocabularies, text) {
   /** @type {Record<Map, number[][]>} */
   const maps = {
     posterior: posteriorOf(lattice),
-    search: searchWeights(weights.rnnsearch, ids, lattice.target),
+    search: search(weights.rnnsearch, ids, { given: lattice.target }).weights,
     best: map(best),
     straight: map(line),
   };
   return {
     source: [...words, "<end>"],
     target: lattice.target.map((id) => names[id]),
+    other: search(weights.rnnsearch, ids, how).target.map((id) => names[id]),
     lattice,
     alpha,
     beta: backwardSums(lattice),
@@ -146,7 +148,7 @@ export function summed({ alpha, total, T, U }, d) {
 }
 
 /** A share of the whole. @param {number} x */
-const percent = (x) => `${x < 0.001 ? plain(100 * x) : digits(100 * x, 1)} %`;
+const percent = (x) => (x < 0.001 ? plain(x) : `${digits(100 * x, 1)} %`);
 
 /** The place of the largest. @param {number[]} row */
 const top = (row) => row.indexOf(Math.max(...row));
@@ -158,7 +160,7 @@ export function sentence(pair, mode, moves, step) {
   if (mode === "where") {
     const [was, looks, on, straightly] = MAPS.map(([map], i) => {
       const row = pair.maps[map][step];
-      return quoted(source, top(row)) + (i < 2 ? ` (${digits(Math.max(...row))})` : "");
+      return quoted(source, top(row)) + (i < 2 ? ` with ${digits(Math.max(...row))}` : "");
     });
     return (
       `Word ${step + 1}, “${target[step]}”: the finger most likely was on ${was}. RNNsearch ` +
@@ -402,7 +404,7 @@ function entry(model) {
     element(
       "details",
       {},
-      element("summary", {}, `The ${known.length} words that the machine knows`),
+      element("summary", {}, `The ${known.length} words that the machines know`),
       element("p", {}, known.join(" ")),
     ),
   );
@@ -461,8 +463,16 @@ function build(model) {
     ),
   );
   const figures = tiles(/** @type {const} */ (["paths", "probability", "log", "share"]));
-  const said = element("b", {}, pair.target.slice(0, -1).join(" "));
-  said.lang = "fr";
+  const said = [pair.target, pair.other].map((words, i) => {
+    const text = element("b", {}, words.slice(0, -1).join(" "));
+    text.lang = "fr";
+    return element(
+      "p",
+      { class: "said" },
+      `${["The cursors write", "RNNsearch writes"][i]}: `,
+      text,
+    );
+  });
   const { say } = voice(model);
   const hint = element("p", { class: "hint" });
   const table = scroller("the numbers of this lattice", { hidden: true });
@@ -472,7 +482,7 @@ function build(model) {
     "lattice",
     "Lattice of two cursors",
     entry(model),
-    element("p", { class: "said" }, "The machine writes: ", said),
+    ...said,
     element("div", { class: "bar", role: "group", "aria-label": "what is shown" }, ...tabs, flip),
     byHand,
     byStep,

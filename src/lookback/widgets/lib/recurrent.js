@@ -7,6 +7,17 @@
 
 export const [START, END] = [2, 3]; // vocabulary.py
 
+/** The word that is written next: what is given, END when there is no more
+ * room, or else the most probable, <pad> and START left out.
+ * @param {{given?: number[], most?: number}} how @param {number} u words are written
+ * @param {() => ArrayLike<number>} scores */
+export function next({ given, most = 20 }, u, scores) {
+  if (given) return given[u];
+  if (u === most) return END;
+  const all = Array.from(scores(), (y, k) => (k === 0 || k === START ? -Infinity : y));
+  return all.indexOf(Math.max(...all));
+}
+
 /** W x + b.
  * @param {Weights} p @param {string} weight @param {string | null} bias
  * @param {ArrayLike<number>} x */
