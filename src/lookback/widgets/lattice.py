@@ -117,6 +117,7 @@ class Lattice(base.Widget):
         source = [*self.text.split(" "), "<end>"]
         row = min(self.step, len(written) - 1)
         pictures.grid(figure, found.numpy(), source, written, row)
+        figure.axes[-1].set_ylabel("probability of the place")
 
 
 def build(packed: dict) -> Cursors:
