@@ -104,6 +104,12 @@ def test_a_widget_asks_for_nothing_from_outside(name):
     assert not STYLE.search(base.style(name))
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_no_text_spans_two_lines(name):
+    """What indents its second line would be lost."""
+    assert not any("\n" in text for text in split(base.module(name))[1])
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -217,7 +223,7 @@ def test_modules_in_a_circle_stand_once_each(tmp_path):
     assert base.module("a", tmp_path) == expected
 
 
-def test_limits_come_as_a_constant_and_comments_stay_behind(tmp_path):
+def test_limits_come_as_a_constant_and_what_explains_stays_behind(tmp_path):
     (tmp_path / "a.json").write_text('{ "most": 3 }')
     write(
         tmp_path,
@@ -225,7 +231,7 @@ def test_limits_come_as_a_constant_and_comments_stay_behind(tmp_path):
         'import limits from "./a.json" with { type: "json" };\n'
         "/** One line. */\n"
         "  /** Two\n   * lines. */\n"
-        "const b = /** @type {number} */ (limits.most); // after code\n"
+        "  const b = /** @type {number} */ (limits.most); // after code\n"
         'const c = "/** a text */";\n',
     )
     assert base.module("a", tmp_path) == (

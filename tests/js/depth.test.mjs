@@ -1,7 +1,8 @@
 // The depth widget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { plain, sentence, tick } from "../../src/lookback/widgets/depth.js";
+import { sentence, tick } from "../../src/lookback/widgets/depth.js";
+import { plain } from "../../src/lookback/widgets/lib/text.js";
 
 import { apart, drawn, layerNorm, random, run, size } from "../../src/lookback/widgets/stack.js";
 import { near } from "./near.mjs";

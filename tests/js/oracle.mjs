@@ -89,6 +89,21 @@ const jobs = {
       ])[0],
     };
   },
+  /** A pair as a lattice, its text given or written by the model itself. */
+  lattice: (widget, { models, source, given, most }) => {
+    const [p, other] = models.map(widget.unpackRows);
+    const lattice = widget.lay(p, source, { given, most });
+    const found = {
+      ...lattice,
+      alpha: widget.forwardSums(lattice),
+      beta: widget.backwardSums(lattice),
+      posterior: widget.posteriorOf(lattice),
+      best: widget.placesOf(widget.bestPath(lattice)),
+      search: widget.search(other, source, { given: lattice.target }).weights,
+      other: widget.search(other, source, { given, most }).target,
+    };
+    return JSON.parse(JSON.stringify(found, (_, x) => (x === -Infinity ? -1e30 : x)));
+  },
   /** The vector after each letter, and the logits when `tokens` are fed. */
   run: (widget, { models, width, source, tokens }) => {
     const weights = widget.unpack(models[width]);

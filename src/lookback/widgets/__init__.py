@@ -5,6 +5,7 @@ from lookback.widgets.clocks import Clocks
 from lookback.widgets.dataflow import Dataflow
 from lookback.widgets.depth import Depth
 from lookback.widgets.heads import Heads
+from lookback.widgets.lattice import Lattice
 from lookback.widgets.lib.half import pack
 from lookback.widgets.likeness import Likeness
 from lookback.widgets.lookup import Lookup
@@ -25,6 +26,7 @@ __all__ = [
     "Dataflow",
     "Depth",
     "Heads",
+    "Lattice",
     "Likeness",
     "Lookup",
     "Masks",

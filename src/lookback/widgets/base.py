@@ -30,11 +30,13 @@ LEFT = re.compile(
     r"^(?:import\b|export\s*(?:\*|\{[^}]*\})\s*from\b).*", re.MULTILINE
 )
 
-# Comments on lines of their own are left out: they are half of a script.
+# Comments on lines of their own are left out: they are half of a script. So is
+# what indents a line; no text of a script spans two.
 COMMENT = re.compile(
     r"^[ \t]*(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/[ \t]*)\n",
     re.MULTILINE | re.DOTALL,
 )
+INDENT = re.compile(r"^[ \t]+", re.MULTILINE)
 
 # How a dictionary is sent if its order matters: notebook files sort keys.
 AS_PAIRS = {
@@ -69,7 +71,7 @@ def module(name: str, folder: Path = HERE) -> str:
             else:
                 include(other)
         texts.pop(path)  # it stands after what it imports
-        texts[path] = COMMENT.sub("", IMPORT.sub("", text))
+        texts[path] = INDENT.sub("", COMMENT.sub("", IMPORT.sub("", text)))
         left = LEFT.search(texts[path])
         if left:
             raise ValueError(f"{path.name}: no module for: {left[0]}")

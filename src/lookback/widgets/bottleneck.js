@@ -2,50 +2,13 @@
 // The RNN Encoder–Decoder of bottleneck.py, run in the reader's browser on
 // its trained weights. Every function here is tested against torch.
 
+import { END, embed, gru, linear, readout, START } from "./lib/recurrent.js";
 import limits from "./squeeze.json" with { type: "json" };
 
-/** @typedef {import("./lib/half.js").Tensor} Tensor */
-/** @typedef {Record<string, Tensor>} Weights */
+/** @typedef {import("./lib/recurrent.js").Weights} Weights */
 
-export const [START, END, FIRST] = [2, 3, 4]; // lab.corpus: <start>, <end>, first letter
+export const FIRST = 4; // lab.corpus: the first letter
 export const MOST = limits.letters; // read or written
-
-/** W x + b.
- * @param {Weights} p @param {string} weight @param {string} bias
- * @param {ArrayLike<number>} x */
-export function linear(p, weight, bias, x) {
-  const [
-    {
-      shape: [rows, columns],
-      numbers,
-    },
-    b,
-  ] = [p[weight], p[bias].numbers];
-  return Float64Array.from({ length: rows }, (_, i) => {
-    let sum = b[i];
-    for (let j = 0; j < columns; j += 1) sum += numbers[i * columns + j] * x[j];
-    return sum;
-  });
-}
-
-/** @param {number} x */
-const sigmoid = (x) => 1 / (1 + Math.exp(-x));
-
-/** torch's GRU: r and z gate, n proposes; (1 − z) n + z h.
- * @param {Weights} p @param {string} name @param {string} end of the weights' names
- * @param {ArrayLike<number>} x @param {Float64Array} h */
-export function gru(p, name, end, x, h) {
-  const a = linear(p, `${name}.weight_ih${end}`, `${name}.bias_ih${end}`, x);
-  const b = linear(p, `${name}.weight_hh${end}`, `${name}.bias_hh${end}`, h);
-  const d = h.length;
-  return h.map((old, i) => {
-    const [r, z] = [sigmoid(a[i] + b[i]), sigmoid(a[d + i] + b[d + i])];
-    return (1 - z) * Math.tanh(a[2 * d + i] + r * b[2 * d + i]) + z * old;
-  });
-}
-
-/** Row `id` of an embedding. @param {Tensor} tensor @param {number} id */
-const embed = ({ shape, numbers }, id) => numbers.subarray(id * shape[1], (id + 1) * shape[1]);
 
 /** c = tanh(V h_t) after each id, c of an unread h_0 = 0 first.
  * @param {Weights} p @param {number[]} ids @returns {Float64Array[]} */
@@ -65,9 +28,7 @@ export function encode(p, ids) {
 export function step(p, token, s, c) {
   const word = embed(p["target_embedding.weight"], token);
   const state = gru(p, "decoder", "", [...word, ...c], s);
-  const t = linear(p, "readout.maxout.weight", "readout.maxout.bias", [...state, ...word, ...c]);
-  const kept = t.filter((_, j) => j % 2 === 0).map((x, j) => Math.max(x, t[2 * j + 1]));
-  return { state, logits: linear(p, "readout.output.weight", "readout.output.bias", kept) };
+  return { state, logits: readout(p, "readout", [...state, ...word, ...c]) };
 }
 
 /** Reads the ids, then writes, greedily, until END or MOST letters.

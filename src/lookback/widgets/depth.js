@@ -4,7 +4,7 @@
 
 import limits from "./depth.json" with { type: "json" };
 import { widest, within } from "./lib/maths.js";
-import { digits } from "./lib/text.js";
+import { plain } from "./lib/text.js";
 import {
   bar,
   button,
@@ -35,17 +35,6 @@ const NORMS = [
   ["pre", "before the part"],
 ];
 const LEAST = 1e-300; // the smallest number whose logarithm is drawn
-
-/** A number of any size: 0.12, or 3·10⁻⁷ in characters that can be read aloud.
- * @param {number} x */
-export function plain(x) {
-  if (x === 0 || !Number.isFinite(x)) return String(x);
-  if (x >= 0.01 && x < 1000) return digits(x, x < 10 ? 2 : 0);
-  const power = Math.floor(Math.log10(x));
-  return `${digits(x / 10 ** power, 1)}·10${[...String(power)]
-    .map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)])
-    .join("")}`;
-}
 
 /** A power of ten on an axis. @param {number} p */
 export const tick = (p) =>

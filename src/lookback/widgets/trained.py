@@ -9,12 +9,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lookback.bottleneck import Bottleneck
+from lookback.cursors import Cursors
 from lookback.lab import weights
 from lookback.lab.decoding import translate
 from lookback.rnnsearch import RNNsearch
 from lookback.transformer import Transformer
-from lookback.vocabulary import END, START, Vocabulary
+from lookback.vocabulary import END, SPECIALS, START, Vocabulary
 from lookback.widgets.alignment_stepper import AlignmentStepper
+from lookback.widgets.lattice import Lattice
+from lookback.widgets.lib import rows
 from lookback.widgets.lib.half import pack
 from lookback.widgets.squeeze import Squeeze
 
@@ -30,6 +33,26 @@ def squeeze(text: str, width: int = 16) -> Squeeze:
         for size in (8, 16, 32, 64)
     }
     return Squeeze(string.ascii_lowercase, models, str(width), text)
+
+
+def lattice(sentences: Sequence[str]) -> Lattice:
+    """The phrasebook's cursors and its RNNsearch, a letter a number."""
+    loaded = {
+        "cursors": weights.load("cursors", Cursors),
+        "rnnsearch": weights.load("phrasebook", RNNsearch),
+    }
+    models = {
+        name: rows.pack(model.cpu().state_dict())
+        for name, (model, *_) in loaded.items()
+    }
+    words = [
+        [vocabulary.words[len(SPECIALS) :] for vocabulary in both]
+        for _, *both in loaded.values()
+    ]
+    if words[0] != words[1]:
+        raise ValueError("the two models know different words")
+    vocabularies = dict(zip(("source", "target"), words[0], strict=True))
+    return Lattice(vocabularies, models, sentences)
 
 
 def alignments(

@@ -3,6 +3,7 @@
 import numpy as np
 from traitlets import TraitError
 
+from lookback.widgets.lib import rows
 from lookback.widgets.lib.half import unpack, whole
 
 LARGEST = 1e6  # the size of a number that is drawn
@@ -80,6 +81,21 @@ def check_tensors(tensors: dict, letters: int, where: str) -> None:
     for name in (*EMBEDDINGS, "readout.output.weight"):
         fit = tensors[name]["shape"][0] == letters + 4
         need(fit, f"{where}: {name} must have 4 + {letters} rows")
+
+
+def check_rows(tensors: dict, source: int, target: int, where: str) -> None:
+    """Refuse weights in rows whose bytes, or whose words, do not fit.
+
+    Raises:
+        TraitError: which names the tensor.
+    """
+    for name, words in zip(EMBEDDINGS, (source, target), strict=True):
+        need(name in tensors, f"{where} lacks {name}")
+        fit = tensors[name]["shape"][0] == words + 4
+        need(fit, f"{where}: {name} must have 4 + {words} rows")
+    for name, tensor in tensors.items():
+        fit = rows.whole(tensor)
+        need(fit, f"{where}: {name} is not {tensor['shape']} in rows")
 
 
 def check_heads(one: dict, where: str) -> tuple[int, int]:

@@ -9,6 +9,17 @@ export const digits = (x, places = 2) =>
     .replace(/^-(?=0\.?0*$)/, "")
     .replace("-", "\u2212");
 
+/** A number of any size: 0.12, or 3·10⁻⁷ in characters that can be read aloud.
+ * @param {number} x */
+export function plain(x) {
+  if (x === 0 || !Number.isFinite(x)) return String(x);
+  if (x >= 0.01 && x < 1000) return digits(x, x < 10 ? 2 : 0);
+  const power = Math.floor(Math.log10(x));
+  return `${digits(x / 10 ** power, 1)}·10${[...String(power)]
+    .map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)])
+    .join("")}`;
+}
+
 /** A weight: 0 only where it is 0, and "<0.001" where that is all to be said.
  * @param {number} x */
 export const share = (x) => (x === 0 ? "0" : x < 0.0005 ? "<0.001" : digits(x, 3));

@@ -1,0 +1,137 @@
+"""A finger on the source, a pen on the target: paths, and the sum of all.
+
+    α(t, u) = α(t−1, u) p(step | t−1, u) + α(t, u−1) p(y_u | t, u−1)
+
+The model of `lookback.cursors`, trained, and RNNsearch on the same pair. The
+page translates the sentence itself: cursors.js and rnnsearch.js are run there.
+"""
+
+import torch
+from matplotlib.figure import Figure
+from torch import Tensor
+from traitlets import Dict, Int, List, Unicode, validate
+
+from lookback.cursors import Cursors, CursorsConfig
+from lookback.lab.decoding import greedy
+from lookback.vocabulary import END, Vocabulary
+from lookback.widgets import base
+from lookback.widgets.lib import pictures
+from lookback.widgets.lib.checks import check_rows, need
+from lookback.widgets.lib.rows import unpack
+
+TRAITS = (
+    "vocabularies",
+    "models",
+    "sentences",
+    "text",
+    "mode",
+    "path",
+    "step",
+    "shown",
+)
+LIMITS = base.limits("lattice")
+MODES = ("path", "sum", "where")
+MAPS = ("posterior", "search", "best", "straight")
+
+
+class Lattice(base.Widget):
+    """Draw one path, sum all of them, ask where the finger was.
+
+    `vocabularies` holds the words of `source` and `target`, `models` the
+    weights of `cursors` and `rnnsearch`, as `lib.rows.pack` makes them.
+    `text` is the sentence, its words set apart by spaces; `path` its letters,
+    "s" where the finger steps and "w" where the pen writes (what leads out of
+    the lattice is not drawn); `step` the diagonal of the sum or the word whose
+    place is asked for; `shown` the maps that are drawn.
+
+    Raises:
+        TraitError: for weights or words that do not fit.
+    """
+
+    _esm = base.module("lattice")
+    _css = base.style("lattice", "chart")
+    vocabularies = Dict().tag(sync=True)
+    models = Dict().tag(sync=True)
+    sentences = List(Unicode()).tag(sync=True)
+    text = Unicode().tag(sync=True)
+    mode = Unicode("path").tag(sync=True)
+    path = Unicode("").tag(sync=True)
+    step = Int(0).tag(sync=True)
+    shown = List(Unicode(), ["posterior", "search"]).tag(sync=True)
+
+    def __init__(self, vocabularies, models, sentences, text=None, **place):
+        super().__init__(
+            vocabularies=vocabularies,
+            models=models,
+            sentences=list(sentences),
+            text=sentences[0] if text is None else text,
+            **place,
+        )
+
+    @validate(*TRAITS)
+    def _fits(self, proposal):
+        new = self.proposed(proposal, TRAITS)
+        sizes = [len(new.vocabularies[side]) for side in ("source", "target")]
+        for name in ("cursors", "rnnsearch"):
+            need(name in new.models, f"models lacks {name}")
+            check_rows(new.models[name], *sizes, f"models[{name!r}]")
+        for text in (*new.sentences, new.text):
+            words = text.split(" ")
+            strange = sorted(set(words) - {*new.vocabularies["source"]})
+            need(not strange, f"{text!r}: {strange} are not in the vocabulary")
+            most = LIMITS["words"]
+            need(len(words) <= most, f"{text!r}: give 1 to {most} words")
+        need(new.mode in MODES, f"mode {new.mode!r}: there is {MODES}")
+        need(set(new.path) <= {"s", "w"}, f"path {new.path!r}: give s and w")
+        need(new.step >= 0, f"step is {new.step}: give 0 or more")
+        need(set(new.shown) <= {*MAPS}, f"shown {new.shown}: there is {MAPS}")
+        return proposal["value"]
+
+    @torch.no_grad()
+    def posterior(self) -> tuple[list[str], Tensor]:
+        """The translation, and where each of its words was written."""
+        source, target = map(Vocabulary, self.vocabularies.values())
+        model = build(self.models["cursors"])
+        words = source.encode(self.text.split(" "))
+        given = torch.tensor([[*words, END]])
+        said = greedy(model, given, LIMITS["written"])[0].tokens
+        said = [word for word in said if word != END]
+        found = model.posterior(given, torch.tensor([[*said, END]]))
+        return [*target.decode(said), "<end>"], found[0]
+
+    def words(self) -> str:
+        written, found = self.posterior()
+        source = [*self.text.split(" "), "<end>"]
+        places = (
+            f"“{word}” on “{source[row.argmax()]}”"
+            for word, row in zip(written, found, strict=True)
+        )
+        return (
+            f"Lattice of two cursors: “{self.text}” becomes “"
+            f"{' '.join(written[:-1])}”. Where the finger most likely was when"
+            f" each word was written: {', '.join(places)}."
+        )
+
+    def draw(self, figure: Figure) -> None:
+        written, found = self.posterior()
+        source = [*self.text.split(" "), "<end>"]
+        row = min(self.step, len(written) - 1)
+        pictures.grid(figure, found.numpy(), source, written, row)
+        figure.axes[-1].set_ylabel("probability of the place")
+
+
+def build(packed: dict) -> Cursors:
+    """The model of the packed weights, in double precision."""
+    weights = {k: torch.tensor(unpack(one)) for k, one in packed.items()}
+    config = CursorsConfig(
+        *(
+            len(weights[f"{side}_embedding.weight"])
+            for side in ("source", "target")
+        ),
+        embed=weights["source_embedding.weight"].shape[1],
+        hidden=weights["pen.weight_hh_l0"].shape[1],
+        maxout=weights["f.output.weight"].shape[1],
+    )
+    model = Cursors(config).double().eval()
+    model.load_state_dict(weights)
+    return model
