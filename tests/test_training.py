@@ -427,7 +427,7 @@ def test_the_gpu_s_random_state_is_kept(tmp_path, monkeypatch):
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path):
-    """One bit of one weight, or a moment of Adam's that is lost."""
+    """One bit of a weight, a digit of the progress, or a lost moment."""
     path = started(tmp_path)
     whole = bytearray(path.read_bytes())
     whole[-5] ^= 1
@@ -435,6 +435,13 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
     with pytest.raises(ValueError, match="damaged.*remove"):
         Run(model_of(), TINY, tmp_path)
     whole[-5] ^= 1
+    digit = whole.index(b'step\\": ') + len(b'step\\": ')
+    for wrong in (1, 64):  # another digit, and a letter
+        whole[digit] ^= wrong
+        path.write_bytes(whole)
+        with pytest.raises(ValueError, match="damaged.*remove"):
+            Run(model_of(), TINY, tmp_path)
+        whole[digit] ^= wrong
     path.write_bytes(whole)
     tensors, meta = checkpoints.read(path)
     del tensors[next(name for name in tensors if name.endswith("exp_avg"))]

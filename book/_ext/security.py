@@ -20,14 +20,15 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 SCRIPT = re.compile(r"<script([^>]*)>(.*?)</script", re.DOTALL | re.IGNORECASE)
-FRAME = re.compile(r'<iframe[^>]*\ssrcdoc="([^"]*)"')
+FRAME = re.compile(r'(<iframe[^>]*\s)srcdoc="([^"]*)"')
 HEAD = re.compile(r'<meta charset="utf-8" ?/?>')
 META = '<meta http-equiv="Content-Security-Policy"'
 OWN = "'self' file:"
 
 # Where the browser forbids storage, the theme's scripts would stop at its name.
-# From disk, browsers let no frame that stands apart load a file, and BertViz's
-# needs three: there, with no site to protect, it does not stand apart.
+# A frame's text waits under another name until this script has seen it: from
+# disk, browsers let no frame that stands apart load a file, and BertViz's needs
+# three. There, with no site to protect, it does not stand apart.
 EARLY = """<script>
 for (const name of ["localStorage", "sessionStorage"]) {
   try { window[name]; } catch {
@@ -35,23 +36,18 @@ for (const name of ["localStorage", "sessionStorage"]) {
     Object.defineProperty(window, name, { value });
   }
 }
-if (location.protocol === "file:") {
-  const watch = new MutationObserver(() => {
-    for (const frame of document.querySelectorAll("iframe[sandbox]")) {
-      const free = frame.cloneNode();
-      free.removeAttribute("sandbox");
-      frame.replaceWith(free);
-    }
-  });
-  watch.observe(document, { childList: true, subtree: true });
-  addEventListener("load", () => watch.disconnect());
-}
+addEventListener("DOMContentLoaded", () => {
+  for (const frame of document.querySelectorAll("iframe[data-srcdoc]")) {
+    if (location.protocol === "file:") frame.removeAttribute("sandbox");
+    frame.srcdoc = frame.dataset.srcdoc;
+  }
+});
 </script>"""
 
 
 def inline(page: str) -> list[str]:
     """The scripts that stand in a page and in its frames, each once."""
-    texts = [page, *map(unescape, FRAME.findall(page))]
+    texts = [page, *(unescape(text) for _, text in FRAME.findall(page))]
     return sorted(
         {
             script
@@ -87,6 +83,7 @@ def guarded(page: str) -> str:
         return page
     page = HEAD.sub(lambda found: found[0] + EARLY, page, count=1)
     meta = f'{META} content="{policy(page)}">'
+    page = FRAME.sub(r'\1data-srcdoc="\2"', page)
     return HEAD.sub(lambda found: found[0] + meta, page, count=1)
 
 

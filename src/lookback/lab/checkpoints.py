@@ -144,8 +144,8 @@ class Run:
         meta = {
             "identity": json.dumps(self.identity),
             "progress": json.dumps(asdict(self.progress)),
-            "digest": digest_of(tensors),
         }
+        meta["digest"] = digest_of(tensors, meta["identity"], meta["progress"])
         write(self.folder / "last.safetensors", tensors, meta)
 
     def restore(self) -> None:
@@ -154,9 +154,10 @@ class Run:
         advice = f"remove {self.folder} to start the run afresh"
         try:
             tensors, meta = read(path)
-            if meta.get("digest") != digest_of(tensors):
+            told = meta["identity"], meta["progress"]
+            if meta.get("digest") != digest_of(tensors, *told):
                 raise ValueError("it is damaged")
-            theirs = json.loads(meta["identity"])
+            theirs, progress = map(json.loads, told)
         except (SafetensorError, OSError, KeyError, ValueError) as error:
             raise ValueError(
                 f"cannot go on from {path} ({error}): {advice}"
@@ -166,7 +167,7 @@ class Run:
                 f"{path} is of a run with other {' and '.join(other)}: go back"
                 f" to those, or {advice}"
             )
-        self.progress = Progress(**json.loads(meta["progress"]))
+        self.progress = Progress(**progress)
         self.model.load_state_dict(
             {k[6:]: v for k, v in tensors.items() if k.startswith("model.")}
         )

@@ -15,9 +15,9 @@ from torch import Tensor
 from lookback.translator import Translator
 
 
-def digest_of(tensors: dict[str, Tensor]) -> str:
-    """SHA-256 of tensors and their names."""
-    found = hashlib.sha256()
+def digest_of(tensors: dict[str, Tensor], *texts: str) -> str:
+    """SHA-256 of texts, and of tensors and their names."""
+    found = hashlib.sha256("\0".join(texts).encode())
     for name in sorted(tensors):
         flat = tensors[name].detach().cpu().contiguous().flatten()
         found.update(name.encode())
