@@ -39,7 +39,7 @@ from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
 CLAUSES = (1, 2, 4, 6, 8)
-KINDS = ("plain", "back", "pronoun")
+KINDS = ("plain", "back 1", "back 2", "back 3", "pronoun")
 LONG = 200  # sentences of each number of clauses
 PIECES, BATCH, ROUNDS = 3000, 32, 5
 LENGTHS = (10, 20, 40, 80, 160)
@@ -84,17 +84,20 @@ def posteriors(
 def kinds(pair: Aligned) -> list[str]:
     """What each target word asks of a finger that never goes back.
 
-    "back": all its source words stand to the left of one that an earlier word
-    has translated. "pronoun": *they* or *it*, whose gender is that of a noun
-    said before. Else "plain".
+    "back 1", "back 2" or "back 3": all its source words stand to the left of
+    one that an earlier word has translated, by one word, two, or more.
+    "pronoun": *they* or *it*, whose gender is that of a noun said before.
+    Else "plain".
     """
     found, furthest = [], -1
     for i in range(len(pair.target)):
         links = [j for j, linked in pair.alignment if linked == i]
         if any(pair.source[j] in ("they", "it") for j in links):
             found.append("pronoun")
+        elif (back := furthest - max(links)) > 0:
+            found.append(f"back {min(back, 3)}")
         else:
-            found.append("back" if max(links) < furthest else "plain")
+            found.append("plain")
         furthest = max(furthest, *links)
     return found
 
