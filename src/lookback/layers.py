@@ -151,10 +151,10 @@ class Embedding(nn.Module):
         self, tokens: Int[Tensor, "batch length"], start: int = 0
     ) -> Float[Tensor, "batch length d_model"]:
         """`start` is the position of the first token."""
-        length, d_model = tokens.shape[1], self.words.embedding_dim
+        d_model = self.words.embedding_dim
         x = self.words(tokens) * math.sqrt(d_model)
         if self.positions == "sinusoidal":
-            x = x + sinusoidal(length, d_model, start, x.device)
+            x = x + sinusoidal(tokens.shape[1], d_model, start, x.device)
         elif self.positions == "learned":
-            x = x + self.learned(length, start)
+            x = x + self.learned(tokens.shape[1], start)
         return self.dropout(x)

@@ -81,7 +81,7 @@ class Mixing(RNNsearch):
         return self.mixed(self.said(memory), g, looks)
 
     def step(self, token, state: State, memory: Annotations):
-        embedded = self.target_embedding(token[:, None])[:, 0]
+        embedded = self.target_embedding(token)
         state, _, weights = self.advance(embedded, state, memory)
         g = precise(self.readout(state.hidden, embedded))[:, None]
         places = self.said(memory)
