@@ -286,6 +286,17 @@ def test_the_last_weights_are_kept_and_averaged(tmp_path):
         torch.testing.assert_close(value, mean)
 
 
+def test_an_epoch_of_another_run_is_not_averaged(tmp_path):
+    for name, seed in (("one", 0), ("other", 1)):
+        folder, config = tmp_path / name, replace(TINY, seed=seed)
+        given = model_of(), pairs_of, SOURCE, TARGET, config, folder
+        train(*given, held_out, keep=1)
+    name = f"epoch-{TINY.epochs}.safetensors"
+    (tmp_path / "one" / name).replace(tmp_path / "other" / name)
+    with pytest.raises(ValueError, match="epoch 3 .*of another run.*again"):
+        average(model_of(), tmp_path / "other", [3])
+
+
 def test_there_is_nothing_to_average(tmp_path):
     with pytest.raises(ValueError, match="weights of epoch 2.*train again"):
         average(model_of(), tmp_path, [2])

@@ -6,6 +6,7 @@ killed, at any moment, goes on from its last checkpoint, and ends in the same
 weights as a run that was never interrupted.
 """
 
+import json
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -241,7 +242,8 @@ def finish_epoch(
         write(run.folder / "best.safetensors", run.model.state_dict(), {})
     if keep:
         path = run.folder / f"epoch-{progress.epoch}.safetensors"
-        write(path, run.model.state_dict(), {})
+        told = {"identity": json.dumps(run.identity)}
+        write(path, run.model.state_dict(), told)
         old = run.folder / f"epoch-{progress.epoch - keep}.safetensors"
         old.unlink(missing_ok=True)
     progress.done = progress.tokens = 0
@@ -253,13 +255,17 @@ def average(model: Translator, folder: Path, epochs: Sequence[int]) -> None:
     """Give the model the mean of the weights that `keep` left of the epochs.
 
     As Vaswani et al. 2017, section 6.1, do with the last 5 or 20 checkpoints.
-    Raises ValueError if one is not there.
+    Raises ValueError if one is not there, or is of another run than the
+    folder's last checkpoint.
     """
     total: dict[str, Tensor] = {}
     for epoch in epochs:
         path = folder / f"epoch-{epoch}.safetensors"
         try:
-            kept, _ = read(path)
+            kept, told = read(path)
+            _, run = read(folder / "last.safetensors")
+            if told.get("identity") != run.get("identity"):
+                raise OSError("it is of another run")
         except (OSError, SafetensorError) as error:
             raise ValueError(
                 f"cannot read the weights of epoch {epoch} ({error}): train"
