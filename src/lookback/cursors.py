@@ -249,8 +249,7 @@ def normaliser(
     T × U × K numbers is laid out.
     """
     odds_g, most_g = odds(g)
-    with torch.autocast(g.device.type, enabled=False):
-        mass = odds_g @ places.odds.mT
+    mass = product(odds_g, places.odds.mT)
     return logarithm(mass) + most_g[..., None] + places.most[:, None]
 
 
@@ -265,12 +264,16 @@ def mixture(
     goes to `step`.
     """
     weight, top = odds(ready + places.most[:, None])
-    with torch.autocast(g.device.type, enabled=False):
-        mass = weight @ places.odds
-    return logarithm(mass) + top[..., None] + g
+    return logarithm(product(weight, places.odds)) + top[..., None] + g
 
 
-def odds(x: Float[Tensor, "*batch n"]) -> tuple[Tensor, Tensor]:
+def product(one: Tensor, other: Tensor) -> Tensor:
+    """Of matrices, in the precision that they have."""
+    with torch.autocast(one.device.type, enabled=False):
+        return one @ other
+
+
+def odds(x: Tensor) -> tuple[Tensor, Tensor]:
     """e^{x − max x}, and max x, along the last axis; the max is no variable."""
     most = x.detach().amax(-1)
     return (x - most[..., None]).exp(), most

@@ -148,8 +148,8 @@ class Embedding(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, tokens: Int[Tensor, "batch *length"], start: int = 0
-    ) -> Float[Tensor, "batch *length d_model"]:
+        self, tokens: Int[Tensor, "*batch"], start: int = 0
+    ) -> Float[Tensor, "*batch d_model"]:
         """`start` is the position of the first token."""
         d_model = self.words.embedding_dim
         x = self.words(tokens) * math.sqrt(d_model)
