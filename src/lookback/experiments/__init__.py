@@ -19,6 +19,7 @@ EXPERIMENTS = (
     "scores",
     "order",
     "serial",
+    "latch",
     "depth",
     "memories",
     "pruning",
