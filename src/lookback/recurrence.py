@@ -18,12 +18,12 @@ LSTM: Hochreiter & Schmidhuber 1997, with the forget gate of Gers, Schmidhuber
     i, f, o = σ(W x + U h), g = tanh(W_g x + U_g h)
     c' = f ∘ c + i ∘ g,   h' = o ∘ tanh(c')
 
-Departures: Elman's network had the logistic function where ours has tanh, and
-its gradient went back one step. Cho et al. write U_n (r ∘ h), with the reset gate inside the
-product. We follow torch.nn.GRU, which puts it outside, so that one product
-U h serves all three gates; the cells here equal torch's number for number.
-Bahdanau et al. 2015 let z multiply the new content, not the old state; the
-two conventions are the same model with z read as 1 − z.
+Departures: Elman's own gradient went back one step, ours goes back to the
+first. Cho et al. write U_n (r ∘ h), with the reset gate inside the product. We
+follow torch.nn.GRU, which puts it outside, so that one product U h serves all
+three gates; the cells here equal torch's number for number. Bahdanau et al.
+2015 let z multiply the new content, not the old state; the two conventions are
+the same model with z read as 1 − z.
 """
 
 import torch

@@ -136,7 +136,7 @@ def teach(
     gradient longer than `limit` is shortened to it.
     """
     sizes, losses, right = [], [], 0
-    for update in range(1, UPDATES + 1):
+    while len(sizes) < UPDATES and right < IN_A_ROW:
         letters, classes = strings(BATCH, length)
         logits = model(letters)
         loss = F.cross_entropy(logits, classes)
@@ -148,13 +148,11 @@ def teach(
         losses.append(loss.item())
         every = bool((logits.argmax(-1) == classes).all())
         right = right + 1 if every else 0
-        if right == IN_A_ROW:
-            break
     with torch.no_grad():
         letters, classes = strings(TESTS, length)
         hits = model(letters).argmax(-1) == classes
     return {
-        "updates": update if right == IN_A_ROW else None,
+        "updates": len(sizes) if right == IN_A_ROW else None,
         "accuracy": float(hits.float().mean()),
         "largest": max(sizes),
         "long": sum(size > 1 for size in sizes) / len(sizes),
