@@ -199,6 +199,11 @@ EQUAL = {
     "transformer": {
         "source != PAD -> source > PAD": "no word has a number below 0",
     },
+    "clip_by_norm": {
+        "norm > limit -> norm >= limit": "a gradient as long as the limit is "
+        "multiplied by 1"
+    },
+    "hold_for": {"b_ih -> b_hh": "both biases are equally long"},
     "not_beaten": {
         "(quality >= good, cost <= cheap) -> "
         "(cost <= cheap, quality >= good)": "the two change roles around an &"

@@ -12,6 +12,7 @@ from lookback.exercises import (  # noqa: F401  (each adds its checks)
     heads,
     ladder,
     positions,
+    recurrence,
     residual,
     rnnsearch,
     scores,
