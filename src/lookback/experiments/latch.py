@@ -30,6 +30,7 @@ UPDATES, BATCH, RATE = 1500, 32, 3e-3  # Adam
 IN_A_ROW = 20  # updates without a mistake that end a run
 TESTS = 1000
 REACH = 80  # letters of the strings on which gradients are measured
+WATCHED = 80  # the length whose networks' gradients are drawn
 NETWORKS = (
     "tanh",
     "tanh, orthogonal",
@@ -93,7 +94,7 @@ def strings(count: int, length: int) -> tuple[torch.Tensor, torch.Tensor]:
     return F.one_hot(letters, LETTERS).float(), classes
 
 
-def reach(model: Latch, length: int = REACH) -> list[float]:
+def reach(model: Latch, length: int) -> list[float]:
     """‖∂ (logit 1 − logit 0) / ∂ x_t‖, its median over strings, by distance.
 
     The first of the list is for the last letter, distance 0.
@@ -164,10 +165,10 @@ def latch(name: str, length: int, seed: int) -> dict:
     """One network, one length; for its gradient's figure, before and after."""
     torch.manual_seed(seed)
     model = Latch(network(name))
-    before = {"reach": reach(model), "gate": gate(model, length)}
+    before = {"reach": reach(model, REACH), "gate": gate(model, length)}
     adam = torch.optim.Adam(model.parameters(), RATE)
     found = teach(model, length, adam, inf)
-    after = {"reach": reach(model), "gate": gate(model, length)}
+    after = {"reach": reach(model, REACH), "gate": gate(model, length)}
     return found | {"before": before, "after": after}
 
 
@@ -203,31 +204,43 @@ def over_seeds(runs: list[dict]) -> dict:
         "updates": needed,
         "median": median(done) if done else None,
         "accuracy": [run["accuracy"] for run in runs],
-        "largest": [run["largest"] for run in runs],
-        "long": [run["long"] for run in runs],
-        "worst": [run["worst"] for run in runs],
+        "largest": median(run["largest"] for run in runs),
+        "long": median(run["long"] for run in runs),
     }
 
 
-def middle(runs: list[dict], when: str) -> dict:
-    """Medians over the seeds of what was measured before or after training."""
+def curve(runs: list[dict], when: str) -> list[float]:
+    """The gradient's size by distance, its median over the seeds."""
+    sizes = zip(*(run[when]["reach"] for run in runs), strict=True)
+    return [float(f"{median(each):.3g}") for each in sizes]
+
+
+def middle(runs: list[dict], length: int, when: str) -> dict:
+    """Medians over the seeds of what was measured before or after training.
+
+    `first` is the gradient of the first letter, or of the REACHth from the
+    end where that is nearer.
+    """
     gates = [run[when]["gate"] for run in runs]
-    sizes = [run[when]["reach"] for run in runs]
     return {
-        "reach": [median(each) for each in zip(*sizes, strict=True)],
+        "first": curve(runs, when)[min(length, REACH) - 1],
         "gate": None if None in gates else median(gates),
     }
 
 
 def summary(found: dict[str, list[dict]]) -> dict:
-    """The counts; gradients before training, and after it at each length."""
-    results: dict[str, dict] = {"latch": {}, "before": {}, "after": {}}
+    """How many latched, what became of the gradients, and the clipping."""
+    results: dict[str, dict] = {"latch": {}, "reach": {}}
     for name in NETWORKS:
-        runs = {str(n): found[f"{name}-{n}"] for n in LENGTHS}
-        results["latch"][name] = {n: over_seeds(r) for n, r in runs.items()}
-        first = runs[str(LENGTHS[0])]
-        results["before"][name] = middle(first, "before")
-        results["after"][name] = middle(first, "after")
+        runs = {n: found[f"{name}-{n}"] for n in LENGTHS}
+        results["latch"][name] = {
+            str(n): over_seeds(each)
+            | {when: middle(each, n, when) for when in ("before", "after")}
+            for n, each in runs.items()
+        }
+        results["reach"][name] = {
+            when: curve(runs[WATCHED], when) for when in ("before", "after")
+        }
     results["clipping"] = {name: over_seeds(found[name]) for name in CLIPPED}
     return results
 

@@ -67,4 +67,3 @@ class Relay(base.Widget):
         above.set(title=f"states, w = {self.w:g}", ylim=(-1, 1))
         below.semilogy(steps, np.maximum(self.gradient(STEPS), 1e-30), "o-")
         below.set(title=f"gradient from step {STEPS} back to each step")
-        figure.tight_layout()
