@@ -222,8 +222,11 @@ def middle(runs: list[dict], length: int, when: str) -> dict:
     end where that is nearer.
     """
     gates = [run[when]["gate"] for run in runs]
+    back = min(length, REACH) - 1
+    each = [float(f"{run[when]['reach'][back]:.3g}") for run in runs]
     return {
-        "first": curve(runs, when)[min(length, REACH) - 1],
+        "first": median(each),
+        "each": each,
         "gate": None if None in gates else median(gates),
     }
 
