@@ -45,8 +45,8 @@ test("a factor is said so that one can hear it", () => {
   assert.equal(arrives(0.25), "arrives multiplied by 0.25");
   assert.equal(arrives(524288), "arrives multiplied by 524,288");
   assert.equal(short(0), "0.000");
-  assert.equal(short(3.21e-7), "3.2 · 10^\u22127");
-  assert.equal(short(524288), "5.2 · 10^5");
+  assert.equal(short(3.21e-7), "3.2 · 10⁻⁷");
+  assert.equal(short(524288), "5.2 · 10⁵");
   assert.equal(short(0.5), "0.500");
 });
 

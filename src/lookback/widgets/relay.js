@@ -54,11 +54,15 @@ export function arrives(g) {
   return `arrives multiplied by ${digits(g)}`;
 }
 
-/** A factor in few letters. @param {number} g */
-export const short = (g) =>
-  (g < 0.01 && g > 0) || g >= 1000
-    ? g.toExponential(1).replace("e", " · 10^").replace("+", "").replace("-", "\u2212")
-    : digits(g, 3);
+/** A factor in few letters: 3.2 · 10⁻⁷. @param {number} g */
+export function short(g) {
+  if (g === 0 || (g >= 0.01 && g < 1000)) return digits(g, 3);
+  const [times, power] = g.toExponential(1).split("e");
+  const raised = [...power.replace("+", "")].map((one) =>
+    one === "-" ? "\u207b" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(one)],
+  );
+  return `${times} · 10${raised.join("")}`;
+}
 
 /** A number with its sign. @param {number} x @param {number} places */
 const signed = (x, places) => `${x > 0 ? "+" : ""}${digits(x, places)}`;
