@@ -82,7 +82,7 @@ class Latch(nn.Module):
 
     def forward(self, letters: torch.Tensor) -> torch.Tensor:
         """Logits [batch, 2] for letters [batch, source, LETTERS]."""
-        states, _ = self.layer(letters)
+        states, _ = self.layer(letters.to(self.answer.weight.device))
         return self.answer(states[:, -1])
 
 
@@ -117,7 +117,7 @@ def gate(model: Latch, length: int) -> float | None:
     layer = model.layer
     if not isinstance(layer, nn.LSTM):
         return None
-    letters, _ = strings(100, length)
+    letters = strings(100, length)[0].to(layer.bias_ih_l0.device)
     states, _ = layer(letters)
     before = F.pad(states, (0, 0, 1, 0))[:, :-1]  # h_{t−1}
     part = slice(HIDDEN, 2 * HIDDEN)
@@ -140,6 +140,7 @@ def teach(
     while len(sizes) < UPDATES and right < IN_A_ROW:
         letters, classes = strings(BATCH, length)
         logits = model(letters)
+        classes = classes.to(logits.device)
         loss = F.cross_entropy(logits, classes)
         optimiser.zero_grad()
         loss.backward()
@@ -151,7 +152,7 @@ def teach(
         right = right + 1 if every else 0
     with torch.no_grad():
         letters, classes = strings(TESTS, length)
-        hits = model(letters).argmax(-1) == classes
+        hits = model(letters).argmax(-1).cpu() == classes
     return {
         "updates": len(sizes) if right == IN_A_ROW else None,
         "accuracy": float(hits.float().mean()),
