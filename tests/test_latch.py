@@ -36,6 +36,8 @@ def test_what_the_names_of_the_networks_say():
             if "bias" in name:
                 more = torch.full((latch.HIDDEN,), float(name[-1]))
                 torch.testing.assert_close(shift[part], more)
+            elif not name.endswith("1997"):
+                assert shift.abs().max() == 0
             assert (gate == 1) == name.endswith("1997")
         else:
             assert gate is None
@@ -68,6 +70,19 @@ def test_without_its_gate_the_memory_only_adds_and_training_keeps_it_so():
             assert torch.equal(c, added)
         states, _ = layer(letters)
     torch.testing.assert_close(h, states[:, -1])
+
+
+def test_a_fixed_gate_stays_as_it_was_drawn():
+    torch.manual_seed(0)
+    layer = latch.network("LSTM, gate fixed")
+    before = [part.detach().clone() for part in layer.parameters()]
+    model = latch.Latch(layer)
+    adam = torch.optim.Adam(model.parameters(), 0.1)
+    model(latch.strings(8, 5)[0]).sum().backward()
+    adam.step()
+    for old, new in zip(before, layer.parameters(), strict=True):
+        kept = (old == new).view(4, -1).all(1)
+        assert kept.tolist() == [False, True, False, False]
 
 
 def test_the_reach_is_the_gradient_of_each_letter():
@@ -126,3 +141,62 @@ def test_a_run_ends_when_enough_updates_were_right(monkeypatch):
     found = latch.teach(model, 3, adam, 1.0)
     assert latch.IN_A_ROW <= found["updates"] < latch.UPDATES
     assert found["accuracy"] == 1
+
+
+@pytest.fixture(scope="module")
+def found():
+    return records.load("latch")["results"]
+
+
+def latched(found, name):
+    return [one["latched"] for one in found["latch"][name].values()]
+
+
+def test_the_chapters_table_is_as_it_is_read(found):
+    """Who holds how far, as the page says it."""
+    for name, row in found["latch"].items():
+        assert all(len(one["updates"]) == 5 for one in row.values()), name
+        for one in row.values():  # who latched is right, who did not guesses
+            for updates, hits in zip(
+                one["updates"], one["accuracy"], strict=True
+            ):
+                assert hits > 0.95 if updates else hits < 0.6, name
+    old, three, one, gru, torchs, plain = (
+        latched(found, name)
+        for name in (
+            "LSTM of 1997",
+            "LSTM, forget bias +3",
+            "LSTM, forget bias +1",
+            "GRU",
+            "LSTM",
+            "tanh",
+        )
+    )
+    best = latched(found, "tanh, orthogonal")
+    assert old[:3] == best[:3] == [5, 5, 5] and 0 < old[3] <= best[3]
+    assert three[:2] == [5, 5] and three[2] > one[2] == 0
+    assert sum(old) > sum(three) > sum(one) > sum(gru) > sum(torchs)
+    assert gru == [5, 0, 0, 0] and torchs[1:] == [0, 0, 0]
+    assert plain[0] == 5 > torchs[0] and plain[1] > 0 and plain[2] == 1
+
+
+def test_why_torchs_lstm_does_worse(found):
+    """Not at the start; in training its gate shuts."""
+    lstm, plain = found["latch"]["LSTM"], found["latch"]["tanh"]
+    start = [each["20"]["before"]["first"] for each in (lstm, plain)]
+    assert 0.2 < start[0] / start[1] < 5
+    for length in ("40", "80", "160"):
+        one = lstm[length]
+        assert one["after"]["gate"] < one["before"]["gate"] - 0.05
+        assert one["after"]["first"] < one["before"]["first"] / 100
+    biased = found["latch"]["LSTM, forget bias +1"]["80"]
+    assert biased["after"]["gate"] < biased["before"]["gate"] - 0.05
+    wandered = plain["80"]["after"]["each"]
+    assert max(wandered) / min(wandered) > 1000
+
+
+def test_what_clipping_does(found):
+    free, clipped = (found["clipping"][name] for name in latch.CLIPPED)
+    assert clipped["latched"] == 5 > free["latched"]
+    assert clipped["median"] < free["median"]
+    assert clipped["long"] > 2 * free["long"] and free["largest"] > 50

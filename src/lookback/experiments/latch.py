@@ -36,6 +36,7 @@ NETWORKS = (
     "tanh, orthogonal",
     "GRU",
     "LSTM",
+    "LSTM, gate fixed",
     "LSTM, forget bias +1",
     "LSTM, forget bias +3",
     "LSTM of 1997",
@@ -54,6 +55,20 @@ def without_forget_gate(lstm: nn.LSTM) -> nn.LSTM:
     return lstm
 
 
+def fixed(lstm: nn.LSTM) -> nn.LSTM:
+    """Its forget gate's numbers stay as drawn: no gradient reaches them."""
+    gate = slice(lstm.hidden_size, 2 * lstm.hidden_size)
+
+    def cut(gradient: torch.Tensor) -> torch.Tensor:
+        gradient = gradient.clone()
+        gradient[gate] = 0.0
+        return gradient
+
+    for part in lstm.parameters():
+        part.register_hook(cut)
+    return lstm
+
+
 def orthogonal(rnn: nn.RNN, stretch: float = 1.0) -> nn.RNN:
     """Its U turns every vector and makes it `stretch` times as long."""
     nn.init.orthogonal_(rnn.weight_hh_l0, stretch)
@@ -67,6 +82,8 @@ def network(name: str) -> nn.Module:
     layer = made(LETTERS, HIDDEN, batch_first=True)
     if name.endswith("orthogonal"):
         return orthogonal(layer)
+    if name.endswith("fixed"):
+        return fixed(layer)
     if "bias" in name:
         return biased(layer, float(name[-1]))
     return without_forget_gate(layer) if name.endswith("1997") else layer
