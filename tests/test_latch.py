@@ -189,6 +189,10 @@ def test_why_torchs_lstm_does_worse(found):
         one = lstm[length]
         assert one["after"]["gate"] < one["before"]["gate"] - 0.05
         assert one["after"]["first"] < one["before"]["first"] / 100
+    held = found["latch"]["LSTM, gate fixed"]
+    assert held["20"]["latched"] > lstm["20"]["latched"]
+    assert held["40"]["latched"] == 0
+    assert held["40"]["after"]["first"] > 5 * lstm["40"]["after"]["first"]
     biased = found["latch"]["LSTM, forget bias +1"]["80"]
     assert biased["after"]["gate"] < biased["before"]["gate"] - 0.05
     wandered = plain["80"]["after"]["each"]
