@@ -208,6 +208,11 @@ EQUAL = {
         f"write -> {other}": "only its shape is taken, and all have one"
         for other in ("alpha", "beta")
     },
+    "clip_by_norm": {
+        "norm > limit -> norm >= limit": "a gradient as long as the limit is "
+        "multiplied by 1"
+    },
+    "hold_for": {"b_ih -> b_hh": "both biases are equally long"},
     "not_beaten": {
         "(quality >= good, cost <= cheap) -> "
         "(cost <= cheap, quality >= good)": "the two change roles around an &"

@@ -1,5 +1,10 @@
 r"""Recurrent cells: one vector, rewritten at every word.
 
+Plain: Elman 1990.
+
+    h' = tanh(W x + U h)
+    ∂h_T/∂h_t = Π_{k=T…t+1} diag(1 − h_k²) U
+
 GRU: Cho et al. 2014, arXiv 1406.1078, section 2.3 (the "gated" hidden unit).
 
     r = σ(W_r x + U_r h)                      reset gate
@@ -13,16 +18,34 @@ LSTM: Hochreiter & Schmidhuber 1997, with the forget gate of Gers, Schmidhuber
     i, f, o = σ(W x + U h), g = tanh(W_g x + U_g h)
     c' = f ∘ c + i ∘ g,   h' = o ∘ tanh(c')
 
-Departures: Cho et al. write U_n (r ∘ h), with the reset gate inside the
-product. We follow torch.nn.GRU, which puts it outside, so that one product
-U h serves all three gates; the cells here equal torch's number for number.
-Bahdanau et al. 2015 let z multiply the new content, not the old state; the
-two conventions are the same model with z read as 1 − z.
+Departures: Elman's own gradient went back one step, ours goes back to the
+first. Cho et al. write U_n (r ∘ h), with the reset gate inside the product. We
+follow torch.nn.GRU, which puts it outside, so that one product U h serves all
+three gates; the cells here equal torch's number for number. Bahdanau et al.
+2015 let z multiply the new content, not the old state; the two conventions are
+the same model with z read as 1 − z.
 """
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+
+
+class RNNCell(nn.Module):
+    """One step of a plain recurrent network (Elman 1990)."""
+
+    def __init__(self, embed: int, hidden: int):
+        super().__init__()
+        self.W = nn.Linear(embed, hidden)
+        self.U = nn.Linear(hidden, hidden)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch embed"],
+        h: Float[Tensor, "batch hidden"],
+    ) -> Float[Tensor, "batch hidden"]:
+        """h' = tanh(W x + U h)."""
+        return torch.tanh(self.W(x) + self.U(h))
 
 
 class GRUCell(nn.Module):
@@ -69,7 +92,7 @@ class LSTMCell(nn.Module):
 
 
 def read(
-    cell: GRUCell, words: Float[Tensor, "batch source embed"]
+    cell: RNNCell | GRUCell, words: Float[Tensor, "batch source embed"]
 ) -> Float[Tensor, "batch source hidden"]:
     """h_1 … h_T: the cell's state after each word, from h_0 = 0."""
     hidden = cell.U.in_features
@@ -79,3 +102,19 @@ def read(
         h = cell(x, h)
         states.append(h)
     return torch.stack(states, dim=1)
+
+
+def carry(
+    U: Float[Tensor, "hidden hidden"], states: Float[Tensor, "source hidden"]
+) -> Float[Tensor, "source hidden hidden"]:
+    """∂h_T/∂h_t of a plain network, for t = 1 … T; the last is the identity.
+
+    `states` are h_1 … h_T of one sentence. Row i, column j of a Jacobian says
+    how number i of h_T follows number j of h_t.
+    """
+    J = torch.eye(len(U), dtype=U.dtype, device=U.device)
+    found = [J]
+    for h in states[1:].flip(0):  # h_T, …, h_2
+        J = J @ ((1 - h**2)[:, None] * U)  # diag(1 − h_k²) U
+        found.append(J)
+    return torch.stack(found[::-1])

@@ -47,6 +47,10 @@ const jobs = {
       widget.embed(word, input.weights[0][0].length),
     ),
   }),
+  relay: ({ relay, back }, { w, pulse, step }) => {
+    const states = relay(w, pulse);
+    return { states, back: back(w, states, step) };
+  },
   lookup: (widget, input) => widget.lookup(input),
   masked: (widget, input) =>
     input.tokens.map((/** @type {string} */ _, /** @type {number} */ i) => widget.row(input, i)),

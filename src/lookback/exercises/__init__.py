@@ -13,6 +13,7 @@ from lookback.exercises import (  # noqa: F401  (each adds its checks)
     heads,
     ladder,
     positions,
+    recurrence,
     residual,
     rnnsearch,
     scores,

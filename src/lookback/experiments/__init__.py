@@ -20,6 +20,7 @@ EXPERIMENTS = (
     "scores",
     "order",
     "serial",
+    "latch",
     "depth",
     "memories",
     "pruning",

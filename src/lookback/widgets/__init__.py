@@ -12,6 +12,7 @@ from lookback.widgets.lookup import Lookup
 from lookback.widgets.masks import Masks
 from lookback.widgets.parameter_budget import ParameterBudget
 from lookback.widgets.quiz import Quiz
+from lookback.widgets.relay import Relay
 from lookback.widgets.rungs import Rungs
 from lookback.widgets.saturation import Saturation
 from lookback.widgets.serial_wall import SerialWall
@@ -32,6 +33,7 @@ __all__ = [
     "Masks",
     "ParameterBudget",
     "Quiz",
+    "Relay",
     "Rungs",
     "Saturation",
     "SerialWall",
