@@ -2,8 +2,8 @@
 
 from lookback.lab import records
 
-FOUND = records.load("cursors")["results"]
-SEEDS = range(3)
+RESULTS = records.load("cursors")["results"]
+FOUND = {name: row for name, row in RESULTS.items() if name != "cost"}
 
 
 def clauses(name, count):
@@ -44,3 +44,68 @@ def test_as_long_as_in_training_the_two_are_level():
         )
         < 2
     )
+
+
+def test_the_cursors_do_not_end_behind_and_look_worse():
+    cursors, search = FOUND["cursors"], FOUND["rnnsearch"]
+    assert abs(cursors["bleu"]["mean"] - search["bleu"]["mean"]) < 1
+    for one in cursors["runs"]:
+        assert all(one["aer"] > other["aer"] for other in search["runs"])
+        assert one["aer_posterior"] > search["aer"]["mean"]
+
+
+def test_the_farther_back_the_more_the_cursors_miss():
+    one, two, three = (
+        FOUND["cursors"]["kinds"][f"back {n}"]["mean"] for n in (1, 2, 3)
+    )
+    assert one > two > three
+    for name in ("rnnsearch", "inside", "outside"):
+        assert min(kinds(name, "back 3")) > max(kinds("cursors", "back 3"))
+    plain, others = (
+        sum(
+            row["words"]
+            for kind, row in FOUND["cursors"]["runs"][0]["by_kind"].items()
+            if (kind == "plain") == yes
+        )
+        for yes in (True, False)
+    )
+    assert 6 < plain / others < 8  # seven words in eight
+
+
+def test_pronouns_come_out_the_other_way_and_seeds_differ():
+    cursors, search = (
+        FOUND[name]["kinds"]["pronoun"] for name in ("cursors", "rnnsearch")
+    )
+    assert cursors["mean"] > search["mean"] and search["spread"] > 0.05
+
+
+def test_outside_learns_faster_and_the_cursors_fastest():
+    def after(name, rounds):
+        runs = FOUND[name]["runs"]
+        return sum(run["curve"][rounds - 1]["score"] for run in runs) / 3
+
+    for rounds in (2, 3):
+        assert after("inside", rounds) + 10 < after("outside", rounds)
+        assert after("outside", rounds) + 10 < after("cursors", rounds)
+    best = [
+        sum(max(row["score"] for row in run["curve"]) for run in found["runs"])
+        for name, found in FOUND.items()
+        if name != "diagonal"
+    ]
+    assert (max(best) - min(best)) / 3 < 2
+
+
+def test_neither_side_of_the_softmax_helps_on_long_sentences():
+    for name in ("inside", "outside"):
+        assert max(clauses(name, 8)) < 40
+
+
+def test_the_longer_the_sentence_the_smaller_the_difference_in_cost():
+    for run in RESULTS["cost"]["runs"]:
+        short, long = run["rows"][0], run["rows"][-1]
+        for what in ("seconds", "kept"):
+            first, last = (
+                row[what]["cursors"] / row[what]["rnnsearch"]
+                for row in (short, long)
+            )
+            assert first > 1.4 and last < 1.2

@@ -46,7 +46,7 @@ CORPUS = {  # the languages that an experiment reads
     "tuned": [("en", "fr"), ("de", "en")],
 }
 # Their trainings have begun, or wait.
-TO_COME = {"cursors", "german", "growth", "removal", "rungs"}
+TO_COME = {"german", "growth", "removal", "rungs"}
 ALL_TESTS = ("rungs", "german", "growth", "removal")
 KINDS = {
     "bottleneck": Bottleneck,
