@@ -15,6 +15,7 @@ from lookback.exercises import check
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
+        (70, "not five and four"),
         (35, "step off the last source word"),
         (64, "written anywhere"),
         (12, "number of nodes"),
@@ -70,11 +71,11 @@ def test_lattice_by_hand_right(answer):
     assert check.lattice_by_hand(answer) is True
 
 
-def summed(write, step, join=torch.logaddexp, into=None, log=True):
+def summed(write, step, join=torch.logaddexp, into=None, start=-torch.inf):
     """The solution with places for slips; `into(step, u, t)` is the step's."""
     into = into or (lambda step, u, t: step[u, t - 1])
     target, source = write.shape
-    arrived = torch.full((source,), -torch.inf)
+    arrived = torch.full((source,), start)
     arrived[0] = 0.0
     for u in range(target):
         alpha = [arrived[0]]
@@ -135,9 +136,11 @@ def late(step, u, t):
     [
         (lambda w, s: summed(w, s, torch.maximum), "take the larger"),
         (best_alone, "best path alone"),
+        (lambda w, s: summed(w, s, torch.add), "never steps"),
+        (lambda w, s: summed(w, s, start=0.0), "begin on any word"),
         (at_the_last_word, "finger on the last source word"),
         (until_the_last, "last row of `write` is missing"),
-        (lambda w, s: summed(w, s, into=late), "pays for a step at the column"),
+        (lambda w, s: summed(w, s, into=late), "pays for a step in the row"),
         (
             lambda w, s: summed(w, s, into=lambda s, u, t: s[u, t]),
             "leaves from t - 1",

@@ -39,7 +39,7 @@ def strip(stem: str, colab: str, minutes: int, needs: str) -> str:
         "Run it in Colab</a></li>"
         f'<li><a class="strip-button" href="../notebooks/{stem}.ipynb"'
         " download>Download the notebook</a></li>"
-        f"<li><strong>{minutes} minutes</strong>, exercises apart</li>"
+        f"<li><strong>{minutes} minutes</strong>, without the exercises</li>"
         f"<li>You need: {escape(needs)}</li>"
         "</ul>\n"
     )

@@ -42,15 +42,15 @@ def forward_sums(
     """log α(t, u) for u = 0 … U−1: all ways to reach a node.
 
     `write[u, t]` is log p(y_{u+1} | t, u), `step[u, t]` log p(step | t, u);
-    True in `mask` is a word of the source, from whose last none steps on.
+    `mask` is True at the words of the source; none steps on from the last.
     """
     first = torch.full_like(step[:, 0], NEVER)
     first[:, 0] = 0.0
-    columns, arrived = [], first
+    rows, arrived = [], first
     for u in range(step.shape[1]):
-        columns.append(_walk(arrived, step[:, u], mask))
-        arrived = columns[-1] + write[:, u]
-    return torch.stack(columns, dim=1)
+        rows.append(_walk(arrived, step[:, u], mask))
+        arrived = rows[-1] + write[:, u]
+    return torch.stack(rows, dim=1)
 
 
 def _walk(
@@ -77,16 +77,16 @@ def backward_sums(
     later = torch.zeros_like(write[:, -1])  # all is written: one way
     onward = torch.where(mask[:, None, 1:], step[..., :-1], NEVER)
     onward = nn.functional.pad(onward, (0, 1), value=NEVER)
-    columns = []
+    rows = []
     for u in reversed(range(write.shape[1])):
         stays = (write[:, u] + later).masked_fill(~mask, NEVER)
-        ahead, column = torch.full_like(stays[:, 0], NEVER), []
+        ahead, row = torch.full_like(stays[:, 0], NEVER), []
         for t in reversed(range(stays.shape[1])):
             ahead = torch.logaddexp(stays[:, t], onward[:, u, t] + ahead)
-            column.append(ahead)
-        later = torch.stack(column[::-1], dim=-1)
-        columns.append(later)
-    return torch.stack(columns[::-1], dim=1)
+            row.append(ahead)
+        later = torch.stack(row[::-1], dim=-1)
+        rows.append(later)
+    return torch.stack(rows[::-1], dim=1)
 
 
 def posterior(

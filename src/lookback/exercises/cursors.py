@@ -25,9 +25,9 @@ def _paths(source, target):
     return combinations_with_replacement(range(source), target)
 
 
-def _probability(path, write, step):
+def _probability(path, write, step, finger=0):
     """The product along one path; write and step are [target][source]."""
-    factors, finger = [], 0
+    factors = []
     for u, t in enumerate(path):
         factors += [step[u][place] for place in range(finger, t)]
         factors.append(write[u][t])
@@ -48,6 +48,9 @@ def count_paths(answer):
         found,
         [sum(1 for _ in _paths(4, 3))],
         {
+            "`<end>` is included: four words and three, not five and four.": [
+                70.0
+            ],
             "That lets the finger step off the last source word: four steps "
             "in place of three.": [35.0],
             "That lets each word be written anywhere. The finger never goes "
@@ -135,7 +138,7 @@ def lattice_by_hand(answer):
 
 
 def log_likelihood_solution(write, step):
-    """A column of the lattice after the other, all in logarithms."""
+    """One row of the lattice after another, all in logarithms."""
     target, source = write.shape
     arrived = torch.full((source,), -torch.inf)
     arrived[0] = 0.0
@@ -183,19 +186,29 @@ def _wrong_sums(write, step):
             if ends is None or path[-1] == ends
         )
 
+    anywhere = sum(
+        _probability(path, write.tolist(), step.tolist(), first)
+        for path in _paths(source, target)
+        for first in range(path[0] + 1)
+    )
     return {
+        "That is the path that never steps. Two ways into a node are added as "
+        "probabilities, by torch.logaddexp; to add their logarithms "
+        "multiplies them.": each[0],
+        "Your finger may begin on any word. At the start only the first has "
+        "probability 1; the others' logarithm is -inf.": anywhere,
         "That is the best path alone; add them all up.": max(each),
         "You take the larger of the two ways into a node; add them, with "
         "torch.logaddexp.": sum(best),
         "That counts only the paths that end with the finger on the last "
-        "source word. It may stop anywhere: sum the last column over t.": total(
+        "source word. It may stop anywhere: sum the last row over t.": total(
             write, step, source - 1
         ),
         "That is where the finger is before the last word is written: the "
         "last row of `write` is missing.": total(
             torch.cat([write[:-1], torch.ones(1, source)]), step
         ),
-        "Your finger pays for a step at the column that it goes to; the step "
+        "Your finger pays for a step in the row that it goes to; the step "
         "is taken before the word is written, so it is step[u, t - 1] with "
         "the same u as write[u, t].": total(write, late),
         "Your step into place t is step[u, t]; the finger leaves from t - 1: "
@@ -209,7 +222,8 @@ def _wrong_sums(write, step):
 @exercise(log_likelihood_solution)
 def log_likelihood(mine):
     """log p(y | x), the sum over all paths, without underflow."""
-    for seed, (target, source) in enumerate(((3, 4), (4, 2), (1, 3), (2, 5))):
+    shapes = ((3, 4), (4, 2), (1, 3), (2, 5))
+    for seed, (target, source) in enumerate(shapes, start=1):
         write, step = _lattice(seed, target, source)
         with torch.no_grad():
             result = mine(write.clone(), step.clone())
