@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from lookback.cursors import Places, odds
-from lookback.mixing import Mixing, MixingConfig
+from lookback.cursors import CursorsConfig, Places, odds
+from lookback.mixing import Afresh, Mixing, MixingConfig
 from lookback.vocabulary import END, PAD, START
 
 SOURCE = torch.tensor([[4, 5, 6, 7, END], [8, 4, END, PAD, PAD]])
@@ -86,3 +86,43 @@ def test_only_outside_can_two_words_be_likely_that_no_place_allows_at_once():
     outside = model_of(True).mixed(places, g, half).softmax(-1)[0, 0]
     assert inside[6] > 0.99
     assert outside[4] > 0.49 and outside[5] > 0.49 and outside[6] < 0.01
+
+
+def afresh():
+    torch.manual_seed(0)
+    sizes = dict(embed=6, hidden=5, maxout=4, dropout=0.0)
+    return Afresh(CursorsConfig(9, 8, **sizes)).eval().double()
+
+
+@torch.no_grad()
+def test_without_a_walk_it_is_the_formula():
+    model = afresh()
+    memory = model.encode(SOURCE)
+    embedded, s, _ = model.write(GIVEN)
+    g = model.g(s, embedded)
+    found = model(SOURCE, GIVEN).softmax(-1)
+    for b in range(2):
+        places = int(memory.places.mask[b].sum())
+        for u in range(GIVEN.shape[1]):
+            scores = [
+                model.q(s[b, u]) @ memory.keys[b, t] / 5**0.5
+                for t in range(places)
+            ]
+            p = sum(
+                a * (g[b, u] + memory.places.words[b, t]).softmax(-1)
+                for t, a in enumerate(torch.stack(scores).softmax(-1))
+            )
+            torch.testing.assert_close(found[b, u], p, atol=1e-10, rtol=0)
+
+
+@torch.no_grad()
+def test_without_a_walk_word_by_word_is_all_at_once():
+    model = afresh()
+    memory = model.encode(SOURCE)
+    state, rows = model.start(memory), []
+    for token in GIVEN.unbind(1):
+        logits, state, weights = model.step(token, state, memory)
+        rows.append(logits.softmax(-1))
+        torch.testing.assert_close(weights.sum(-1), torch.ones(2).double())
+    whole = model(SOURCE, GIVEN).softmax(-1)
+    torch.testing.assert_close(torch.stack(rows, 1), whole, atol=1e-10, rtol=0)

@@ -41,8 +41,9 @@ def forward_sums(
 ) -> Float[Tensor, "batch target source"]:
     """log α(t, u) for u = 0 … U−1: all ways to reach a node.
 
-    `write[u, t]` is log p(y_{u+1} | t, u), `step[u, t]` log p(step | t, u);
-    `mask` is True at the words of the source; none steps on from the last.
+    `write[u, t]` is log p(y_{u+1} | t, u), `step[u, t]` log p(step | t, u), no
+    step between two words being −∞; `mask` is True at the words of the source,
+    from whose last there is no step.
     """
     first = torch.full_like(step[:, 0], NEVER)
     first[:, 0] = 0.0
@@ -154,22 +155,36 @@ class Cursors(Translator):
         self.g_step = nn.Linear(hidden + embed, 1)
         self.dropout = nn.Dropout(config.dropout)
 
-    def encode(self, source: Int[Tensor, "batch source"]) -> Places:
-        """f_t for every word, from a reader that goes both ways."""
+    def read(self, source: Int[Tensor, "batch source"]):
+        """Where there are words, their embeddings, and both readers' states."""
         mask = source != PAD
         embedded = self.dropout(self.source_embedding(source))
-        h = self.dropout(annotate(self.encoder, embedded, mask))
+        return (
+            mask,
+            embedded,
+            self.dropout(annotate(self.encoder, embedded, mask)),
+        )
+
+    def encode(self, source: Int[Tensor, "batch source"]) -> Places:
+        """f_t for every word."""
+        mask, embedded, h = self.read(source)
         f = precise(self.f(h, embedded))
         step = precise(self.f_step(torch.cat([h, embedded], dim=-1)))
         return Places(f, *odds(f), mask, step.squeeze(-1))
+
+    def write(
+        self, tokens: Int[Tensor, "batch target"], state: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The written words' embeddings, the pen's states, and the last."""
+        embedded = self.dropout(self.target_embedding(tokens))
+        s, last = self.pen(embedded, state)
+        return embedded, self.dropout(s), last
 
     def written(
         self, tokens: Int[Tensor, "batch target"], state: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """g_u over the words, g_u for `step`, and the pen's last state."""
-        embedded = self.dropout(self.target_embedding(tokens))
-        s, last = self.pen(embedded, state)
-        s = self.dropout(s)
+        embedded, s, last = self.write(tokens, state)
         g = precise(self.g(s, embedded))
         step = precise(self.g_step(torch.cat([s, embedded], dim=-1)))
         return g, step.squeeze(-1), last

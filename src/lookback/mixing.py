@@ -1,4 +1,4 @@
-r"""Soft search, with its sum inside the softmax or outside.
+r"""Soft search, with its sum inside the softmax or outside; and no walk.
 
     inside    p(k) = softmax(g_i + Σ_j α_ij f_j)[k]     RNNsearch's way
     outside   p(k) = Σ_j α_ij softmax(g_i + f_j)[k]     a mixture
@@ -8,19 +8,36 @@ the annotations are averaged, and R Σ_j α_ij h_j = Σ_j α_ij f_j speaks with 
 voice; outside each of them speaks, and their probabilities are averaged, as
 if j were a hidden choice. Everything else is the same: one change.
 
+And the cursors without their walk: the finger lands anew for every word,
+
+    afresh    p(k) = Σ_t softmax_t(q_u · k_t / √d) softmax(g_u + f_t)[k]
+
+with q_u from the pen and k_t from the reader. All else is the cursors'.
+
 Departures from RNNsearch (Bahdanau et al. 2015): what an annotation says does
 not go through the maxout; only so are inside and outside of one form. R is a
 product of two matrices, as narrow between them as the maxout.
 """
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from lookback.bottleneck import Readout, State
-from lookback.cursors import Places, mixture, normaliser, odds, precise
+from lookback.cursors import (
+    NEVER,
+    Cursors,
+    CursorsConfig,
+    Places,
+    mixture,
+    normaliser,
+    odds,
+    precise,
+)
 from lookback.rnnsearch import Annotations, RNNsearch, RNNsearchConfig
 
 
@@ -59,7 +76,7 @@ class Mixing(RNNsearch):
         if not self.config.outside:
             return g + weights @ places.words
         ready = weights.clamp_min(torch.finfo(weights.dtype).tiny).log()
-        ready = ready.masked_fill(~places.mask[:, None], -1e30)
+        ready = ready.masked_fill(~places.mask[:, None], NEVER)
         return mixture(places, g, ready - normaliser(places, g))
 
     def forward(
@@ -87,3 +104,50 @@ class Mixing(RNNsearch):
         places = self.said(memory)
         logits = self.mixed(places, g, precise(weights)[:, None])[:, 0]
         return logits, state, weights
+
+
+class Landings(NamedTuple):
+    """What is said at every word, and what a landing is chosen by."""
+
+    places: Places
+    keys: Float[Tensor, "batch source hidden"]
+
+
+class Afresh(Cursors):
+    """Two cursors without a walk: every landing is chosen anew."""
+
+    def __init__(self, config: CursorsConfig):
+        super().__init__(config)
+        del self.f_step, self.g_step
+        self.q = nn.Linear(config.hidden, config.hidden, bias=False)
+        self.k = nn.Linear(2 * config.hidden, config.hidden, bias=False)
+
+    def encode(self, source: Int[Tensor, "batch source"]) -> Landings:
+        mask, embedded, h = self.read(source)
+        f = precise(self.f(h, embedded))
+        places = Places(f, *odds(f), mask, f.new_zeros(mask.shape))
+        return Landings(places, self.k(h))
+
+    def landed(self, tokens, state, memory: Landings):
+        """Logits, log-probabilities of the landings, the pen's last state."""
+        embedded, s, last = self.write(tokens, state)
+        g = precise(self.g(s, embedded))
+        scores = precise(self.q(s) @ memory.keys.mT) / math.sqrt(s.shape[-1])
+        scores = scores.masked_fill(~memory.places.mask[:, None], NEVER)
+        chosen = scores.log_softmax(-1)
+        ready = chosen - normaliser(memory.places, g)
+        return mixture(memory.places, g, ready), chosen, last
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch source"],
+        target_in: Int[Tensor, "batch target"],
+    ) -> Float[Tensor, "batch target vocab"]:
+        return self.landed(target_in, None, self.encode(source))[0]
+
+    def start(self, memory: Landings) -> Float[Tensor, "batch hidden"]:
+        return memory.keys.new_zeros(len(memory.keys), self.config.hidden)
+
+    def step(self, token, state, memory: Landings):
+        logits, chosen, last = self.landed(token[:, None], state[None], memory)
+        return logits[:, 0], last[0], chosen[:, 0].exp()
