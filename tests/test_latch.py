@@ -36,9 +36,9 @@ def test_what_the_names_of_the_networks_say():
             if "bias" in name:
                 more = torch.full((latch.HIDDEN,), float(name[-1]))
                 torch.testing.assert_close(shift[part], more)
-            elif not name.endswith("1997"):
+            elif not name.endswith("no forget gate"):
                 assert shift.abs().max() == 0
-            assert (gate == 1) == name.endswith("1997")
+            assert (gate == 1) == name.endswith("no forget gate")
         else:
             assert gate is None
         if name.endswith("orthogonal"):
@@ -48,7 +48,7 @@ def test_what_the_names_of_the_networks_say():
 
 def test_without_its_gate_the_memory_only_adds_and_training_keeps_it_so():
     torch.manual_seed(0)
-    model = latch.Latch(latch.network("LSTM of 1997"))
+    model = latch.Latch(latch.network("LSTM, no forget gate"))
     adam = torch.optim.Adam(model.parameters(), 0.01)
     letters, classes = latch.strings(8, 12)
     for _ in range(3):
@@ -164,7 +164,7 @@ def test_the_chapters_table_is_as_it_is_read(found):
     old, three, one, gru, torchs, plain = (
         latched(found, name)
         for name in (
-            "LSTM of 1997",
+            "LSTM, no forget gate",
             "LSTM, forget bias +3",
             "LSTM, forget bias +1",
             "GRU",

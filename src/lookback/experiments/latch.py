@@ -39,14 +39,17 @@ NETWORKS = (
     "LSTM, gate fixed",
     "LSTM, forget bias +1",
     "LSTM, forget bias +3",
-    "LSTM of 1997",
+    "LSTM, no forget gate",
 )
+MANY = 20  # seeds, where five do not decide
+UNDECIDED = ("LSTM-20", "LSTM, gate fixed-20")
 CLIPPED = {"unclipped": inf, "clipped": 1.0}  # longest step in the gradient
+RATES = (0.1, 0.03, 0.01, 0.003)  # of the descent with and without clipping
 STEEP, STEEP_RATE, STEEP_LENGTH = 2.0, 0.1, 40  # U's stretch; descent's rate
 
 
 def without_forget_gate(lstm: nn.LSTM) -> nn.LSTM:
-    """The LSTM of 1997: σ(100) is 1, and its slope is 0, so that f stays 1."""
+    """As in 1997: σ(100) is 1, and its slope is 0, so that f stays 1."""
     gate = slice(lstm.hidden_size, 2 * lstm.hidden_size)
     with torch.no_grad():
         for part in (lstm.weight_ih_l0, lstm.weight_hh_l0, lstm.bias_hh_l0):
@@ -86,7 +89,9 @@ def network(name: str) -> nn.Module:
         return fixed(layer)
     if "bias" in name:
         return biased(layer, float(name[-1]))
-    return without_forget_gate(layer) if name.endswith("1997") else layer
+    return (
+        without_forget_gate(layer) if name.endswith("no forget gate") else layer
+    )
 
 
 class Latch(nn.Module):
@@ -190,12 +195,12 @@ def latch(name: str, length: int, seed: int) -> dict:
     return found | {"before": before, "after": after}
 
 
-def explode(limit: float, seed: int) -> dict:
+def explode(limit: float, rate: float, seed: int) -> dict:
     """A tanh network whose U stretches, by plain gradient descent."""
     torch.manual_seed(seed)
     layer = nn.RNN(LETTERS, HIDDEN, batch_first=True)
     model = Latch(orthogonal(layer, STEEP))
-    descent = torch.optim.SGD(model.parameters(), STEEP_RATE)
+    descent = torch.optim.SGD(model.parameters(), rate)
     return teach(model, STEEP_LENGTH, descent, limit)
 
 
@@ -209,7 +214,10 @@ def parts() -> dict:
         for length in LENGTHS
     }
     for name, limit in CLIPPED.items():
-        made[name] = lambda seed, _, limit=limit: explode(limit, seed)
+        for rate in RATES:
+            made[f"{name}, {rate}"] = lambda seed, _, limit=limit, rate=rate: (
+                explode(limit, rate, seed)
+            )
     return made
 
 
@@ -253,7 +261,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
     """How many latched, what became of the gradients, and the clipping."""
     results: dict[str, dict] = {"latch": {}, "reach": {}}
     for name in NETWORKS:
-        runs = {n: found[f"{name}-{n}"] for n in LENGTHS}
+        runs = {n: found[f"{name}-{n}"][:SEEDS] for n in LENGTHS}
         results["latch"][name] = {
             str(n): over_seeds(each)
             | {when: middle(each, n, when) for when in ("before", "after")}
@@ -262,7 +270,15 @@ def summary(found: dict[str, list[dict]]) -> dict:
         results["reach"][name] = {
             when: curve(runs[WATCHED], when) for when in ("before", "after")
         }
-    results["clipping"] = {name: over_seeds(found[name]) for name in CLIPPED}
+    results["clipping"] = {
+        name: {str(r): over_seeds(found[f"{name}, {r}"][:SEEDS]) for r in RATES}
+        for name in CLIPPED
+    }
+    results["undecided"] = {
+        name: over_seeds(found[name])
+        | {"gates": [run["after"]["gate"] for run in found[name]]}
+        for name in UNDECIDED
+    }
     return results
 
 
