@@ -149,7 +149,7 @@ def late(step, u, t):
             lambda w, s: summed(w, s, into=lambda s, u, t: 0.0),
             "leave out the steps' probabilities",
         ),
-        (lambda w, s: summed(w, s).exp(), "its logarithm is asked"),
+        (lambda w, s: summed(w, s).exp(), "its logarithm is asked for"),
         (lambda w, s: -summed(w, s), "The sign"),
         (without_logs, "Stay in logarithms"),
         (lambda w, s: w.sum(0), "one number"),

@@ -244,7 +244,7 @@ def log_likelihood(mine):
             for hint, value in wrong.items()
             if value > 0 and abs(float64(value).log() - truth) > 1e-3
         }
-        mistakes["That is p(y | x); its logarithm is asked."] = truth.exp()
+        mistakes["That is p(y | x); its logarithm is asked for."] = truth.exp()
         mistakes["The sign: give log p, not what a loss takes."] = -truth
         given = f"with {source} source words and {target} target words"
         expect(found, truth, mistakes, given)
