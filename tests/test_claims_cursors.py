@@ -9,7 +9,7 @@ FOUND = {name: row for name, row in RESULTS.items() if name != "cost"}
 def clauses(name, count):
     """BLEU at so many clauses, one for each seed."""
     runs = FOUND[name]["runs"]
-    place = [1, 2, 4, 6, 8].index(count)
+    place = [1, 2, 3, 4, 6, 8].index(count)
     assert all(run["by_clauses"][place]["clauses"] == count for run in runs)
     return [run["by_clauses"][place]["bleu"] for run in runs]
 
@@ -29,7 +29,8 @@ def test_every_machine_has_three_seeds_and_as_many_weights():
 def test_long_sentences_are_the_cursors():
     """In every seed, and the diagonal is before every soft look."""
     for count in (6, 8):
-        others = [clauses(n, count) for n in ("rnnsearch", "inside", "outside")]
+        looks = ("rnnsearch", "inside", "outside", "afresh")
+        others = [clauses(n, count) for n in looks]
         best = max(max(each) for each in others)
         assert min(clauses("cursors", count)) > best + 20
         assert min(clauses("cursors", count)) > 90
@@ -44,6 +45,23 @@ def test_as_long_as_in_training_the_two_are_level():
         )
         < 2
     )
+
+
+def test_without_its_walk_the_machine_is_lost():
+    """Even at lengths that it was trained on; and it writes too much."""
+    afresh = FOUND["afresh"]["clauses"]
+    assert afresh["3"]["words"] < 30
+    assert max(clauses("afresh", 3)) < min(clauses("cursors", 3)) - 5
+    assert max(clauses("afresh", 8)) < 45 and afresh["8"]["length"] > 1.15
+    assert FOUND["rnnsearch"]["clauses"]["8"]["length"] < 0.8
+    assert (
+        abs(afresh["2"]["mean"] - FOUND["rnnsearch"]["clauses"]["2"]["mean"])
+        < 2
+    )
+    for name, found in FOUND.items():
+        assert found["aer"]["mean"] > FOUND["afresh"]["aer"]["mean"] or (
+            name == "afresh"
+        )
 
 
 def test_the_cursors_do_not_end_behind_and_look_worse():
