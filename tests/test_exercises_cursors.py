@@ -56,6 +56,7 @@ RIGHT = [0.365, 0.8904]
         (1, 0.1096, "the share of the second place"),
         (1, 0.5, "without a look at what follows"),
         (1, 0.548, "share of the best path"),
+        (1, 0.862, "before the second word is known"),
         (1, 2 / 3, "not equally probable"),
         (1, 0.77, "the share: not yet right"),
     ],
@@ -121,6 +122,11 @@ def best_alone(write, step):
     return best
 
 
+def through(write, step):
+    mask = torch.ones(1, write.shape[1], dtype=torch.bool)
+    return cursors.forward_sums(write[None], step[None], mask)[0]
+
+
 def at_the_last_word(write, step):
     mask = torch.ones(1, write.shape[1], dtype=torch.bool)
     alpha = cursors.forward_sums(write[None], step[None], mask)
@@ -138,6 +144,7 @@ def late(step, u, t):
         (best_alone, "best path alone"),
         (lambda w, s: summed(w, s, torch.add), "never steps"),
         (lambda w, s: summed(w, s, start=0.0), "begin on any word"),
+        (lambda w, s: through(w, s)[-1, -1], "one node, the last place"),
         (at_the_last_word, "finger on the last source word"),
         (until_the_last, "last row of `write` is missing"),
         (lambda w, s: summed(w, s, into=late), "pays for a step in the row"),
@@ -180,6 +187,7 @@ def after(beta):
             "the word still to write",
         ),
         (lambda a, b, w: (a + w).softmax(1), "what comes after"),
+        (lambda a, b, w: (a + w + b.roll(-1, 0)).softmax(1), "roll goes round"),
         (
             lambda a, b, w: (a + w + after(b)).softmax(0),
             "Your columns sum",

@@ -115,6 +115,8 @@ def lattice_by_hand(answer):
             - first / total,
             "That is the probability of writing it there without a look at "
             "what follows. The posterior knows the whole translation.": 0.5,
+            "That is the share before the second word is known. The posterior "
+            "knows the whole translation.": 0.5 / 0.58,
             "That is the share of the best path; two paths write the first "
             "word at the first place.": each[0, 0] / total,
             "Those are two paths of three; but they are not equally "
@@ -203,6 +205,11 @@ def _wrong_sums(write, step):
         "That counts only the paths that end with the finger on the last "
         "source word. It may stop anywhere: sum the last row over t.": total(
             write, step, source - 1
+        ),
+        "That is one node, the last place before the last word is written. "
+        "Add log p of the last word there, and the other places where it may "
+        "be written.": total(
+            torch.cat([write[:-1], torch.ones(1, source)]), step, source - 1
         ),
         "That is where the finger is before the last word is written: the "
         "last row of `write` is missing.": total(
@@ -325,6 +332,7 @@ def where_written(mine):
         )
         truth = _walked(float64(write), float64(step))
         a, b, w = map(float64, (alpha, beta, write))
+        round_again = a + w + b.roll(-1, 0)
         after = torch.cat([b[1:], torch.zeros(1, source)])
         joint = a + w + after
         expect(
@@ -336,6 +344,10 @@ def where_written(mine):
                 "missing.": (a + b).softmax(1),
                 "You leave out p(y_{u+1} | t, u): the word has to be written "
                 "there.": (a + after).softmax(1),
+                "After the last word nothing is left to write: β = 1. Your "
+                "last row takes the first row's β; roll goes round.": (
+                    round_again.softmax(1)
+                ),
                 "You take β(t, u), with the word still to write; after it the "
                 "rest is β(t, u+1).": (a + w + b).softmax(1),
                 "You leave out what comes after: multiply by β(t, u+1).": (
