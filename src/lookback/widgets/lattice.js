@@ -61,7 +61,7 @@ const MAPS = [
   ["posterior", "posterior", "left half"],
   ["search", "RNNsearch", "right half"],
   ["best", "best path", "line"],
-  ["straight", "straight diagonal", "dashes"],
+  ["straight", "straight path", "dashes"],
 ];
 
 /** The words that a reader typed, as the phrasebook cuts them, or what is
@@ -178,7 +178,7 @@ export function sentence(pair, mode, moves, step) {
     const row = alpha.map((all, u) => all[step - u] ?? -Infinity);
     const u = top(row);
     return (
-      `Diagonal ${step}, ${additions} additions so far: a node adds what comes from the left to what comes from below. ` +
+      `After ${step} moves, ${additions} additions so far: a node adds what comes from the left to what comes from below. ` +
       `The largest sum is α = ${plain(Math.exp(row[u]))}, finger on ` +
       `${quoted(source, step - u)}, ${u} of ${U} words written.`
     );
