@@ -531,7 +531,11 @@ function build(model) {
         paths: [all ? "paths that have ended" : "paths in all", paths, grouped(paths)],
         probability: [sum, Math.exp(log), plain(Math.exp(log))],
         log: ["its logarithm", log, log > -Infinity ? digits(log) : "\u2212∞"],
-        share: [begin ? "share of all paths that begin like this" : "share of p(y | x)", share, percent(share)],
+        share: [
+          begin ? "share of all paths that begin like this" : "share of p(y | x)",
+          share,
+          percent(share),
+        ],
       });
       table.replaceChildren(tabled(pair, mode, now, shown));
       hint.textContent = HINTS[mode];
