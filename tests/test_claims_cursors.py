@@ -72,13 +72,12 @@ def test_the_cursors_do_not_end_behind_and_look_worse():
         assert one["aer_posterior"] > search["aer"]["mean"]
 
 
-def test_the_farther_back_the_more_the_cursors_miss():
+def test_three_words_back_is_too_far():
     one, two, three = (
         FOUND["cursors"]["kinds"][f"back {n}"]["mean"] for n in (1, 2, 3)
     )
-    assert one > two > three
-    for name in ("rnnsearch", "inside", "outside"):
-        assert min(kinds(name, "back 3")) > max(kinds("cursors", "back 3"))
+    assert round(one, 2) == round(two, 2) > three + 0.04
+    assert min(kinds("rnnsearch", "back 3")) > max(kinds("cursors", "back 3"))
     plain, others = (
         sum(
             row["words"]
@@ -90,11 +89,12 @@ def test_the_farther_back_the_more_the_cursors_miss():
     assert 6 < plain / others < 8  # seven words in eight
 
 
-def test_pronouns_come_out_the_other_way_and_seeds_differ():
+def test_pronouns_make_no_difference_that_could_be_relied_on():
     cursors, search = (
         FOUND[name]["kinds"]["pronoun"] for name in ("cursors", "rnnsearch")
     )
-    assert cursors["mean"] > search["mean"] and search["spread"] > 0.05
+    gap = cursors["mean"] - search["mean"]
+    assert abs(gap) < cursors["spread"] + search["spread"]
 
 
 def test_outside_learns_faster_and_the_cursors_fastest():
@@ -103,8 +103,8 @@ def test_outside_learns_faster_and_the_cursors_fastest():
         return sum(run["curve"][rounds - 1]["score"] for run in runs) / 3
 
     for rounds in (2, 3):
-        assert after("inside", rounds) + 10 < after("outside", rounds)
-        assert after("outside", rounds) + 10 < after("cursors", rounds)
+        assert after("inside", rounds) + 5 < after("outside", rounds)
+        assert after("outside", rounds) + 5 < after("cursors", rounds)
     best = [
         sum(max(row["score"] for row in run["curve"]) for run in found["runs"])
         for name, found in FOUND.items()
