@@ -439,26 +439,28 @@ def test_the_gpu_s_random_state_is_kept(tmp_path, monkeypatch):
 
 def test_a_damaged_checkpoint_is_refused(tmp_path):
     """One bit of a weight, a digit of the progress, or a lost moment."""
-    path = started(tmp_path)
+
+    def again():
+        return Run(model_of(), TINY, tmp_path)
+
+    run, path = again(), tmp_path / "last.safetensors"
+    training.train_step(run, collate(PAIRS, SOURCE, TARGET), 10)
+    run.save()
+    assert again().progress.step == 1
     whole = bytearray(path.read_bytes())
-    whole[-5] ^= 1
-    path.write_bytes(whole)
-    with pytest.raises(ValueError, match="damaged.*remove"):
-        Run(model_of(), TINY, tmp_path)
-    whole[-5] ^= 1
     digit = whole.index(b'step\\": ') + len(b'step\\": ')
-    for wrong in (1, 64):  # another digit, and a letter
-        whole[digit] ^= wrong
+    for at, bit in ((-5, 1), (digit, 1), (digit, 64)):  # a digit, a letter
+        whole[at] ^= bit
         path.write_bytes(whole)
-        with pytest.raises(ValueError, match="damaged.*remove"):
-            Run(model_of(), TINY, tmp_path)
-        whole[digit] ^= wrong
+        with pytest.raises(ValueError, match="it is damaged.*: remove"):
+            again()
+        whole[at] ^= bit
     path.write_bytes(whole)
     tensors, meta = checkpoints.read(path)
     del tensors[next(name for name in tensors if name.endswith("exp_avg"))]
     write(path, tensors, meta)
-    with pytest.raises(ValueError, match="damaged.*remove"):
-        Run(model_of(), TINY, tmp_path)
+    with pytest.raises(ValueError, match="it is damaged.*: remove"):
+        again()
 
 
 def test_a_checkpoint_of_other_sentences_is_refused(tmp_path):
