@@ -21,6 +21,7 @@ EXPERIMENTS = (
     "order",
     "serial",
     "latch",
+    "tape",
     "depth",
     "memories",
     "pruning",

@@ -1,0 +1,179 @@
+r"""Find by content, go on by place: a memory of slots that is read and written.
+
+Graves, Wayne & Danihelka 2014, arXiv 1410.5401, section 3.
+
+    r = Σ_i w(i) M(i)                                   reading       eq. 2
+    M(i) ← M(i) [1 − w(i) e] + w(i) a                   writing       eqs. 3, 4
+    w_c(i) = softmax_i(β cos(k, M(i)))                  content       eqs. 5, 6
+    w_g = g w_c + (1 − g) w_before                      gate          eq. 7
+    w̃(i) = Σ_j w_g(j) s(i − j), round the end           shift         eq. 8
+    w(i) = w̃(i)^γ / Σ_j w̃(j)^γ                          sharpen       eq. 9
+
+Departures, and choices where the paper leaves it open: one head reads and one
+writes, in this order; both begin on slot 0 of a tape that holds 10⁻⁶ in every
+number; they move by −1, 0 or +1; the answer is made from the controller's
+vector and from what was just read. The controller is one tanh layer that sees
+the input and what was read the step before; it keeps nothing itself.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+BLANK = 1e-6  # every number of an unwritten tape
+READER, WRITER = 0, 1  # the two heads
+
+
+def content(
+    key: Float[Tensor, "batch heads d"],
+    strength: Float[Tensor, "batch heads 1"],
+    memory: Float[Tensor, "batch slots d"],
+) -> Float[Tensor, "batch heads slots"]:
+    """w_c(i) = softmax_i(β cos(k, M(i))), eqs. 5 and 6."""
+    cosine = _unit(key) @ _unit(memory).transpose(1, 2)  # K[k, M(i)]
+    return (strength * cosine).softmax(-1)
+
+
+def _unit(vectors: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
+    return vectors / (vectors.norm(dim=-1, keepdim=True) + 1e-12)
+
+
+def shift(
+    weights: Float[Tensor, "batch heads slots"],
+    moves: Float[Tensor, "batch heads 3"],
+) -> Float[Tensor, "batch heads slots"]:
+    """w̃(i) = Σ_j w(j) s(i − j), eq. 8; moves are s(−1), s(0), s(+1).
+
+    After the last slot comes the first.
+    """
+    back, stay, on = moves.split(1, dim=-1)
+    from_right, from_left = weights.roll(-1, -1), weights.roll(1, -1)
+    return back * from_right + stay * weights + on * from_left
+
+
+def sharpen(
+    weights: Float[Tensor, "batch heads slots"],
+    gamma: Float[Tensor, "batch heads 1"],
+) -> Float[Tensor, "batch heads slots"]:
+    """w(i) = w̃(i)^γ / Σ_j w̃(j)^γ, eq. 9."""
+    most = weights.detach().amax(-1, keepdim=True)  # or all could become 0
+    raised = (weights / most) ** gamma
+    return raised / raised.sum(-1, keepdim=True)
+
+
+class Dials(NamedTuple):
+    """What the controller sets on each head, anew at every step."""
+
+    key: Float[Tensor, "batch heads d"]  # k
+    strength: Float[Tensor, "batch heads 1"]  # β, above 0
+    gate: Float[Tensor, "batch heads 1"]  # g, from 0 to 1
+    moves: Float[Tensor, "batch heads 3"]  # s(−1), s(0), s(+1): sum 1
+    gamma: Float[Tensor, "batch heads 1"]  # γ, at least 1
+
+
+def address(
+    memory: Float[Tensor, "batch slots d"],
+    before: Float[Tensor, "batch heads slots"],
+    dials: Dials,
+) -> Float[Tensor, "batch heads slots"]:
+    """Where the heads stand next: eqs. 5 to 9."""
+    found = content(dials.key, dials.strength, memory)
+    gated = dials.gate * found + (1 - dials.gate) * before  # eq. 7
+    return sharpen(shift(gated, dials.moves), dials.gamma)
+
+
+def read(
+    memory: Float[Tensor, "batch slots d"],
+    weights: Float[Tensor, "batch slots"],
+) -> Float[Tensor, "batch d"]:
+    """r = Σ_i w(i) M(i), eq. 2."""
+    return (weights[:, None] @ memory)[:, 0]
+
+
+def write(
+    memory: Float[Tensor, "batch slots d"],
+    weights: Float[Tensor, "batch slots"],
+    erase: Float[Tensor, "batch d"],
+    add: Float[Tensor, "batch d"],
+) -> Float[Tensor, "batch slots d"]:
+    """M(i) ← M(i) [1 − w(i) e] + w(i) a, eqs. 3 and 4."""
+    w = weights[:, :, None]
+    return memory * (1 - w * erase[:, None]) + w * add[:, None]
+
+
+class Tape(NamedTuple):
+    """The memory, where the heads stand on it, and what was read."""
+
+    memory: Float[Tensor, "batch slots d"]
+    weights: Float[Tensor, "batch heads slots"]
+    found: Float[Tensor, "batch d"]
+
+
+@dataclass(frozen=True)
+class NTMConfig:
+    """The sizes; in the comments the paper's, for copying."""
+
+    inputs: int = 8  # six bits, a mark for the start, one for the end; 8 bits
+    outputs: int = 6  # 8
+    hidden: int = 64  # 100
+    d: int = 12  # numbers in a slot; 20
+
+
+class NTM(nn.Module):
+    """A controller that keeps nothing, and a tape: a Neural Turing Machine."""
+
+    def __init__(self, config: NTMConfig):
+        super().__init__()
+        self.config, d = config, config.d
+        self.controller = nn.Linear(config.inputs + d, config.hidden)
+        self.dials = nn.Linear(config.hidden, 2 * (d + 6))  # k, β, g, s, γ
+        self.ink = nn.Linear(config.hidden, 2 * d)  # e and a
+        self.output = nn.Linear(config.hidden + d, config.outputs)
+
+    def blank(self, batch: int, slots: int) -> Tape:
+        """An unwritten tape, both heads on its slot 0."""
+        memory = self.ink.bias.new_full((batch, slots, self.config.d), BLANK)
+        weights = memory.new_zeros(batch, 2, slots)
+        weights[:, :, 0] = 1
+        return Tape(memory, weights, memory[:, 0])
+
+    def set_dials(self, h: Float[Tensor, "batch hidden"]) -> Dials:
+        """Any numbers in, each dial's own range out."""
+        raw = self.dials(h).unflatten(-1, (2, -1))
+        key, strength, gate, moves, gamma = raw.split(
+            (self.config.d, 1, 1, 3, 1), dim=-1
+        )
+        return Dials(
+            key,
+            F.softplus(strength),
+            gate.sigmoid(),
+            moves.softmax(-1),
+            1 + F.softplus(gamma),
+        )
+
+    def step(
+        self, x: Float[Tensor, "batch _"], tape: Tape
+    ) -> tuple[Float[Tensor, "batch _"], Tape, Dials]:
+        """One input: the answer's logits, the tape after it, and the dials."""
+        h = torch.tanh(self.controller(torch.cat([x, tape.found], -1)))
+        dials = self.set_dials(h)
+        weights = address(tape.memory, tape.weights, dials)
+        found = read(tape.memory, weights[:, READER])
+        erase, add = self.ink(h).chunk(2, -1)
+        memory = write(tape.memory, weights[:, WRITER], erase.sigmoid(), add)
+        logits = self.output(torch.cat([h, found], -1))
+        return logits, Tape(memory, weights, found), dials
+
+    def forward(
+        self, inputs: Float[Tensor, "batch length _"], slots: int
+    ) -> Float[Tensor, "batch length _"]:
+        """The logits after every input, from a blank tape of so many slots."""
+        tape, said = self.blank(len(inputs), slots), []
+        for x in inputs.unbind(1):
+            logits, tape, _ = self.step(x, tape)
+            said.append(logits)
+        return torch.stack(said, 1)
