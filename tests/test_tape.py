@@ -73,9 +73,7 @@ def test_sharpen_is_a_power_and_sums_to_1():
     raised = before**gamma
     truth = raised / raised.sum(-1, keepdim=True)
     torch.testing.assert_close(sharpen(before, gamma), truth)
-    torch.testing.assert_close(
-        sharpen(before, torch.ones_like(gamma)), before
-    )
+    torch.testing.assert_close(sharpen(before, torch.ones_like(gamma)), before)
 
 
 def test_sharpen_survives_where_every_power_would_be_0():

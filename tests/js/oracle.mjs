@@ -51,6 +51,14 @@ const jobs = {
     const states = relay(w, pulse);
     return { states, back: back(w, states, step) };
   },
+  tapeHead: ({ replay, dialsOf, address }, { done, now }) => {
+    const { memory, weights, found } = replay(done);
+    return { memory, weights, found, next: address(memory, weights, dialsOf(now)) };
+  },
+  copier: ({ run, unpack }, { machine, text, slots }) => {
+    const { steps, written, wrong } = run(unpack(machine), text, slots);
+    return { steps, written: written.join(""), wrong };
+  },
   lookup: (widget, input) => widget.lookup(input),
   masked: (widget, input) =>
     input.tokens.map((/** @type {string} */ _, /** @type {number} */ i) => widget.row(input, i)),

@@ -2,6 +2,7 @@
 
 from lookback.widgets.alignment_stepper import AlignmentStepper
 from lookback.widgets.clocks import Clocks
+from lookback.widgets.copier import Copier
 from lookback.widgets.dataflow import Dataflow
 from lookback.widgets.depth import Depth
 from lookback.widgets.heads import Heads
@@ -20,10 +21,12 @@ from lookback.widgets.shuffle import Shuffle
 from lookback.widgets.softmax_stepper import SoftmaxStepper
 from lookback.widgets.squeeze import Squeeze
 from lookback.widgets.swaps import Swaps
+from lookback.widgets.tape_head import TapeHead
 
 __all__ = [
     "AlignmentStepper",
     "Clocks",
+    "Copier",
     "Dataflow",
     "Depth",
     "Heads",
@@ -41,5 +44,6 @@ __all__ = [
     "SoftmaxStepper",
     "Squeeze",
     "Swaps",
+    "TapeHead",
     "pack",
 ]
