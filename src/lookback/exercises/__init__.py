@@ -18,6 +18,7 @@ from lookback.exercises import (  # noqa: F401  (each adds its checks)
     rnnsearch,
     scores,
     serial,
+    tape,
     transformer,
 )
 from lookback.exercises.checking import check

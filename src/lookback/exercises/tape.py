@@ -1,0 +1,233 @@
+"""The exercises of `tape`: each check beside its reference solution.
+
+What is right is found by sums over slots, one at a time, never by the
+solution's formula.
+"""
+
+import torch
+
+from lookback.exercises.checking import (
+    Hint,
+    as_numbers,
+    as_tensor,
+    exercise,
+    expect,
+    float64,
+    random_inputs,
+)
+
+_BEFORE, _MOVES = [0.8, 0.0, 0.0, 0.2], [0.1, 0.2, 0.7]
+
+
+def _summed(weights, moves, ring=True, turned=False):
+    """Σ_j w(j) s(i − j), slot by slot; off the ring, or turned round."""
+    n = len(weights)
+    found = torch.zeros(n, dtype=torch.float64)
+    for j in range(n):
+        for by, share in zip((-1, 0, 1), moves, strict=True):
+            i = j - by if turned else j + by
+            if ring or 0 <= i < n:
+                found[i % n] += weights[j] * share
+    return found
+
+
+def shift_by_hand_solution():
+    """w̃(i) = 0.1 w(i+1) + 0.2 w(i) + 0.7 w(i−1)."""
+    return [0.3, 0.56, 0.02, 0.12]
+
+
+@exercise(shift_by_hand_solution, by_hand=True)
+def shift_by_hand(answer):
+    """One shift on a ring of four slots."""
+    found = as_numbers(answer, 4, "the weights of slots 0, 1, 2 and 3")
+    mistakes = {
+        "The tape is a ring: what leaves at one end comes in at the other. "
+        "Your numbers no longer sum to 1.": _summed(
+            _BEFORE, _MOVES, ring=False
+        ),
+        "You moved the other way: s(+1) takes what stood on slot i − 1 to "
+        "slot i.": _summed(_BEFORE, _MOVES, turned=True),
+        "You moved everything by the likeliest step. The other two steps get "
+        "their shares as well.": [0.2, 0.8, 0.0, 0.0],
+        "The other way, and off the ends: take the weight of slot i − 1 for "
+        "s(+1), and that of slot 3 where i is 0.": _summed(
+            _BEFORE, _MOVES, ring=False, turned=True
+        ),
+        "Those are the weights before the shift.": _BEFORE,
+        "You multiplied slot by slot. Each slot's weight is shared out among "
+        "three slots.": [0.8 * 0.1, 0.0, 0.0, 0.2 * 0.1],
+    }
+    expect(
+        found,
+        _summed(_BEFORE, _MOVES),
+        mistakes,
+        otherwise="Not yet. Take slot 0's weight first: a tenth of it goes to "
+        "slot 3, two tenths stay, seven tenths go to slot 1. Then slot 3's, "
+        "and add up what each slot got.",
+        tolerance=2e-3,
+    )
+    return "0.30, 0.56, 0.02 and 0.12, which sum to 1."
+
+
+def circular_shift_solution(weights, moves):
+    """w̃(i) = Σ_j w(j) s(i − j), by rolling."""
+    back, stay, on = moves
+    return back * weights.roll(-1) + stay * weights + on * weights.roll(1)
+
+
+@exercise(circular_shift_solution)
+def circular_shift(mine):
+    """A head's weights, moved round the ring."""
+    for seed, slots in enumerate((5, 4, 2, 1, 9)):
+        raw, way = random_inputs(seed, (slots,), (3,))
+        weights, moves = raw.softmax(-1), way.softmax(-1)
+        known = {
+            (slots + 2,): "A convolution with padding makes the list longer; "
+            "here the ends come in again at the other side.",
+            (slots - 2,): "You left out the ends; the tape is a ring and has "
+            "none.",
+            (slots, slots): "That is a table of all pairs; sum it over j.",
+        }
+        found = as_tensor(mine(weights, moves), (slots,), "[slots]", known)
+        w, s = float64(weights), float64(moves)
+        mistakes = {
+            "What leaves at an end is lost: your sum is below 1. After the "
+            "last slot comes the first.": _summed(w, s, ring=False),
+            "The head moves the other way: s(+1) leads from slot j to slot "
+            "j + 1. (torch's roll by +1 does that; conv1d turns the list "
+            "round.)": _summed(w, s, turned=True),
+            "The head moves the other way, and the ends are lost.": _summed(
+                w, s, ring=False, turned=True
+            ),
+            "You took s as s(0), s(+1), s(−1). Here moves[0] is s(−1).": (
+                _summed(w, s.roll(1))
+            ),
+            "You moved everything by the likeliest step; all three have a "
+            "share.": w.roll(int(s.argmax()) - 1),
+            "You normalised what was cut off at the ends. Nothing is cut off "
+            "on a ring.": _summed(w, s, ring=False)
+            / _summed(w, s, ring=False).sum(),
+        }
+        expect(found, _summed(w, s), mistakes, f"on a ring of {slots}")
+    return "rings of five, four, two, one and nine slots."
+
+
+def erase_then_add_solution(memory, weights, erase, add):
+    """M(i) [1 − w(i) e] + w(i) a."""
+    w = weights[:, None]
+    return memory * (1 - w * erase) + w * add
+
+
+@exercise(erase_then_add_solution)
+def erase_then_add(mine):
+    """One write to a tape."""
+    for seed, (slots, d) in enumerate(((4, 3), (1, 2), (6, 5))):
+        memory, raw, gone, add = random_inputs(
+            seed, (slots, d), (slots,), (d,), (d,)
+        )
+        weights, erase = raw.softmax(-1), gone.sigmoid()
+        known = {
+            (d, slots): "A row for each slot, a column for each number: yours "
+            "is the transpose.",
+            (d,): "That is one vector; give back the whole tape.",
+        }
+        found = as_tensor(
+            mine(memory, weights, erase, add), (slots, d), "[slots, d]", known
+        )
+        M, w, e, a = map(float64, (memory, weights, erase, add))
+        truth = torch.stack(
+            [M[i] - w[i] * e * M[i] + w[i] * a for i in range(slots)]
+        )
+        w = w[:, None]
+        mistakes = {
+            "You add first and erase afterwards, so part of the new ink is "
+            "wiped away again.": (M + w * a) * (1 - w * e),
+            "You erase every slot alike. Erasing is weighted too: 1 − w(i) "
+            "e.": M * (1 - e) + w * a,
+            "You add to every slot alike: the ink is weighted by w(i).": (
+                M * (1 - w * e) + a
+            ),
+            "You erase whole slots. e says for each number how much of it "
+            "goes.": M * (1 - w) + w * a,
+            "Nothing is erased.": M + w * a,
+            "You keep what should go: multiply by 1 − w(i) e, not by w(i) e.": (
+                M * (w * e) + w * a
+            ),
+            "Nothing is added.": M * (1 - w * e),
+            "You exchanged the two: e erases and a is added.": (
+                M * (1 - w * a) + w * e
+            ),
+            "You subtract e itself, and not e times what stands there.": (
+                M - w * e + w * a
+            ),
+        }
+        expect(found, truth, mistakes, f"on a tape of {slots} slots")
+    return "three tapes, one of a single slot."
+
+
+def smear_by_hand_solution():
+    """Nine steps; with γ = 2 the head stays at 0.993 for ever."""
+    return [9, 0.99308]
+
+
+def _slots_later(steps, gamma, last_sharp=True):
+    """The weight of the right slot after so many shifts by 0, ±1."""
+    weights = torch.zeros(101, dtype=torch.float64)
+    weights[50] = 1
+    for n in range(steps):
+        weights = _summed(weights, [0.05, 0.9, 0.05])
+        if last_sharp or n < steps - 1:
+            weights = weights**gamma / (weights**gamma).sum()
+    return float(weights[50])
+
+
+@exercise(smear_by_hand_solution, by_hand=True)
+def smear_by_hand(answer):
+    """How soon a head smears, and what sharpening holds it at."""
+    steps, held = as_numbers(answer, 2, "the number of steps, and the weight")
+    if steps != steps.round() or steps < 1:
+        raise Hint("The first is a number of steps: 1, 2, 3 and so on.")
+    truth = next(n for n in range(1, 50) if _slots_later(n, 1) < 0.5)
+    lost = next(n for n in range(1, 50) if 0.9**n < 0.5)
+    slips = {
+        "That is where 0.9 to the power n falls below one half. But weight "
+        "that has left the slot may come back.": lost,
+        "After that many steps there is still a little more than half. How "
+        "many until it is less?": truth - 1,
+        "Half of the weight is gone earlier, if ten per cent leave at the "
+        "first step.": truth + 1,
+        "Then a tenth of the FIRST weight would leave every time. A tenth of "
+        "what is there leaves.": 6,
+    }
+    expect(
+        steps,
+        truth,
+        {hint: float(wrong) for hint, wrong in slips.items()},
+        otherwise="The number of steps is not right yet. Shift a list of "
+        "weights with your own function, and look at the slot it began on.",
+        tolerance=1e-9,
+    )
+    held_at = _slots_later(40, 2)
+    mistakes = {
+        "That is right after the first step. It goes on falling for a few "
+        "steps; where does it come to rest?": _slots_later(1, 2),
+        "That is the weight after a shift and before it is sharpened.": (
+            _slots_later(40, 2, last_sharp=False)
+        ),
+        "That is the share that stays. Square the weights and divide by their "
+        "sum, at every step.": 0.9,
+        "Not quite: at every step a little leaks out anew, and sharpening "
+        "cannot take all of it back.": 1.0,
+        "Without the sharpening all weights become equal in the end; γ = 2 "
+        "holds them.": 0.0,
+        "That is γ = 3; the question is for γ = 2.": _slots_later(40, 3),
+    }
+    expect(
+        held,
+        held_at,
+        mistakes,
+        otherwise="The steps are right; the weight is not. Shift, square, "
+        "divide by the sum, forty times, and give three decimals.",
+        tolerance=1.6e-4,
+    )
+    return "nine steps without sharpening; with it, no end."
