@@ -11,9 +11,9 @@ Graves, Wayne & Danihelka 2014, arXiv 1410.5401, section 3.
 
 Departures, and choices where the paper leaves it open: one head reads and one
 writes, in this order; both begin on slot 0 of a tape that holds 10⁻⁶ in every
-number; they move by −1, 0 or +1; the answer is made from the controller's
-vector and from what was just read. The controller is one tanh layer that sees
-the input and what was read the step before; it keeps nothing itself.
+number; they move by −1, 0 or +1; the answer is made from what was just read,
+and from nothing else. The controller is one tanh layer that sees the input and
+what was read the step before; it keeps nothing itself.
 """
 
 from dataclasses import dataclass
@@ -132,7 +132,7 @@ class NTM(nn.Module):
         self.controller = nn.Linear(config.inputs + d, config.hidden)
         self.dials = nn.Linear(config.hidden, 2 * (d + 6))  # k, β, g, s, γ
         self.ink = nn.Linear(config.hidden, 2 * d)  # e and a
-        self.output = nn.Linear(config.hidden + d, config.outputs)
+        self.output = nn.Linear(d, config.outputs)
 
     def blank(self, batch: int, slots: int) -> Tape:
         """An unwritten tape, both heads on its slot 0."""
@@ -165,8 +165,7 @@ class NTM(nn.Module):
         found = read(tape.memory, weights[:, READER])
         erase, add = self.ink(h).chunk(2, -1)
         memory = write(tape.memory, weights[:, WRITER], erase.sigmoid(), add)
-        logits = self.output(torch.cat([h, found], -1))
-        return logits, Tape(memory, weights, found), dials
+        return self.output(found), Tape(memory, weights, found), dials
 
     def forward(
         self, inputs: Float[Tensor, "batch length _"], slots: int

@@ -96,5 +96,7 @@ class Copier(base.Widget):
         for axes, bits, title in zip(
             charts, (given, read), ("given", "written"), strict=True
         ):
-            axes.imshow(bits.T.numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto")
+            axes.imshow(
+                bits.T.numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto"
+            )
             axes.set(title=title, yticks=[])

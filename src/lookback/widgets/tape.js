@@ -94,7 +94,7 @@ export function step(p, x, tape) {
   const found = mix(heads[0], tape.memory);
   const ink = [...linear(p, "ink.weight", "ink.bias", h)];
   const memory = written(tape.memory, heads[1], ink.slice(0, d).map(sigmoid), ink.slice(d));
-  const logits = [...linear(p, "output.weight", "output.bias", [...h, ...found])];
+  const logits = [...linear(p, "output.weight", "output.bias", found)];
   return { logits, tape: { memory, heads, found }, dials };
 }
 
