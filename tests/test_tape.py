@@ -129,9 +129,10 @@ def test_erased_and_added_whole_a_slot_holds_what_was_added():
     assert torch.equal(after[0, 3:], memory[0, 3:])
 
 
-def machine():
+def machine(heads=2):
     torch.manual_seed(0)
-    return NTM(NTMConfig(inputs=5, outputs=3, hidden=9, d=D)).double()
+    sizes = {"inputs": 5, "outputs": 3, "hidden": 9, "d": D}
+    return NTM(NTMConfig(**sizes, heads=heads)).double()
 
 
 def test_the_dials_keep_their_ranges():
@@ -162,8 +163,9 @@ def test_forward_is_one_step_after_another():
     torch.testing.assert_close(model(inputs, SLOTS), torch.stack(said, 1))
 
 
-def test_it_reads_before_it_writes():
-    model, x = machine(), numbers(BATCH, 5)
+@pytest.mark.parametrize("heads", [1, 2])
+def test_it_reads_before_it_writes(heads):
+    model, x = machine(heads), numbers(BATCH, 5)
     first = model.step(x, model.blank(BATCH, SLOTS))[1]
     torch.testing.assert_close(first.found, torch.full_like(first.found, BLANK))
     assert (first.memory - BLANK).abs().max() > 0.01
@@ -175,6 +177,17 @@ def test_what_is_written_reaches_the_answer_and_every_weight_is_used():
     assert inputs.grad[:, 0].abs().min() > 0
     for name, weight in model.named_parameters():
         assert weight.grad is not None and weight.grad.abs().sum() > 0, name
+
+
+def test_of_two_heads_the_first_reads_and_the_last_writes():
+    model, x = machine(2), numbers(BATCH, 5)
+    tape = model.blank(BATCH, SLOTS)._replace(memory=numbers(BATCH, SLOTS, D))
+    after = model.step(x, tape)[1]
+    truth = read(tape.memory, after.weights[:, 0])
+    torch.testing.assert_close(after.found, truth)
+    moved = (after.memory - tape.memory).norm(dim=-1)
+    order = after.weights[:, 1].argsort(-1)
+    assert moved.gather(1, order[:, -1:]).min() > 0
 
 
 @pytest.mark.parametrize("slots", [SLOTS, 3 * SLOTS])

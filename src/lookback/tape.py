@@ -9,11 +9,12 @@ Graves, Wayne & Danihelka 2014, arXiv 1410.5401, section 3.
     w̃(i) = Σ_j w_g(j) s(i − j), round the end           shift         eq. 8
     w(i) = w̃(i)^γ / Σ_j w̃(j)^γ                          sharpen       eq. 9
 
-Departures, and choices where the paper leaves it open: one head reads and one
-writes, in this order; both begin on slot 0 of a tape that holds 10⁻⁶ in every
-number; they move by −1, 0 or +1; the answer is made from what was just read,
-and from nothing else. The controller is one tanh layer that sees the input and
-what was read the step before; it keeps nothing itself.
+Departures, and choices where the paper leaves it open: one head both reads and
+writes, in this order (the paper has heads of either kind); it begins on slot 0
+of a tape that holds 10⁻⁶ in every number; it moves by −1, 0 or +1; the answer
+is made from what was just read, and from nothing else. The controller is one
+tanh layer that sees the input and what was read the step before; it keeps
+nothing itself.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 BLANK = 1e-6  # every number of an unwritten tape
-READER, WRITER = 0, 1  # the two heads
+READER, WRITER = 0, -1  # the first head, the last: the same if there is one
 
 
 def content(
@@ -66,7 +67,7 @@ def sharpen(
 
 
 class Dials(NamedTuple):
-    """What the controller sets on each head, anew at every step."""
+    """What the controller sets on a head, anew at every step."""
 
     key: Float[Tensor, "batch heads d"]  # k
     strength: Float[Tensor, "batch heads 1"]  # β, above 0
@@ -106,7 +107,7 @@ def write(
 
 
 class Tape(NamedTuple):
-    """The memory, where the heads stand on it, and what was read."""
+    """The memory, where each head stands on it, and what was read."""
 
     memory: Float[Tensor, "batch slots d"]
     weights: Float[Tensor, "batch heads slots"]
@@ -121,6 +122,7 @@ class NTMConfig:
     outputs: int = 6  # 8
     hidden: int = 64  # 100
     d: int = 12  # numbers in a slot; 20
+    heads: int = 1  # one that reads and one that writes
 
 
 class NTM(nn.Module):
@@ -130,20 +132,20 @@ class NTM(nn.Module):
         super().__init__()
         self.config, d = config, config.d
         self.controller = nn.Linear(config.inputs + d, config.hidden)
-        self.dials = nn.Linear(config.hidden, 2 * (d + 6))  # k, β, g, s, γ
+        self.dials = nn.Linear(config.hidden, config.heads * (d + 6))
         self.ink = nn.Linear(config.hidden, 2 * d)  # e and a
         self.output = nn.Linear(d, config.outputs)
 
     def blank(self, batch: int, slots: int) -> Tape:
-        """An unwritten tape, both heads on its slot 0."""
+        """An unwritten tape, every head on its slot 0."""
         memory = self.ink.bias.new_full((batch, slots, self.config.d), BLANK)
-        weights = memory.new_zeros(batch, 2, slots)
+        weights = memory.new_zeros(batch, self.config.heads, slots)
         weights[:, :, 0] = 1
         return Tape(memory, weights, memory[:, 0])
 
     def set_dials(self, h: Float[Tensor, "batch hidden"]) -> Dials:
         """Any numbers in, each dial's own range out."""
-        raw = self.dials(h).unflatten(-1, (2, -1))
+        raw = self.dials(h).unflatten(-1, (self.config.heads, -1))
         key, strength, gate, moves, gamma = raw.split(
             (self.config.d, 1, 1, 3, 1), dim=-1
         )

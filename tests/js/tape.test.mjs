@@ -61,9 +61,10 @@ test("the blur goes to both neighbours of the move", () => {
 });
 
 test("a text is marks, bits and silence", () => {
-  const steps = inputsOf("a ");
+  const steps = inputsOf("aZ");
   assert.deepEqual(steps[0], [0, 0, 0, 0, 0, 0, 1, 0]);
-  assert.deepEqual(steps[1], [1, 0, 0, 0, 0, 0, 0, 0]);
+  assert.deepEqual(steps[1], [0, 1, 0, 0, 0, 0, 0, 0]);
+  assert.deepEqual(steps[2], [0, 0, 0, 0, 0, 0, 0, 0]);
   assert.deepEqual(steps[3], [0, 0, 0, 0, 0, 0, 0, 1]);
   assert.equal(steps.length, 6);
   assert.ok(steps.slice(4).every((x) => x.every((bit) => bit === 0)));

@@ -1,12 +1,13 @@
 """Who learns to copy, and goes on copying where the strings are longer?
 
 Strings of one to eight vectors of six random bits: read, then written again.
-A Neural Turing Machine; the same with its heads held to content alone, or to
-shifts alone; and an LSTM. All get the same strings and as many updates. Then
-strings up to fifteen times as long, on the tape of the training and on a longer
-one, and what the trained heads' dials stand at. Last, the machine learns to
-copy a string several times. Writes records/tape.json with one trained machine
-in it. Needs no corpus.
+A Neural Turing Machine; the same with its head held to content alone, or to
+shifts alone; an LSTM; and shifts alone again, with a head to read and another
+to write. All get the same strings and as many updates. Then strings up to
+fifteen times as long, on the tape of the training and on a longer one, and what
+the trained head's dials stand at. Last, the machine learns to copy a string
+several times. Writes records/tape.json with one trained machine in it. Needs no
+corpus.
 
     python -m lookback.experiments.tape
     python -m lookback.experiments.tape --only "content only" --seeds 3
@@ -36,7 +37,8 @@ IN_A_ROW = 50  # updates without a wrong bit: it has learned to copy
 EVERY = 20  # updates of a point on the curve
 HIDDEN, BIAS = 128, 1.0  # the LSTM, and what its forget gate's bias gets
 SEEDS = 3
-MACHINES = ("tape", "content only", "shift only", "LSTM")
+TWO = "two heads, shift only"
+MACHINES = ("tape", "content only", "shift only", "LSTM", TWO)
 REPEATED, REPEATS, REPEAT_UPDATES = 6, (2, 4), 1500  # repeat copy
 AGAIN = ((6, 4), (12, 4), (6, 8), (12, 8))  # length, repeats
 
@@ -76,6 +78,8 @@ def network(name: str) -> nn.Module:
     """One of MACHINES."""
     if name == "LSTM":
         return Recurrent()
+    if name == TWO:
+        return ShiftOnly(NTMConfig(heads=2))
     kinds = {"content only": ContentOnly, "shift only": ShiftOnly}
     return kinds.get(name, NTM)(NTMConfig())
 
@@ -149,7 +153,7 @@ def score(model: nn.Module, slots: int, length: int, repeats: int = 1) -> dict:
 def follow(
     model: NTM, inputs: Tensor, slots: int
 ) -> tuple[Tensor, list[Dials], Tensor]:
-    """Logits, dials and both heads' weights at every step.
+    """Logits, dials and the heads' weights at every step.
 
     Weights are [batch, steps, heads, slots].
     """
@@ -164,18 +168,17 @@ def follow(
 
 @torch.no_grad()
 def dials_of(model: NTM, length: int = 20) -> dict:
-    """What the heads' dials stand at, in the mean over strings of a length.
+    """What the head's dials stand at, in the mean over strings of a length.
 
-    At the end mark and while writing the answer the head that reads, while
-    reading the string the one that writes; and how often the answer was read
-    where its vector had been written.
+    At the start mark, over the string, at the end mark and over the answer;
+    and how often the answer was read where its vector had been written.
     """
     inputs, _ = strings(STRINGS, length)
     _, dials, weights = follow(model, inputs, SLOTS)
 
-    def level(steps: range, head: int) -> dict:
+    def level(steps: range) -> dict:
         each = {
-            name: torch.stack([getattr(dials[t], name)[:, head] for t in steps])
+            name: torch.stack([getattr(dials[t], name)[:, 0] for t in steps])
             for name in ("strength", "gate", "moves", "gamma")
         }
         found = {k: v.flatten(0, 1).mean(0).tolist() for k, v in each.items()}
@@ -185,10 +188,10 @@ def dials_of(model: NTM, length: int = 20) -> dict:
     at = weights.argmax(-1)
     written, read = at[:, 1 : length + 1, WRITER], at[:, answer[0] :, READER]
     return {
-        "start": level(range(0, 1), WRITER),
-        "writing": level(range(1, length + 1), WRITER),
-        "end": level(range(length + 1, length + 2), READER),
-        "answer": level(answer, READER),
+        "start": level(range(0, 1)),
+        "writing": level(range(1, length + 1)),
+        "end": level(range(length + 1, length + 2)),
+        "answer": level(answer),
         "same place": float((written == read).float().mean()),
     }
 

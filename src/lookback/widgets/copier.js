@@ -1,6 +1,6 @@
 // @ts-check
 // The trained machine of tape.py, copying what the reader types: six bits a
-// letter, a tape of any length, and where the heads stand at every step.
+// letter, a tape of any length, and where the head stands at every step.
 import limits from "./copier.json" with { type: "json" };
 import { axis, columns, tiles } from "./lib/chart.js";
 import { unpack } from "./lib/half.js";
@@ -85,10 +85,9 @@ export function sentence({ text, steps, written, wrong, slots }, step) {
     ? `${errors} of ${BITS * text.length} bits are wrong`
     : `all ${BITS * text.length} bits are right`;
   if (!step) return `A tape of ${slots} slots, ${text.length} letters to copy: ${all}.`;
-  const { tape } = steps[step - 1];
-  const [reads, writes] = tape.heads.map((w) => `slot ${top(w)} (${digits(Math.max(...w))})`);
+  const { weights } = steps[step - 1].tape;
   const n = text.length;
-  const place = `The writing head is at ${writes}, the reading head at ${reads}.`;
+  const place = `The head is on slot ${top(weights)} with weight ${digits(Math.max(...weights))}.`;
   const start = `Step ${step} of ${steps.length}: `;
   if (step === 1) return `${start}the start mark. ${place}`;
   if (step <= n + 1) return `${start}it is given “${seen(text[step - 2])}”. ${place}`;
@@ -98,17 +97,18 @@ export function sentence({ text, steps, written, wrong, slots }, step) {
   return `${start}it writes “${seen(written[i])}”${right}. ${place}`;
 }
 
-/** Every step: what goes in and out, and where the heads stand.
+/** Every step: what goes in and out, and where the head stands.
  * @param {Run} now */
 function rows({ text, steps, written }) {
   const n = text.length;
   return tableOf(
-    ["step", "in", "out", "writes at", "weight", "reads at", "weight"],
+    ["step", "in", "out", "head on", "weight"],
     steps.map(({ tape }, i) => [
       String(i + 1),
       i === 0 ? "start" : i === n + 1 ? "end" : i <= n ? seen(text[i - 1]) : "–",
       i > n + 1 ? seen(written[i - n - 2]) : "–",
-      ...[tape.heads[1], tape.heads[0]].flatMap((w) => [String(top(w)), digits(Math.max(...w))]),
+      String(top(tape.weights)),
+      digits(Math.max(...tape.weights)),
     ]),
   );
 }
@@ -145,19 +145,16 @@ function build(model, read) {
       ),
     );
   const [above, below] = [line("given", [...text], []), line("written", written, wrong)];
-  const heads = [columns("writing", slots), columns("reading", slots)];
-  const ends = () => axis([0, slots - 1].map((i) => element("span", {}, `slot ${i}`)));
+  const head = columns("head", slots);
+  const ends = axis([0, slots - 1].map((i) => element("span", {}, `slot ${i}`)));
   const numbers = tiles(/** @type {const} */ (["gate", "strength", "move", "gamma"]));
   const figure = element(
     "div",
     {},
-    element("p", { class: "head" }, "the head that writes"),
-    heads[0].node,
-    ends(),
-    element("p", { class: "head" }, "the head that reads"),
-    heads[1].node,
-    ends(),
-    element("p", { class: "head" }, "the reading head's dials"),
+    element("p", { class: "head" }, "where the head stands"),
+    head.node,
+    ends,
+    element("p", { class: "head" }, "its dials"),
     numbers.node,
   );
   const table = scroller("every step", { hidden: true });
@@ -191,13 +188,11 @@ function build(model, read) {
         one.classList.toggle("later", step > 0 && i > step - n - 3);
       });
       const one = step ? steps[step - 1] : null;
-      heads.forEach((head, h) => {
-        head.each.forEach((_, i) => {
-          const w = one ? one.tape.heads[1 - h][i] : Number(i === 0);
-          head.set(i, w, w);
-        });
+      head.each.forEach((_, i) => {
+        const w = one ? one.tape.weights[i] : Number(i === 0);
+        head.set(i, w, w);
       });
-      const dials = one?.dials[0];
+      const dials = one?.dials;
       numbers.fill({
         gate: ["gate g", dials?.gate ?? 0, dials ? digits(dials.gate) : "–"],
         strength: ["strength β", dials?.strength ?? 0, dials ? digits(dials.strength, 1) : "–"],

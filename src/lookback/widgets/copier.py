@@ -35,7 +35,7 @@ def inputs(text: str) -> Tensor:
 
 
 class Copier(base.Widget):
-    """Type a text, choose the length of the tape, follow the heads.
+    """Type a text, choose the length of the tape, follow the head.
 
     `machine` holds the weights of an `NTM`, packed; `step` counts the steps.
 

@@ -8,8 +8,8 @@ import { linear, sigmoid } from "./lib/recurrent.js";
 /** @typedef {{key: number[], strength: number, gate: number, moves: number[],
  *   gamma: number}} Dials */
 /** @typedef {{content: number[], gated: number[], shifted: number[], weights: number[]}} Stages */
-/** @typedef {{memory: number[][], heads: number[][], found: number[]}} Tape heads: where the
- * one stands that reads, and the one that writes */
+/** @typedef {{memory: number[][], weights: number[], found: number[]}} Tape weights: where
+ * the head stands */
 
 export const BLANK = 1e-6; // tape.py
 
@@ -60,12 +60,11 @@ export const written = (memory, weights, erase, add) =>
     slot.map((x, k) => x * (1 - weights[i] * erase[k]) + weights[i] * add[k]),
   );
 
-/** An unwritten tape, both heads on slot 0.
+/** An unwritten tape, the head on slot 0.
  * @param {number} slots @param {number} d @returns {Tape} */
 export function blank(slots, d) {
   const memory = Array.from({ length: slots }, () => Array(d).fill(BLANK));
-  const start = memory.map((_, i) => Number(i === 0));
-  return { memory, heads: [start, start], found: memory[0] };
+  return { memory, weights: memory.map((_, i) => Number(i === 0)), found: memory[0] };
 }
 
 /** @param {number} x */
@@ -83,19 +82,18 @@ const ranged = (raw, d) => ({
 
 /** One step of the machine.
  * @param {Weights} p @param {number[]} x @param {Tape} tape
- * @returns {{logits: number[], tape: Tape, dials: Dials[]}} */
+ * @returns {{logits: number[], tape: Tape, dials: Dials}} */
 export function step(p, x, tape) {
   const d = tape.found.length;
   const given = [...x, ...tape.found];
   const h = [...linear(p, "controller.weight", "controller.bias", given)].map(Math.tanh);
-  const raw = [...linear(p, "dials.weight", "dials.bias", h)];
-  const dials = [raw.slice(0, d + 6), raw.slice(d + 6)].map((one) => ranged(one, d));
-  const heads = dials.map((one, i) => address(tape.memory, tape.heads[i], one).weights);
-  const found = mix(heads[0], tape.memory);
+  const dials = ranged([...linear(p, "dials.weight", "dials.bias", h)], d);
+  const { weights } = address(tape.memory, tape.weights, dials);
+  const found = mix(weights, tape.memory);
   const ink = [...linear(p, "ink.weight", "ink.bias", h)];
-  const memory = written(tape.memory, heads[1], ink.slice(0, d).map(sigmoid), ink.slice(d));
+  const memory = written(tape.memory, weights, ink.slice(0, d).map(sigmoid), ink.slice(d));
   const logits = [...linear(p, "output.weight", "output.bias", found)];
-  return { logits, tape: { memory, heads, found }, dials };
+  return { logits, tape: { memory, weights, found }, dials };
 }
 
 /** Every step of the machine, from an unwritten tape.

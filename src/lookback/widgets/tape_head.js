@@ -50,8 +50,7 @@ export function dialsOf({ key, strength, gate, move, blur, gamma }) {
 /** The tape, the head and what was read last, after all that was done.
  * @param {Deed[]} done */
 export function replay(done) {
-  const start = blank(limits.slots, SYMBOLS.length);
-  let [memory, weights] = [start.memory, start.heads[0]];
+  let { memory, weights } = blank(limits.slots, SYMBOLS.length);
   /** @type {number[] | null} */
   let found = null;
   for (const one of done) {

@@ -1,0 +1,187 @@
+"""The copying experiment, and what the chapter `tape` says of its record."""
+
+import pytest
+import torch
+
+from lookback.experiments import tape
+from lookback.lab import records
+from lookback.tape import NTM, READER, NTMConfig, content, sharpen, shift
+from lookback.widgets.copier import LETTERS, inputs
+
+
+def test_a_string_is_marks_bits_and_silence():
+    torch.manual_seed(0)
+    given, bits = tape.strings(5, 3, repeats=2)
+    assert given.shape == (5, 1 + 3 + 1 + 6, 8) and bits.shape == (5, 6, 6)
+    assert given[:, 0, tape.START].eq(1).all() and given[:, 0].sum() == 5
+    assert given[:, 4, tape.END].eq(1).all() and given[:, 4].sum() == 5
+    assert torch.equal(given[:, 1:4, :6], bits[:, :3])
+    assert torch.equal(bits[:, :3], bits[:, 3:])
+    assert given[:, 5:].sum() == 0 and set(bits.unique().tolist()) == {0, 1}
+
+
+def twin(name):
+    """One of the machines, and the whole one with the same weights."""
+    torch.manual_seed(0)
+    whole = tape.network("tape")
+    held = tape.network(name)
+    held.load_state_dict(whole.state_dict())
+    return held.double(), whole.double()
+
+
+def test_content_only_is_the_whole_machine_without_its_other_stages():
+    held, whole = twin("content only")
+    given, _ = tape.strings(3, 4)
+    now = whole.blank(3, 9)
+    _, dials, weights = tape.follow(held, given.double(), 9)
+    for t, x in enumerate(given.double().unbind(1)):
+        found = content(dials[t].key, dials[t].strength, now.memory)
+        torch.testing.assert_close(weights[:, t], found)
+        now = held.step(x, now)[1]
+
+
+def test_shift_only_never_consults_the_tape():
+    held, _ = twin("shift only")
+    given, _ = tape.strings(3, 4)
+    _, dials, weights = tape.follow(held, given.double(), 9)
+    before = held.blank(3, 9).weights
+    for t in range(given.shape[1]):
+        before = sharpen(shift(before, dials[t].moves), dials[t].gamma)
+        torch.testing.assert_close(weights[:, t], before)
+
+
+def test_two_heads_that_only_shift():
+    model = tape.network(tape.TWO)
+    assert isinstance(model, tape.ShiftOnly) and model.config.heads == 2
+    given, _ = tape.strings(3, 4)
+    _, dials, _ = tape.follow(model, given, 9)
+    assert all(one.gate.shape == (3, 2, 1) for one in dials)
+    assert all(one.gate.eq(0).all() for one in dials)
+
+
+def test_the_lstm_has_its_bias_and_no_tape():
+    torch.manual_seed(0)
+    model = tape.network("LSTM")
+    plain = torch.nn.LSTM(8, tape.HIDDEN, batch_first=True)
+    part = slice(tape.HIDDEN, 2 * tape.HIDDEN)
+    gate = model.layer.bias_ih_l0[part].mean()
+    bias = plain.bias_ih_l0[part].mean()
+    assert (gate - bias).item() > 0.9
+    given, bits = tape.strings(2, 3)
+    assert tape.said(model, given, 3, 5).shape == bits.shape
+    assert torch.equal(model(given, 5), model(given, 50))
+
+
+def test_a_score_counts_bits_and_whole_strings(monkeypatch):
+    monkeypatch.setattr(tape, "STRINGS", 50)
+
+    class Half(torch.nn.Module):
+        """Right on bits 0 to 2, and always 1 on the others."""
+
+        def __init__(self):
+            super().__init__()
+            self.one = torch.nn.Parameter(torch.ones(1))
+
+        def forward(self, given, slots):
+            steps = (given.shape[1] - 2) // 2
+            said = given.clone()[..., :6] - 0.5
+            said[:, -steps:] = said[:, 1 : steps + 1]
+            said[..., 3:] = 1
+            return said
+
+    torch.manual_seed(0)
+    found = tape.score(Half(), 9, 4)
+    assert 0.6 < found["bits"] < 0.9 and found["whole"] < 0.1
+
+
+def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(records, "FOLDER", tmp_path)
+    for name, value in {
+        "UPDATES": 2,
+        "REPEAT_UPDATES": 2,
+        "STRINGS": 3,
+        "SEEDS": 2,
+        "TESTS": {8: (2,), 9: (2, 3)},
+        "AGAIN": ((2, 2),),
+    }.items():
+        monkeypatch.setattr(tape, name, value)
+    monkeypatch.setattr(tape.dials_of, "__defaults__", (3,))
+    tape.main([])
+    results = records.load("tape")["results"]
+    assert {*tape.MACHINES, "repeat", "dials", "machine"} == set(results)
+    assert len(results["tape"]["scores"]["9"]["3"]["each"]) == 2
+    assert len(results["dials"]) == 2
+    sizes = sum(part.numel() for part in tape.machine().parameters())
+    assert sizes == results["tape"]["weights"]
+    monkeypatch.setattr(tape, "teach", None)  # all runs are kept
+    tape.main([])
+    assert records.load("tape")["results"] == results
+
+
+# What the page says of the record
+
+
+@pytest.fixture(scope="module")
+def found():
+    return records.load("tape")["results"]
+
+
+def test_three_seeds_stand_behind_the_table():
+    assert records.load("tape")["seeds"] == [0, 1, 2]
+
+
+def test_the_whole_machine_learns_and_goes_on_and_the_halves_do_not(found):
+    whole = found["tape"]
+    assert whole["learned"] == 3
+    assert min(whole["scores"]["32"]["8"]["each"]) > 0.99
+    assert min(whole["scores"]["128"]["40"]["each"]) > 0.9
+    for name in ("content only", "shift only", "LSTM"):
+        one = found[name]
+        assert one["learned"] == 0, name
+        assert max(one["scores"]["32"]["8"]["whole"]) < 0.5, name
+        assert one["scores"]["128"]["40"]["bits"] < 0.7, name
+
+
+def test_the_lstm_has_more_than_ten_times_the_weights(found):
+    assert found["LSTM"]["weights"] > 10 * found["tape"]["weights"]
+    halves = [found[n]["weights"] for n in ("content only", "shift only")]
+    assert halves == 2 * [found["tape"]["weights"]]
+
+
+def test_on_the_training_tape_it_breaks_where_the_writer_comes_round(found):
+    row = {n: one["bits"] for n, one in found["tape"]["scores"]["32"].items()}
+    assert row["20"] > row["30"] > row["32"]
+
+
+def test_the_widgets_text_is_copied(found):
+    model = tape.machine()
+    text = "Looking back at the tape"
+    with torch.no_grad():
+        logits = model(inputs(text), 64)[0, -len(text) :]
+    codes = ((logits > 0).int() * 2 ** torch.arange(6)).sum(-1)
+    assert "".join(LETTERS[code] for code in codes) == text
+
+
+def test_what_the_readers_dials_do(found):
+    for one in found["dials"]:
+        assert one["answer"]["moves"][2] > 0.7
+        assert one["writing"]["moves"][2] > 0.7
+        assert one["end"]["strength"] > one["answer"]["strength"]
+
+
+def test_the_trained_machine_held_to_content_fails():
+    model = tape.machine()
+    held = tape.ContentOnly(model.config)
+    held.load_state_dict(model.state_dict())
+    torch.manual_seed(0)
+    assert tape.score(held, 32, 8)["bits"] < 0.7
+    assert tape.score(model, 32, 8)["bits"] > 0.99
+
+
+def test_the_machine_is_an_ntm_of_the_recorded_size(found):
+    model = NTM(NTMConfig())
+    assert (
+        sum(p.numel() for p in model.parameters()) == found["tape"]["weights"]
+    )
+    assert READER == 0
