@@ -6,6 +6,7 @@ import torch
 from lookback.experiments import tape
 from lookback.lab import records
 from lookback.tape import NTM, READER, NTMConfig, content, sharpen, shift
+from lookback.widgets import pack
 from lookback.widgets.copier import LETTERS, inputs
 
 
@@ -70,6 +71,12 @@ def test_the_lstm_has_its_bias_and_no_tape():
     given, bits = tape.strings(2, 3)
     assert tape.said(model, given, 3, 5).shape == bits.shape
     assert torch.equal(model(given, 5), model(given, 50))
+
+
+def test_the_weights_are_packed_as_the_page_unpacks_them():
+    torch.manual_seed(0)
+    model = NTM(NTMConfig())
+    assert tape.packed(model) == pack(model.state_dict())
 
 
 def test_a_score_counts_bits_and_whole_strings(monkeypatch):

@@ -13,6 +13,7 @@ corpus.
     python -m lookback.experiments.tape --only "content only" --seeds 3
 """
 
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from statistics import mean, median
 
@@ -25,7 +26,6 @@ from lookback.experiments.serial import biased
 from lookback.lab import records
 from lookback.lab.training import device
 from lookback.tape import NTM, READER, WRITER, Dials, NTMConfig
-from lookback.widgets.lib.half import pack, unpack
 
 BITS, START, END = 6, 6, 7  # and the two marks' places among the inputs
 SLOTS, LONG = 32, 128
@@ -207,7 +207,7 @@ def run(name: str, seed: int) -> dict:
     }
     if name == "tape":
         found["dials"] = dials_of(model)
-        found["machine"] = pack(model.state_dict())
+        found["machine"] = packed(model)
     return found
 
 
@@ -223,14 +223,31 @@ def repeat(seed: int) -> dict:
     return found
 
 
+def packed(model: NTM) -> dict:
+    """The weights in fp16, as text: what `Copier` takes."""
+    return {
+        name: {
+            "shape": list(part.shape),
+            "data": b64encode(part.half().cpu().numpy().tobytes()).decode(),
+        }
+        for name, part in model.state_dict().items()
+    }
+
+
 def machine() -> NTM:
     """The recorded machine, from the weights in the record."""
-    packed = records.load("tape")["results"]["machine"]
+    held = records.load("tape")["results"]["machine"]
+    weights = {
+        name: torch.frombuffer(
+            bytearray(b64decode(one["data"])), dtype=torch.half
+        )
+        .view(one["shape"])
+        .float()
+        for name, one in held.items()
+    }
     model = NTM(NTMConfig())
-    model.load_state_dict(
-        {name: torch.tensor(unpack(one)) for name, one in packed.items()}
-    )
-    return model.float().eval().to(device())
+    model.load_state_dict(weights)
+    return model.eval().to(device())
 
 
 def over_seeds(runs: list[dict]) -> dict:

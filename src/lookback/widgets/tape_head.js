@@ -185,7 +185,7 @@ function build(model, read) {
       memory.forEach((slot, i) => {
         const most = top(slot);
         slots[i].textContent = slot[most] < 0.005 ? "·" : slot[most] > 0.995 ? SYMBOLS[most] : "";
-        if (!slots[i].textContent) slots[i].textContent = `${SYMBOLS[most]}${digits(slot[most])}`;
+        if (!slots[i].textContent) slots[i].textContent = `${SYMBOLS[most]} ${digits(slot[most])}`;
         slots[i].title = holds(slot);
       });
       STAGES.forEach(([role], s) => {
