@@ -312,7 +312,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "repeat_updates": REPEAT_UPDATES,
         },
         seeds=SEEDS,
-        needed=MACHINES,
         arguments=arguments,
     )
 
