@@ -3,10 +3,12 @@
 myst-nb writes a page's widgets as JSON (their state, and a view where each
 stands) and would load html-manager and require.js from afar to show them.
 Here it loads `host.js` instead, on the pages that hold widgets and on no
-other. Beside each view stands its picture, for where no script runs; the
+other. The trained machines that a figure may fetch are laid beside it. Beside
+each view stands its picture, for where no script runs; the
 host takes it away once the widget has rendered.
 """
 
+import shutil
 from pathlib import Path
 
 from docutils import nodes
@@ -17,6 +19,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.fileutil import copy_asset_file
 
 from lookback import widgets
+from lookback.lab import int8
 
 HOST = Path(widgets.__file__).with_name("lib") / "host.js"
 NAME = "live_widgets.js"
@@ -58,11 +61,14 @@ def use_host(app: Sphinx, config: Config) -> None:
 
 
 def copy_host(app: Sphinx) -> None:
-    """Lay the host among the book's static files."""
+    """Lay the host, and what it may fetch, among the book's static files."""
     if app.builder.format == "html":
         static = Path(app.outdir, "_static")
         static.mkdir(parents=True, exist_ok=True)
         copy_asset_file(str(HOST), str(static / NAME))
+        machines = static / "machines"
+        shutil.rmtree(machines, ignore_errors=True)
+        int8.main([str(machines)])
 
 
 def setup(app: Sphinx) -> dict:

@@ -1,6 +1,7 @@
 // Answers the Python tests: what do a widget's modules, as they are shipped,
 // compute? One question a line of standard input, one answer a line of output,
 // so that one process serves a whole run of tests.
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 /** What the browser is given, by its text: each is loaded once.
@@ -16,6 +17,9 @@ function load(source) {
   loaded.set(source, widget);
   return widget;
 }
+
+/** A machine from its file. @param {any} widget @param {string} path */
+const opened = async (widget, path) => widget.readMachine(await widget.inflate(readFileSync(path)));
 
 /** What can be asked of a widget.
  * @type {Record<string, (widget: any, input: any) => unknown>} any: as above, and JSON */
@@ -93,6 +97,29 @@ const jobs = {
       ])[0],
     };
   },
+  words: (widget, { texts }) => texts.map(widget.words),
+  /** Pieces of words, and the words again. */
+  pieces: async (widget, { file, texts }) => {
+    const { encode, decode } = widget.subwords(await opened(widget, file));
+    const ids = texts.map((/** @type {string} */ text) => encode(text.split(" ")));
+    return { ids, again: ids.map(decode) };
+  },
+  /** Translations by the machine in a file, the look changed or not. */
+  translated: async (widget, { file, sources, ...how }) => {
+    const { model, config, weights } = await opened(widget, file);
+    return sources.map((/** @type {number[]} */ source) => {
+      const instead = widget.otherLook(how.look ?? "own", how.gone ?? "", source.length);
+      const machine =
+        model === "Transformer"
+          ? widget.transformer(weights, config, instead)
+          : widget.rnnsearch(weights, instead);
+      const [best] = widget.beam(machine, source, how).found;
+      const steps = best.steps.map((/** @type {any} any: as above */ step) =>
+        how.looks ? step : { id: step.id },
+      );
+      return { steps, score: best.score };
+    });
+  },
   /** A pair as a lattice, its text given or written by the model itself. */
   lattice: (widget, { models, source, given, most }) => {
     const [p, other] = models.map(widget.unpackRows);
@@ -130,7 +157,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   /** @type {{answer: unknown} | {error: string}} */
   let reply;
   try {
-    reply = { answer: jobs[job](await load(source), input) };
+    reply = { answer: await jobs[job](await load(source), input) };
   } catch (error) {
     reply = { error: error instanceof Error ? String(error.stack) : String(error) };
   }

@@ -17,6 +17,7 @@ EXPERIMENTS = (
     "removal",
     "ablation",
     "tuned",
+    "in_page",
     "scores",
     "order",
     "serial",

@@ -20,6 +20,7 @@ from lookback.widgets.shuffle import Shuffle
 from lookback.widgets.softmax_stepper import SoftmaxStepper
 from lookback.widgets.squeeze import Squeeze
 from lookback.widgets.swaps import Swaps
+from lookback.widgets.translate import Translate
 
 __all__ = [
     "AlignmentStepper",
@@ -41,5 +42,6 @@ __all__ = [
     "SoftmaxStepper",
     "Squeeze",
     "Swaps",
+    "Translate",
     "pack",
 ]

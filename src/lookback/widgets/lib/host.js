@@ -28,11 +28,15 @@
       }
     });
 
+  /** Where the files lie that a figure may ask for later. */
+  const FILES = new URL("machines/", /** @type {HTMLScriptElement} */ (document.currentScript).src);
+
   /** The part of a Backbone model that anywidgets use. */
   class Model {
     /** @param {Traits} state */
     constructor(state) {
       this.state = { ...state };
+      this.files = FILES.href;
       /** @type {Map<string, Set<Listener>>} */
       this.listeners = new Map();
     }

@@ -29,7 +29,7 @@ import { digits } from "./text.js";
 
 /** @typedef {"class" | "type" | "role" | "hidden" | "tabindex" | "style" | "title" | "scope"
  *   | "name" | "value" | "min" | "max" | "step" | "size" | "checked" | "selected"
- *   | "autocomplete" | "autocapitalize" | "inputmode" | "spellcheck"} Known */
+ *   | "lang" | "autocomplete" | "autocapitalize" | "inputmode" | "spellcheck"} Known */
 
 /** @typedef {Listeners & Partial<Record<Known, Value>>
  *   & {[name: `data-${string}` | `aria-${string}`]: Value}} Attributes */

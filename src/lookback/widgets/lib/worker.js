@@ -61,6 +61,7 @@ export function helper(esm) {
 
   return {
     stop,
+    alive: () => worker !== null,
     /** @param {string} name @param {unknown} given @param {(news: any) => void} [hear]
      * @returns {Promise<any>} */
     ask(name, given, hear = () => {}) {
