@@ -63,7 +63,9 @@ def mutated(count: int, seed: int) -> list[str]:
     """Captions with letters put in, taken out, doubled and turned large."""
     random.seed(seed)
     texts = [natural(each) for each in sources("test_2016_flickr")]
-    strange = "'’`\"“”«».,;:!?()[]<>&|#@%*/\\-–—_0123456789 éœÉçıİß…ﬁ½①٣中文🙂\t\n"
+    strange = (
+        "'’`\"“”«».,;:!?()[]<>&|#@%*/\\-–—_0123456789 éœÉçıİß…ﬁ½①٣中文🙂\t\n"
+    )
     strange += "\0\x1f\x85\u00a0\u2028\ufeff\u0301"
     found = []
     for _ in range(count):
@@ -73,7 +75,9 @@ def mutated(count: int, seed: int) -> list[str]:
             letters[at:at] = random.choice(strange)
         for _ in range(random.randint(0, 3)):
             at = random.randrange(len(letters))
-            letters[at] = random.choice(["", letters[at].upper(), letters[at] * 3])
+            letters[at] = random.choice(
+                ["", letters[at].upper(), letters[at] * 3]
+            )
         found.append("".join(letters))
     return found
 

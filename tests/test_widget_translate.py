@@ -2,13 +2,16 @@
 
 import gzip
 import json
+from base64 import b64decode
 from functools import lru_cache
 
 import pytest
 import torch
 from traitlets import TraitError
-from widgets_common import ask, refuses
+from widgets_common import ask
 
+from lookback.experiments import in_page
+from lookback.heads import prune
 from lookback.lab import corpus, int8, metrics, records
 from lookback.lab.decoding import translate
 from lookback.lab.subwords import Subwords
@@ -16,7 +19,8 @@ from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.vocabulary import END, START
 from lookback.widgets import Translate
-from lookback.widgets.translate import LIMITS, packed
+from lookback.widgets.machines import MACHINES, known, load, main, packed
+from lookback.widgets.translate import LIMITS
 
 TEXTS = [
     ["the", "black", "cat", "sleeps"],
@@ -35,9 +39,7 @@ def small(kind: str, size: int):
     torch.manual_seed(3)
     if kind == "Transformer":
         model = Transformer(
-            TransformerConfig(
-                size, size, 12, 3, 2, 20, norm="pre", tied="all"
-            )
+            TransformerConfig(size, size, 12, 3, 2, 20, norm="pre", tied="all")
         )
         for name, tensor in model.named_parameters():
             if tensor.ndim == 1:
@@ -132,8 +134,6 @@ def test_another_look_takes_the_place_of_its_own(machine, pieces, look):
 
 @torch.no_grad()
 def test_a_head_that_is_removed_is_pruned(pieces, tmp_path):
-    from lookback.heads import prune
-
     model = small("Transformer", len(pieces))
     path = tmp_path / "file.weights"
     path.write_bytes(int8.pack(model, pieces))
@@ -151,7 +151,7 @@ def test_pieces_are_those_of_the_library(machine, tmp_path):
     """On captions and on words that no training had, with the real pieces."""
     path = tmp_path / "file.weights"
     path.write_bytes(packed("tuned-en-fr"))
-    _, pieces = int8.load("tuned-en-fr")
+    _, pieces = load("tuned-en-fr")
     texts = [" ".join(p.source) for p in corpus.load("test_2016_flickr")]
     texts += [" ".join(p.target) for p in corpus.load("test_2017_mscoco")]
     texts += ["xylophonists qwertz", "éœ zzz", "a☃b ☃", "&amp; &#91; </w>x"]
@@ -166,7 +166,7 @@ def test_pieces_are_those_of_the_library(machine, tmp_path):
 def captions(name: str, path) -> tuple[list, list, list]:
     """What the page and torch make of all captions, and what is right."""
     path.write_bytes(packed(name))
-    model, pieces = int8.load(name)
+    model, pieces = load(name)
     test = corpus.load("test_2016_flickr")
     said = [pair.source for pair in test]
     sources = [[*pieces.encode(words), END] for words in said]
@@ -181,7 +181,7 @@ def captions(name: str, path) -> tuple[list, list, list]:
     return page, theirs, [pieces.decode(ids) for ids in page], truths
 
 
-@pytest.mark.parametrize("name", int8.MACHINES)
+@pytest.mark.parametrize("name", MACHINES)
 def test_all_captions_come_out_as_from_torch(name, tmp_path):
     """Token for token in 99 of 100; BLEU as the record has it."""
     page, theirs, words, truths = captions(name, tmp_path / "file.weights")
@@ -193,7 +193,11 @@ def test_all_captions_come_out_as_from_torch(name, tmp_path):
     assert bleu == pytest.approx(record["full"]["greedy"]["bleu"], abs=0.5)
 
 
-@pytest.mark.parametrize("name", int8.MACHINES)
+def test_what_is_measured_is_what_is_fetched():
+    assert in_page.MACHINES == MACHINES
+
+
+@pytest.mark.parametrize("name", MACHINES)
 def test_a_file_is_at_most_three_megabytes(name):
     data = packed(name)
     assert len(data) <= 3_000_000
@@ -221,14 +225,12 @@ def test_a_rounded_row_is_off_by_half_a_level_at_most():
 
 
 def test_the_files_are_laid_for_the_site_and_for_the_disk(tmp_path):
-    from base64 import b64decode
-
-    int8.main([str(tmp_path)])
-    for name in int8.MACHINES:
-        known = int8.known(name, packed(name))
-        data = (tmp_path / f"{known['file']}.weights").read_bytes()
+    main([str(tmp_path)])
+    for name in MACHINES:
+        file = known(name)["file"]
+        data = (tmp_path / f"{file}.weights").read_bytes()
         assert data == packed(name)
-        script = (tmp_path / f"{known['file']}.js").read_text()
+        script = (tmp_path / f"{file}.js").read_text()
         assert b64decode(script.split('"')[1]) == data
 
 

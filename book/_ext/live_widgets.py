@@ -19,7 +19,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.fileutil import copy_asset_file
 
 from lookback import widgets
-from lookback.lab import int8
+from lookback.widgets import machines
 
 HOST = Path(widgets.__file__).with_name("lib") / "host.js"
 NAME = "live_widgets.js"
@@ -66,9 +66,9 @@ def copy_host(app: Sphinx) -> None:
         static = Path(app.outdir, "_static")
         static.mkdir(parents=True, exist_ok=True)
         copy_asset_file(str(HOST), str(static / NAME))
-        machines = static / "machines"
-        shutil.rmtree(machines, ignore_errors=True)
-        int8.main([str(machines)])
+        files = static / "machines"
+        shutil.rmtree(files, ignore_errors=True)
+        machines.main([str(files)])
 
 
 def setup(app: Sphinx) -> dict:

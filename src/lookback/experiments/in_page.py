@@ -13,20 +13,26 @@ from functools import partial
 from pathlib import Path
 
 from lookback.experiments.runs import Fitted, campaign, said, score
-from lookback.lab import corpus, int8
+from lookback.lab import corpus, int8, weights
+from lookback.rnnsearch import RNNsearch
+from lookback.transformer import Transformer
 
 BEAM = 5
+MACHINES = {"tuned-rnnsearch": RNNsearch, "tuned-en-fr": Transformer}
 
 
 def run(name: str, seed: int, folder: Path) -> dict:
     """One machine before and after."""
-    model, pieces = int8.load(name)
+    model, pieces, _ = weights.load(name, MACHINES[name])
     size = len(int8.pack(model, pieces))
     test = corpus.load("test_2016_flickr")
     fitted = Fitted(model, pieces, pieces, {})
 
     def scores() -> tuple[dict, list[list[str]]]:
-        both = {"greedy": score(fitted, test), "beam": score(fitted, test, BEAM)}
+        both = {
+            "greedy": score(fitted, test),
+            "beam": score(fitted, test, BEAM),
+        }
         return both, said(fitted, test)
 
     full, before = scores()
@@ -48,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
         "in_page",
         __doc__,
-        {name: partial(run, name) for name in int8.MACHINES},
+        {name: partial(run, name) for name in MACHINES},
         lambda found: {name: runs[0] for name, runs in found.items()},
         config={"beam": BEAM},
         data=corpus.digests("en", "fr"),

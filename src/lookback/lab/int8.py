@@ -5,30 +5,20 @@
 Each row of a matrix has a scale of its own, in float16; so have vectors all
 their numbers. One file holds the config, the pieces of words and the weights,
 gzipped: widgets/lib/int8.js reads it.
-
-    python -m lookback.lab.int8 FOLDER      # all that the book's pages fetch
 """
 
 import gzip
 import json
-import sys
-from base64 import b64encode
 from dataclasses import asdict
-from hashlib import sha256
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from lookback.lab import weights
 from lookback.lab.subwords import Subwords
-from lookback.rnnsearch import RNNsearch
-from lookback.transformer import Transformer
 from lookback.translator import Translator
 
 MOST = 127
-MACHINES = {"tuned-rnnsearch": RNNsearch, "tuned-en-fr": Transformer}
 
 
 def split(matrix: Tensor) -> tuple[np.ndarray, np.ndarray]:
@@ -46,7 +36,9 @@ def rounded(model: Translator) -> Translator:
     for tensor in model.state_dict().values():
         if tensor.ndim == 2:
             levels, scales = split(tensor)
-            tensor.copy_(torch.from_numpy(levels * scales.astype(float)[:, None]))
+            tensor.copy_(
+                torch.from_numpy(levels * scales.astype(float)[:, None])
+            )
     return model
 
 
@@ -76,43 +68,3 @@ def pack(model: Translator, pieces: Subwords) -> bytes:
     text = json.dumps(header, ensure_ascii=False).encode()
     length = len(text).to_bytes(4, "little")
     return gzip.compress(b"".join([length, text, *numbers]), 9, mtime=0)
-
-
-def load(name: str) -> tuple[Translator, Subwords]:
-    """One of the machines that the pages fetch, and its pieces of words."""
-    return weights.load(name, MACHINES[name])[:2]
-
-
-def known(name: str, data: bytes) -> dict:
-    """What a page must know of a file: its name carries the digest."""
-    digest = sha256(data).hexdigest()
-    return {
-        "file": f"{name}.{digest[:12]}",
-        "bytes": len(data),
-        "sha256": digest,
-    }
-
-
-def lay(name: str, folder: Path) -> None:
-    """Write one machine's file into a folder.
-
-    Beside it stands a script with the same bytes in base64, since from disk a
-    page may load nothing else.
-    """
-    data = pack(*load(name))
-    file = known(name, data)["file"]
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{file}.weights").write_bytes(data)
-    call = f'lookbackWeights("{b64encode(data).decode()}");\n'
-    (folder / f"{file}.js").write_text(call)
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Lay all machines that the book's pages fetch into the folder named."""
-    (folder,) = sys.argv[1:] if arguments is None else arguments
-    for name in MACHINES:
-        lay(name, Path(folder))
-
-
-if __name__ == "__main__":
-    main()

@@ -8,19 +8,16 @@ wanted, a notebook asks the kernel. What runs is translator.js, in a worker.
 """
 
 import re
-from functools import lru_cache
 
 from matplotlib.figure import Figure
 from traitlets import Dict, Int, List, Unicode, validate
 
-from lookback.lab import int8
-from lookback.widgets import base
+from lookback.widgets import base, machines
 from lookback.widgets.lib import pictures
 from lookback.widgets.lib.checks import need
 
 LIMITS = base.limits("translate")
 LOOKS = ("own", "uniform", "diagonal")
-TITLES = {"tuned-rnnsearch": "RNNsearch", "tuned-en-fr": "Transformer"}
 TRAITS = (
     "machines",
     "text",
@@ -34,12 +31,6 @@ TRAITS = (
     "rival",
 )
 HEAD = re.compile(r"\d\.\d")
-
-
-@lru_cache
-def packed(name: str) -> bytes:
-    """The file of one machine, which takes a second to make."""
-    return int8.pack(*int8.load(name))
 
 
 class Translate(base.Widget):
@@ -70,24 +61,25 @@ class Translate(base.Widget):
     rival = Int(0).tag(sync=True)
 
     def __init__(self, text="A black cat sleeps on a red chair.", **place):
-        machines = {}
-        for name, title in TITLES.items():
-            config = int8.load(name)[0].config
-            machines[name] = {
-                "title": title,
+        known = {}
+        for name, kind in machines.MACHINES.items():
+            config = machines.load(name)[0].config
+            known[name] = {
+                "title": kind.__name__,
                 "layers": getattr(config, "layers", 1),
                 "heads": getattr(config, "heads", 1),
-                **int8.known(name, packed(name)),
+                **machines.known(name),
             }
-        given = {"machine": next(iter(TITLES)), "text": text} | place
-        super().__init__(machines=machines, **given)
+        given = {"machine": next(iter(known)), "text": text} | place
+        super().__init__(machines=known, **given)
         self.on_msg(self._answer)
 
     def _answer(self, _, asked: dict, buffers: list) -> None:
         """In a notebook: the bytes of the file that is wanted."""
         for name, one in self.machines.items():
             if asked.get("want") == one["file"]:
-                self.send({"file": one["file"]}, [packed(name)])
+                data = machines.packed(name)
+                self.send({"file": one["file"]}, [data])
 
     @validate(*TRAITS)
     def _fits(self, proposal):
