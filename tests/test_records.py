@@ -42,6 +42,7 @@ CORPUS = {  # the languages that an experiment reads
     "rungs": [("en", "fr")],
     "german": [("en", "de")],
     "growth": [("en", "fr")],
+    "in_page": [("en", "fr")],
     "removal": [("en", "fr")],
     "tuned": [("en", "fr"), ("de", "en")],
 }
