@@ -25,7 +25,13 @@ export async function right(data, { bytes, sha256 }) {
 }
 
 /** A store of the browser's, or null where it has none for this page. */
-const store = () => globalThis.caches?.open(KEPT).catch(() => null) ?? null;
+async function store() {
+  try {
+    return await caches.open(KEPT);
+  } catch {
+    return null;
+  }
+}
 
 /** @param {string} url @param {Wanted} wanted @param {Hear} hear @returns {Promise<ArrayBuffer>} */
 async function fromSite(url, wanted, hear) {
