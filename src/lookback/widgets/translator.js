@@ -4,11 +4,11 @@ import { beam } from "./decode.js";
 import { plainBytes, right } from "./lib/fetched.js";
 import { inflate, readMachine } from "./lib/int8.js";
 import { END } from "./lib/recurrent.js";
+import { readable, words, wordsOfFrench } from "./moses.js";
 import { rnnsearch } from "./rnnsearch.js";
 import { subwords, UNKNOWN } from "./subwords.js";
 import { transformer } from "./transformer.js";
 import limits from "./translate.json" with { type: "json" };
-import { readable, words, wordsOfFrench } from "./typed.js";
 
 /** @typedef {import("./lib/int8.js").Machine} Machine */
 /** @typedef {import("./decode.js").Written} Written */
