@@ -407,3 +407,4 @@ def test_the_book_calls_the_check_and_has_a_solution(made):
     assert f"check.{made.name}(" in text
     assert f":label: {label}\n" in text
     assert f"{{solution-start}} {label}\n" in text
+    assert (f"ByHand(check.{made.name})" in text) == made.by_hand

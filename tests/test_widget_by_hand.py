@@ -7,8 +7,10 @@ is right or a known slip, and what is no number yet.
 
 import math
 import random
+from math import nextafter
 
 import pytest
+from answers_by_hand import BY_HAND, answer_of, middle, right, slips
 from test_mutants import mutants
 from widgets_common import on_the_page, refuses, shown
 
@@ -16,17 +18,7 @@ from lookback.exercises import check
 from lookback.exercises.by_hand import MOST
 from lookback.widgets import ByHand
 
-BY_HAND = [made for made in check if made.by_hand]
 each = pytest.mark.parametrize("made", BY_HAND, ids=lambda made: made.name)
-
-
-def answer_of(made, numbers):
-    """Numbers as the exercise's check takes them."""
-    rows = made.page()["fields"]
-    if len(rows) == 1 or made.name == "likeness_by_hand":
-        return numbers
-    width = len(rows[0])
-    return [numbers[i : i + width] for i in range(0, len(numbers), width)]
 
 
 def agreed(made, numbers):
@@ -34,25 +26,6 @@ def agreed(made, numbers):
     said = made.verdict(answer_of(made, numbers))
     assert on_the_page(made.page(), [*map(repr, numbers)]) == said, numbers
     return said
-
-
-def right(made):
-    return made.numbers(made.solution()).tolist()
-
-
-def middle(box):
-    """A number from each range; of one without an end, one beside the other."""
-    ends = ((max(a, b - 2), min(b, a + 2)) for a, b in box)
-    return [(a + b) / 2 for a, b in ends]
-
-
-def slips(made):
-    """Answers with one mistake each: its hint, and the numbers."""
-    for stage in made.page()["stages"]:
-        for hint, box in stage["mistakes"]:
-            numbers = right(made)
-            numbers[stage["at"] : stage["at"] + len(box)] = middle(box)
-            yield hint, numbers
 
 
 @each
@@ -95,15 +68,13 @@ def test_at_every_edge_the_two_agree(made):
     for stage in made.page()["stages"]:
         boxes = [stage["right"], *(box for _, box in stage["mistakes"])]
         for box in boxes:
-            for side in (0, 1):
-                for beyond in (-math.inf, 0, math.inf):
-                    numbers = list(truth)
-                    numbers[stage["at"] : stage["at"] + len(box)] = middle(box)
-                    k = rng.randrange(len(box))
-                    edge = box[k][side]
-                    if abs(edge) < MOST:
-                        edge = math.nextafter(edge, beyond) if beyond else edge
-                    numbers[stage["at"] + k] = edge
+            for side, beyond in ((0, -math.inf), (1, math.inf)):
+                numbers = list(truth)
+                numbers[stage["at"] : stage["at"] + len(box)] = middle(box)
+                k = rng.randrange(len(box))
+                edge = box[k][side]
+                outside = edge if abs(edge) == MOST else nextafter(edge, beyond)
+                for numbers[stage["at"] + k] in (edge, outside):
                     agreed(made, numbers)
 
 

@@ -10,7 +10,7 @@ const memory = new Map();
 export function recall(key) {
   try {
     const kept = JSON.parse(localStorage.getItem(`lookback:${key}`) ?? "null");
-    if (kept && typeof kept === "object") return kept;
+    if (kept instanceof Object) return kept;
   } catch {
     // Storage is off, or holds what is not ours.
   }
