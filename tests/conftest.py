@@ -64,6 +64,30 @@ def on_the_cpu(request: pytest.FixtureRequest, monkeypatch) -> None:
         monkeypatch.setattr(training, "device", lambda: torch.device("cpu"))
 
 
+@pytest.fixture(autouse=True)
+def the_page_says_the_same(request: pytest.FixtureRequest, monkeypatch) -> None:
+    """Each answer by hand that a check is given is typed into fields, too."""
+    if not request.path.name.startswith("test_exercises"):
+        return
+
+    from widgets_common import on_the_page
+
+    from lookback.exercises.checking import Exercise
+
+    verdict = Exercise.verdict
+
+    def both(made, answer):
+        said = verdict(made, answer)
+        try:
+            typed = [*map(repr, made.numbers(answer).tolist())]
+        except Exception:  # it has no numbers, or not as many as the fields
+            return said
+        assert on_the_page(made.page(), typed) == said
+        return said
+
+    monkeypatch.setattr(Exercise, "verdict", both)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository's folder."""

@@ -61,6 +61,13 @@ def ask(name: str, job: str, given: dict | None = None):
     return reply["answer"]
 
 
+def on_the_page(page: dict, typed: list[str]) -> tuple[bool | None, str]:
+    """What an exercise's fields say of what is typed into them."""
+    given = {"exercise": page, "typed": typed}
+    found = ask("by_hand", "verdict", given)
+    return found["outcome"], found["words"]
+
+
 def near(mine, truth: torch.Tensor, by: float = 1e-6) -> None:
     """Numbers that are torch's, as far as doubles can tell."""
     mine = torch.as_tensor(mine, dtype=torch.float64)

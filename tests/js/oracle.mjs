@@ -25,6 +25,7 @@ const opened = async (widget, path) => widget.readMachine(await widget.inflate(r
  * @type {Record<string, (widget: any, input: any) => unknown>} any: as above, and JSON */
 const jobs = {
   exports: (widget) => [Object.keys(widget), Object.keys(widget.default)],
+  verdict: (widget, { exercise, typed }) => widget.verdict(exercise, typed),
   stages: (widget, input) => widget.stages(input),
   stations: (widget, input) => ({
     all: widget.stations(input),

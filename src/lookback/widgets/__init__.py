@@ -1,6 +1,7 @@
 """Figures to step through, alive in a notebook and in the built book."""
 
 from lookback.widgets.alignment_stepper import AlignmentStepper
+from lookback.widgets.by_hand import ByHand
 from lookback.widgets.clocks import Clocks
 from lookback.widgets.dataflow import Dataflow
 from lookback.widgets.depth import Depth
@@ -24,6 +25,7 @@ from lookback.widgets.translate import Translate
 
 __all__ = [
     "AlignmentStepper",
+    "ByHand",
     "Clocks",
     "Dataflow",
     "Depth",
