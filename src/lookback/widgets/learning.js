@@ -35,9 +35,9 @@ import {
   gaze,
   LETTERS,
   lossOf,
+  spell,
   TRAINED,
   tested,
-  write,
 } from "./reversing.js";
 
 /** @typedef {import("./reversing.js").Machine} Machine */
@@ -295,9 +295,10 @@ function map() {
       });
       const want = textOf(answer(state.task, ids));
       machines.forEach((machine, k) => {
-        const found = textOf(write(machine, [ids])[0]);
+        const found = textOf(spell(machine, [ids])[0]);
         wrote[k].textContent =
-          `The ${NAMES[KINDS[k]]} writes “${found}” ${found === want ? "✓" : "✗"}`;
+          `The ${NAMES[KINDS[k]]} writes ${found ? `“${found}”` : "nothing"} ` +
+          (found === want ? "✓" : "✗");
       });
     },
   };
@@ -442,8 +443,8 @@ function build(model, read) {
   const figure = element(
     "div",
     { class: "charts" },
-    element("div", {}, loss.node, lengths.node),
     gazes.node,
+    element("div", {}, loss.node, lengths.node),
   );
   const table = scroller("losses, what comes out right, and weights", { hidden: true });
 
@@ -486,7 +487,9 @@ function build(model, read) {
       "learning",
       "Two machines that learn",
       bar(play, one, again, shown),
-      bar(
+      element(
+        "div",
+        { class: "settings" },
         ...["write it", "width", "learning rate", "seed", "string"].map((name, i) =>
           element("label", {}, name, inputs[i]),
         ),

@@ -26,7 +26,7 @@ import { uniform } from "./lib/mulberry.js";
 // As in vocabulary.py, and the first letter.
 export const [START, END, FIRST] = [2, 3, 4];
 export const { letters: LETTERS, trained: TRAINED } = limits;
-const { embed: EMBED, batch: BATCH } = limits;
+const { d_embed: EMBED, batch: BATCH } = limits;
 const VOCAB = FIRST + LETTERS.length;
 
 /** Every tensor of a machine, under torch's name, with its rows and columns.
@@ -217,9 +217,9 @@ export function lossOf(machine, batch, task) {
     /** @type {Tape} */
     const tape = [];
     const target = source.map((ids) => [START, ...answer(task, ids), END]);
-    const write = read(tape, p, machine.kind, source);
+    const next = read(tape, p, machine.kind, source);
     for (let t = 0; t < target[0].length - 1; t += 1) {
-      const { logits } = write(column(target, t));
+      const { logits } = next(column(target, t));
       loss += crossEntropy(tape, logits, column(target, t + 1), 1 / letters);
     }
     backward(tape);
@@ -232,7 +232,7 @@ export function lossOf(machine, batch, task) {
  * @param {number} step */
 export function adam({ weights, mean, square }, gradient, rate, step) {
   const length = Math.sqrt(gradient.reduce((sum, g) => sum + g * g, 0));
-  const cut = Math.min(1, 1 / length);
+  const cut = Math.min(1, 1 / (length + 1e-6));
   const [a, b] = [1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1)];
   for (let i = 0; i < weights.length; i += 1) {
     const g = cut * gradient[i];
@@ -253,7 +253,7 @@ export function batchOf(seed, step) {
 
 /** What a machine writes of itself, all strings being of one length.
  * @param {Machine} machine @param {number[][]} source */
-export function write(machine, source) {
+export function spell(machine, source) {
   const next = read([], named(machine, machine.mean), machine.kind, source);
   let fed = source.map(() => START);
   /** @type {number[][]} */
@@ -277,7 +277,7 @@ export function write(machine, source) {
  * @param {Machine} machine @param {Task} task @param {number} length */
 export function tested(machine, task, length) {
   const source = strings(stream(-length), limits.strings, length);
-  const right = write(machine, source).filter(
+  const right = spell(machine, source).filter(
     (ids, r) => ids.join() === answer(task, source[r]).join(),
   );
   return right.length / source.length;
