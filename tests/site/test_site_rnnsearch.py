@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Worker, expect
 from torch.nn import functional as F
 
 from lookback.lab.corpus import Pair
@@ -85,7 +85,7 @@ def learned(state: dict, steps: int) -> tuple[list[float], np.ndarray]:
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
-        losses.append(float(loss))
+        losses.append(loss.item())
     text, known = list(state["text"]), Vocabulary([*LETTERS])
     pair = Pair(text, text[::-1] if back else text)
     return losses, force(model.eval(), [pair], known, known)[0].numpy()
@@ -137,9 +137,8 @@ def test_single_steps_by_mouse(learning):
     act(root, "next").click()
     check(root, state, 1)
     act(root, "table").click()
-    expect(root.locator("tbody tr").first).to_be_visible()
     n = len(state["text"])
-    assert root.locator(".scroll tbody tr").count() == 1 + 10 + n + 1
+    expect(root.locator(".scroll tbody tr")).to_have_count(1 + 10 + n + 1)
 
 
 def test_settings_by_keyboard(learning):
@@ -199,21 +198,22 @@ def test_the_letters_are_found_and_the_fixed_vector_stays_behind(learning):
     assert right[2:6, 1].mean() > 60 and right[2:6, 0].mean() < 20
 
 
+def kill(worker: Worker) -> None:
+    """Let it die of an error of its own."""
+    with worker.expect_event("close"):
+        worker.evaluate("setTimeout(() => { throw new Error('dead'); })")
+
+
 def test_a_worker_that_dies_takes_nothing_with_it(learning):
     one, root, state = learning
     act(root, "next").click()
     check(root, state, 1)
-    dead = one.page.workers[-1]
-    with one.page.expect_console_message(lambda m: "dead" in m.text):
-        dead.evaluate("setTimeout(() => { throw new Error('dead'); })")
+    kill(one.page.workers[-1])
     act(root, "next").click()
     check(root, state, 2)
-    assert dead not in one.page.workers
     act(root, "play").click()
     reach(root, 6)
-    one.page.workers[-1].evaluate(
-        "setTimeout(() => { throw new Error('dead'); })"
-    )
+    kill(one.page.workers[-1])
     told = root.locator('[data-role="problem"]')
     expect(told).to_contain_text("has died. Another goes on", timeout=LONG)
     [steps] = numbers(root, "step")

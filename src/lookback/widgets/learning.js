@@ -266,7 +266,7 @@ function map() {
     box.replaceChildren(
       element(
         "table",
-        { class: "gaze" },
+        { class: "gaze", "aria-hidden": "true" },
         element("thead", {}, headings(["", ...text, "end"])),
         element("tbody", {}, ...rows),
       ),
