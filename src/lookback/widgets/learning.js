@@ -311,7 +311,7 @@ function numbers({ machines, losses, right }, { task, text }) {
   const curves = KINDS.map((_, k) => curve(losses, k, 10));
   return [
     tableOf(
-      ["around step", ...KINDS.map((kind) => `loss, ${NAMES[kind]}`)],
+      ["around step", ...KINDS.map((kind) => `loss, ${kind}`)],
       curves[0].map(([step, loss], i) => [
         String(Math.round(step)),
         digits(loss, 3),
@@ -319,7 +319,7 @@ function numbers({ machines, losses, right }, { task, text }) {
       ]),
     ),
     tableOf(
-      ["letters", ...KINDS.map((kind) => `% right, ${NAMES[kind]}`)],
+      ["letters", ...KINDS.map((kind) => `% right, ${kind}`)],
       (right[0] ?? []).map((share, i) => [String(i + 1), digits(share, 0), digits(right[1][i], 0)]),
     ),
     tableOf(
