@@ -56,6 +56,42 @@ const jobs = {
     const states = relay(w, pulse);
     return { states, back: back(w, states, step) };
   },
+  /** A new machine's tensors, its loss on each batch and the gradients, and the
+   * tensors after a step of Adam on each. */
+  learned(widget, { kind, width, seed, task, rate, batches }) {
+    const machine = widget.draw(kind, width, seed);
+    /** @param {Float64Array} numbers */
+    const tensors = (numbers) =>
+      Object.entries(widget.named({ ...machine, weights: numbers }, machine.mean)).map(
+        ([name, { x, rows, columns }]) => [name, Array.from(x), [rows, columns]],
+      );
+    const drawn = tensors(machine.weights);
+    const steps = batches.map((/** @type {unknown} */ batch, /** @type {number} */ step) => {
+      const { loss, gradient } = widget.lossOf(machine, batch, task);
+      widget.adam(machine, gradient, rate, step);
+      return { loss, gradient: tensors(gradient), weights: tensors(machine.weights) };
+    });
+    return { drawn, steps };
+  },
+  /** A machine after some steps: its tensors, what it writes, where it looks. */
+  written(widget, { kind, width, seed, task, rate, steps, texts }) {
+    const machines = [widget.draw(kind, width, seed)];
+    const given = { task, rate, seed, step: 0, most: steps, ms: Infinity };
+    const { losses } = steps ? widget.train({ ...given, machines }) : { losses: [] };
+    const [machine] = machines;
+    return {
+      losses,
+      tensors: Object.entries(widget.named(machine, machine.mean)).map(([name, { x }]) => [
+        name,
+        Array.from(x),
+      ]),
+      texts: texts.map((/** @type {number[]} */ ids) => ({
+        written: widget.spell(machine, [ids])[0],
+        gaze: widget.gaze(machine, ids, task),
+      })),
+      right: widget.examine({ machines, task })[0],
+    };
+  },
   lookup: (widget, input) => widget.lookup(input),
   masked: (widget, input) =>
     input.tokens.map((/** @type {string} */ _, /** @type {number} */ i) => widget.row(input, i)),

@@ -7,6 +7,7 @@ from lookback.widgets.dataflow import Dataflow
 from lookback.widgets.depth import Depth
 from lookback.widgets.heads import Heads
 from lookback.widgets.lattice import Lattice
+from lookback.widgets.learning import Learning
 from lookback.widgets.lib.half import pack
 from lookback.widgets.likeness import Likeness
 from lookback.widgets.lookup import Lookup
@@ -31,6 +32,7 @@ __all__ = [
     "Depth",
     "Heads",
     "Lattice",
+    "Learning",
     "Likeness",
     "Lookup",
     "Masks",
