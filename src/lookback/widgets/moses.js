@@ -23,7 +23,7 @@ const W = String.raw`[\p{L}\p{N}_]`;
 const WORD = new RegExp(
   String.raw`(?<!${W})(?:${W}\.){2,}(?!${W})` +
     String.raw`|(?<!${W})(?:mr|mrs|ms|dr|st)\.(?= [^ ])` +
-    String.raw`|${W}+(?:(?:[-.]|(?<=\p{Nd})[,:](?=\p{Nd}))${W}+)*` +
+    String.raw`|${W}+(?:(?:[-.]|(?<=\p{Decimal_Number})[,:](?=\p{Decimal_Number}))${W}+)*` +
     `|(?<=${W})'${W}+` +
     `|'(?:s|t|re|ve|ll|d|m)(?!${W})` +
     String.raw`|\.\.\.|[^ ]`,
