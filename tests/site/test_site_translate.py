@@ -116,6 +116,8 @@ def test_it_is_stepped_by_keys_alone(awake):
     expect(awake.locator('[data-role="live"]')).to_contain_text(
         "given by you", **PATIENTLY
     )
+    held = page.evaluate("document.activeElement.dataset.action")
+    assert held == "rival"
 
 
 def test_the_adjective_follows_a_word_that_the_reader_chose(awake):
@@ -150,6 +152,7 @@ def test_without_its_look(awake):
         "homme", **PATIENTLY
     )
     assert french(awake) == "un homme vêtu d' un t-shirt rouge sur un canapé ."
+    assert live(awake).endswith("it looks at all pieces alike, or at none.")
 
 
 def test_every_head_can_go_alone(awake):
@@ -204,7 +207,7 @@ def test_what_cannot_be_read_gets_one_sentence(awake, typed, says):
     expect(awake.locator('[data-role="problem"]')).to_contain_text(
         says, **PATIENTLY
     )
-    assert problem(awake).endswith("What was there stays.")
+    assert "Below is still the translation of" in problem(awake)
     assert french(awake) == before
     say(awake, SENTENCES[0])
     expect(awake.locator('[data-role="problem"]')).to_be_empty(**PATIENTLY)
@@ -212,11 +215,47 @@ def test_what_cannot_be_read_gets_one_sentence(awake, typed, says):
 
 def test_markup_is_text(awake):
     say(awake, "<img src=x onerror=alert(1)> <b>a dog</b>")
-    settled(awake)
-    assert awake.locator("img, b").count() == 0
-    assert french(awake) == torchs(
-        "tuned-en-fr", "<img src=x onerror=alert(1)> <b>a dog</b>"
+    expect(awake.locator('[data-role="problem"]')).to_contain_text(
+        "“<”", **PATIENTLY
     )
+    assert awake.locator("img, b").count() == 0
+
+
+def test_a_sentence_typed_while_a_machine_comes_is_for_that_machine(asleep):
+    act(asleep, "translate").click()
+    settled(asleep)
+    act(asleep, "machine").select_option("tuned-en-fr")
+    say(asleep, SENTENCES[4])
+    expect(asleep.locator('[data-role="french"]')).to_contain_text(
+        torchs("tuned-en-fr", SENTENCES[4]).removesuffix(" ."), **PATIENTLY
+    )
+    expect(act(asleep, "machine")).to_have_value("tuned-en-fr")
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [("🐱", "“🐱”: letters"), ("x" * 10_000, "At most 40 letters")],
+)
+def test_a_word_that_cannot_be_read_is_named_beside_its_field(
+    awake, typed, says
+):
+    before = french(awake)
+    act(awake, "word").fill(typed)
+    act(awake, "go-on").click()
+    told = awake.locator('[data-role="word-problem"]')
+    expect(told).to_contain_text(says, **PATIENTLY)
+    assert french(awake) == before
+    act(awake, "word").fill("")
+    act(awake, "go-on").click()
+    expect(told).to_be_empty()
+
+
+def test_the_reader_can_end_the_sentence(awake):
+    act(awake, "next").click()
+    act(awake, "word").fill("<end>")
+    act(awake, "go-on").click()
+    expect(awake.locator(".map tbody tr")).to_have_count(2, **PATIENTLY)
+    assert french(awake) == "un"
 
 
 KILL = """() => {

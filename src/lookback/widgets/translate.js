@@ -57,13 +57,15 @@ export function lookOf({ looks }, seen) {
 export function sentence({ source, pieces, given }, { steps }, i, seen) {
   const { id, p } = steps[i];
   const { weights } = lookOf(steps[i], seen);
-  const best = weights.indexOf(Math.max(...weights));
+  const most = Math.max(...weights);
+  const best = weights.indexOf(most);
+  const where =
+    most - Math.min(...weights) < 1e-9
+      ? "it looks at all pieces alike, or at none."
+      : `it looks most at ${quoted(source, best)}, weight ${digits(most)}.`;
   const whose =
     i < given.length ? "given by you; the machine's probability for it was" : "probability";
-  return (
-    `Piece ${i + 1} of ${steps.length}, “${pieces[id]}”, ${whose} ${share(p)}: ` +
-    `it looks most at ${quoted(source, best)}, weight ${digits(weights[best])}.`
-  );
+  return `Piece ${i + 1} of ${steps.length}, “${pieces[id]}”, ${whose} ${share(p)}: ${where}`;
 }
 
 /** Megabytes, in words. @param {number} bytes */
@@ -117,6 +119,10 @@ function lookMap(now, { steps }, seen, go) {
   return { node, draw: walker.draw };
 }
 
+/** The button of a list that is chosen.
+ * @param {HTMLElement} list @returns {HTMLElement | null} */
+const pressed = (list) => list.querySelector('[aria-pressed="true"]');
+
 /** What else it could have said, and a field for what it did not think of.
  * @param {(choice: {id?: number, word?: string}) => unknown} take */
 function rivals(take) {
@@ -130,6 +136,7 @@ function rivals(take) {
     { size: 10, lang: "fr", spellcheck: "false", autocapitalize: "none" },
     () => {},
   );
+  const problem = element("p", { class: "problem", "data-role": "word-problem", role: "alert" });
   const own = () => take({ word: box.value });
   box.onkeydown = (event) => {
     if (event.key === "Enter") own();
@@ -141,14 +148,20 @@ function rivals(take) {
       element(
         "p",
         { class: "head" },
-        "Here it could have said. Choose, and it goes on from there:",
+        "What it held likely here. Choose one, and it goes on from there:",
       ),
       list,
       bar(element("label", {}, "or a word of yours ", box), button("go-on", "Go on from it", own)),
+      problem,
     ),
+    /** @param {string} text */
+    complain(text) {
+      problem.textContent = text;
+    },
     /** @param {Translation} now @param {Step} step */
     draw({ pieces }, { id, rivals: likely }) {
       box.value = "";
+      const held = list.contains(document.activeElement);
       const all = likely.some((one) => one.id === id) ? likely : [{ id, p: NaN }, ...likely];
       list.replaceChildren(
         ...all.map((one) => {
@@ -165,6 +178,7 @@ function rivals(take) {
           return node;
         }),
       );
+      if (held) pressed(list)?.focus();
     },
   };
 }
@@ -281,24 +295,31 @@ function build(model, read) {
    * @param {Partial<State>} changes @param {string} [word] that follows what is given */
   async function attempt(changes, word = "") {
     asleep = false;
-    const next = { ...read(), ...changes };
+    pending = { ...pending, ...changes };
+    const asked = { ...read(), ...pending };
+    const next = { ...asked };
     const key = keyOf(next) + word;
     wanted = key;
     node.setAttribute("aria-busy", "true");
     complain("");
+    choices.complain("");
+    settle();
     try {
       const now = await ask.translate(next, word);
       if (wanted !== key) return;
       next.given = now.given;
       known = { key: keyOf(next), now };
       applying = true;
-      change(model, { ...changes, given: now.given });
+      change(model, { ...pending, given: now.given });
+      pending = {};
       applying = false;
       draw();
     } catch (error) {
       if (wanted !== key) return;
+      pending = {};
       const why = error instanceof Error ? error.message : String(error);
-      complain(known ? `${why} What was there stays.` : why);
+      const below = known ? ` Below is still the translation of “${read().text}”` : "";
+      (word ? choices : { complain }).complain(`${why}${below}`);
       wanted = known?.key ?? "";
       settle();
     } finally {
@@ -342,6 +363,8 @@ function build(model, read) {
     });
   const gone = select("gone", [], (head) => attempt({ gone: head, step: 0, rival: 0 }));
   const seen = select("seen", [], (head) => change(model, { seen: head }));
+  /** What was asked for and has not come yet. @type {Partial<State>} */
+  let pending = {};
   const [goneLabel, seenLabel] = [
     element("label", {}, "without ", gone),
     element("label", {}, "whose look ", seen),
@@ -358,8 +381,12 @@ function build(model, read) {
   };
   const walk = transport(at, (step) => change(model, { step }), 900);
   const choices = rivals(({ id, word }) => {
+    choices.complain("");
     const found = shown();
     if (!found || (word !== undefined && word.trim() === "")) return;
+    if (word !== undefined && [...word].length > limits.word) {
+      return choices.complain(`At most ${limits.word} letters, please.`);
+    }
     const { step } = at();
     const before = found.written.steps.slice(0, step).map((one) => one.id);
     attempt({ given: id === undefined ? before : [...before, id], step, rival: 0 }, word);
@@ -416,7 +443,7 @@ function build(model, read) {
 
   /** Fields as the state has them. */
   function settle() {
-    const state = read();
+    const state = { ...read(), ...pending };
     const one = machines[state.machine];
     if (document.activeElement !== box || !problem.textContent) box.value = state.text;
     [machine.value, width.value, look.value] = [state.machine, String(state.width), state.look];
@@ -474,11 +501,15 @@ function build(model, read) {
       ),
       ...(energies
         ? []
-        : ["A mean of several heads is the softmax of no one energy: choose a head."]),
+        : [
+            "These are averages over the heads. Each head has energies of its own: choose one above.",
+          ]),
     );
+    const held = inBeam.contains(document.activeElement);
     inBeam.replaceChildren(
       beamList(now, state.rival, step, (rival) => change(model, { rival, step: 0 })),
     );
+    if (held) pressed(inBeam)?.focus();
     beams.hidden = state.width === 1;
     walk.draw();
   }

@@ -38,7 +38,11 @@ export function translator(machine) {
   /** Refuses what it cannot read, in one sentence.
    * @param {string[]} typed words @param {string} what */
   function refuse(typed, what) {
-    const odd = typed.filter((word) => encode([word]).includes(UNKNOWN)).slice(0, 3);
+    // A mark that the corpus never has comes as letters: “&lt;” in four pieces.
+    const strange = (/** @type {string} */ word) =>
+      encode([word]).includes(UNKNOWN) ||
+      (word.match(/&#?\w+;/g) ?? []).some((mark) => encode([mark]).length > 1);
+    const odd = typed.filter(strange).slice(0, 3);
     if (odd.length === 0) return;
     const named = odd.map((word) => `“${[...readable(word)].slice(0, 12).join("")}”`).join(", ");
     throw new Error(`${what} has ${named}: letters that the machine has never seen.`);
@@ -58,8 +62,9 @@ export function translator(machine) {
         throw new Error(`That makes ${source.length} pieces, and at most ${MOST.pieces} are read.`);
       }
       const french = wordsOfFrench(word);
-      refuse(french, "Your word");
-      const start = [...given, ...encode(french)];
+      const ends = word.trim() === "<end>";
+      if (!ends) refuse(french, "Your word");
+      const start = [...given, ...(ends ? [END] : encode(french))];
       const instead = otherLook(look, gone, source.length);
       const model =
         machine.model === "Transformer"
