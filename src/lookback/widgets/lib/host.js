@@ -28,15 +28,13 @@
       }
     });
 
-  /** Where the files lie that a figure may ask for later. */
-  const FILES = new URL("machines/", /** @type {HTMLScriptElement} */ (document.currentScript).src);
+  const own = /** @type {HTMLScriptElement} */ (document.currentScript);
 
   /** The part of a Backbone model that anywidgets use. */
   class Model {
     /** @param {Traits} state */
     constructor(state) {
       this.state = { ...state };
-      this.files = FILES.href;
       /** @type {Map<string, Set<Listener>>} */
       this.listeners = new Map();
     }
@@ -67,6 +65,10 @@
     }
     save_changes() {}
     send() {}
+    /** Where the files lie that a figure may ask for later. */
+    get files() {
+      return new URL("machines/", own.src).href;
+    }
   }
 
   /** The same result for the same key: modules once, models once.
