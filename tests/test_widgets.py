@@ -271,7 +271,7 @@ def test_squeeze_refuses_what_does_not_fit(squeeze, wrong, says):
 def test_squeeze_refuses_weights_that_are_cut_or_missing(squeeze):
     whole = squeeze.models["8"]
     for change, says in (
-        ({"squeeze.weight": {"shape": [8, 8], "data": "AAA="}}, "float16"),
+        ({"squeeze.weight": {"shape": [8, 8], "data": b"AA"}}, "float16"),
         ({"squeeze.weight": None}, "lacks squeeze.weight"),
     ):
         broken = {k: v for k, v in {**whole, **change}.items() if v}
