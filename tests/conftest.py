@@ -27,8 +27,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=turn)
 
 
-# How heavy every page is, in kB as a server would send it: a report, written
-# beside the site, and no limit.
+# How heavy every page is when it is opened, in kB as a server would send it: a
+# report, written beside the site.
 WEIGHTS: dict[str, dict[str, int]] = {}
 
 

@@ -154,7 +154,7 @@ def test_the_functions_without_a_page():
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_is_an_anywidget_and_small(name):
     exports, methods = ask(name, "exports")
-    assert "default" in exports and methods == ["render"]
+    assert "default" in exports and set(methods) == {"keeps", "render"}
     assert len(gzip.compress(base.module(name).encode())) <= 12_000
 
 

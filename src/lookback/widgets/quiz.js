@@ -154,4 +154,4 @@ function build(model) {
   return { node, draw, stop: () => removeEventListener(EVENT, hear) };
 }
 
-export default widget(["question", "options", "name"], [], build);
+export default widget(["question", "options", "name"], [], build, {});
