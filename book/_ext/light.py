@@ -93,7 +93,7 @@ def keep_places(
 
     def room(match: re.Match) -> str:
         narrow, wide = next(rooms, (0, 0))
-        style = f"--narrow: {narrow / 16}rem; --wide: {wide / 16}rem"
+        style = f"--narrow: {narrow}px; --wide: {wide}px"
         return f'{match[0]} style="{style}"'
 
     body = IMAGE.sub(place, context["body"])

@@ -38,7 +38,11 @@ SEE_ALL = """async (most) => {
   const late = [];
   for (const one of document.querySelectorAll('[loading="lazy"]')) {
     one.scrollIntoView({ behavior: "instant", block: "center" });
-    if (one.localName === "iframe") await tick();
+    if (one.localName === "iframe") {
+      const end = Date.now() + most;
+      while (one.dataset.waiting && Date.now() < end) await tick();
+      for (const _ of Array(5)) await tick();
+    }
     if (one.localName === "iframe" || one.complete) continue;
     if (!one.checkVisibility()) continue;  // folded away
     const come = new Promise((done) => ["load", "error"].forEach(

@@ -25,4 +25,5 @@ EXPERIMENTS = (
     "memories",
     "pruning",
     "speed",
+    "pages",
 )

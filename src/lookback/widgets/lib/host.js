@@ -93,9 +93,11 @@
   const load = once(
     (esm) => import(URL.createObjectURL(new Blob([esm], { type: "text/javascript" }))),
   );
-  const style = once((css) => {
+  const sheet = once((css) => {
     document.head.append(Object.assign(document.createElement("style"), { textContent: css }));
   });
+  /** The sheets in a `_css`, as base.py names them, each once. @param {string} css */
+  const style = (css) => css.split(/^(?=\/\* [\w/]+\.css \*\/$)/m).forEach(sheet);
 
   /** Runs a script of the book's.
    * @param {string} name @returns {Promise<void>} */
@@ -114,11 +116,12 @@
     await run(`waiting/${file}.js`);
     return /** @type {any} */ (self).lookbackCame[file];
   });
-  /** Bytes that wait in a file, packed; from disk no file is fetched, but run. */
+  /** Bytes that wait in a file, packed; a page from disk or in a frame that
+   * stands apart may fetch none, and runs a script that holds them. */
   const bytes = once(async (file) => {
     /** @type {{ok: boolean, body: ReadableStream | null}} */
     let reply;
-    if (location.protocol === "file:") {
+    if (self.origin === "null") {
       const packed = Uint8Array.from(atob(await value(file)), (letter) => letter.charCodeAt(0));
       reply = new Response(packed);
     } else reply = await fetch(new URL(`waiting/${file}.bin`, page.src));
@@ -371,7 +374,8 @@
   for (const frame of frames) {
     if (location.protocol === "file:") frame.removeAttribute("sandbox");
     whenNear(frame).come.then(async () => {
-      frame.srcdoc = await value(frame.dataset.waiting ?? "");
+      const file = frame.dataset.waiting;
+      if (file) frame.srcdoc = await value(file);
       delete frame.dataset.waiting;
     });
   }
