@@ -144,6 +144,7 @@ def visit(browser: "Browser", address: str) -> dict[str, float]:
     try:
         loaded = slow(page)
         page.goto(address, wait_until="networkidle", timeout=WAIT)
+        page.locator(".lookback-figure").first.wait_for(state="attached")
         at_first = loaded["bytes"]
         seen = page.evaluate(FIRST_SEEN)
         stands = page.evaluate(REACH)
