@@ -181,6 +181,10 @@ def test_a_damaged_link_leaves_the_page_s_own_state(visit, code):
         assert "leads to no figure" in text
     else:
         assert "does not fit this figure" in text
+    one.page.wait_for_function(
+        "(note) => note.getBoundingClientRect().top >= 0",
+        arg=alert.element_handle(),
+    )
     root = figure(one.page, "alignment-stepper")
     root.wait_for()
     assert "Target word 3, “noir”" in live(root)

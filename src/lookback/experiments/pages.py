@@ -5,8 +5,9 @@ of 1.6 Mbit/s with 150 ms of delay, its files packed as a server would pack
 them. Of each, the median over several visits: the kilobytes that come before
 the reader does anything, when something is first seen, how long a figure takes
 from where it comes near until it stands, and how long the page takes to show
-the answer to the first click in it. Needs a built book (`make book`) and a
-Chromium. Writes records/pages.json.
+the answer to the first click in it. Times mean little on a busy machine, so
+its load stands beside them. Needs a built book (`make book`) and a Chromium.
+Writes records/pages.json.
 
     python -m lookback.experiments.pages
 """
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 SITE = Path(os.environ.get("LOOKBACK_SITE", "_build/html"))
-VISITS = 5
+VISITS = 3
 SLOWER, LINE, DELAY = 4, 1_600_000, 150  # times, bits a second, milliseconds
 WIDTH, HEIGHT = 412, 823  # a phone
 PACKED = (".bin", ".png", ".woff2")  # served as they are
@@ -198,8 +199,10 @@ def measure(site: Path, visits: int) -> dict[str, dict[str, float]]:
 
 
 def run(seed: int, folder: Path) -> dict:
-    """All chapters."""
-    return {"chapters": measure(SITE, VISITS)}
+    """All chapters, and how busy the machine was meanwhile."""
+    found = measure(SITE, VISITS)
+    busy = {"cores": os.cpu_count(), "load": round(os.getloadavg()[2], 1)}
+    return {"chapters": found, **busy}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -362,7 +362,7 @@
       note.textContent = "The link that you followed leads to no figure of this page.";
       document.querySelector("article h1")?.after(note);
     }
-    (known?.slot ?? note).scrollIntoView();
+    (note.isConnected || !known ? note : known.slot).scrollIntoView();
   }
   addEventListener("hashchange", follow);
   follow();
