@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from contents import PAGES
 from heights import HEIGHTS, WIDTHS, tall
+from lookback.experiments import pages
 from weighing import weigh
 
 MOST = 400_000  # bytes that a page may load when it is opened
@@ -120,3 +121,16 @@ def test_nothing_waits_for_nobody(site):
     assert files
     for path in files:
         assert any(path.stem in page for page in pages), path.name
+
+
+def test_what_a_reader_waits_for_is_measured(browser, site, monkeypatch):
+    """Its experiment, on a line and a machine at full speed."""
+    for name, value in {"SLOWER": 1, "LINE": 10**9, "DELAY": 0}.items():
+        monkeypatch.setattr(pages, name, value)
+    with pages.served(site) as address:
+        one = pages.visit(browser, f"{address}/book/cursors.html")
+    assert 1000 * one["kilobytes"] <= MOST
+    assert 0 < one["first_paint"] < 60_000
+    assert 0 < one["figure"] < 60_000
+    assert 0 < one["answer"] < 60_000
+    assert len(pages.chapters(site)) == len(json.loads(HEIGHTS.read_text()))

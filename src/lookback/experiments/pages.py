@@ -35,7 +35,7 @@ SLOWER, LINE, DELAY = 4, 1_600_000, 150  # times, bits a second, milliseconds
 WIDTH, HEIGHT = 412, 823  # a phone
 PACKED = (".bin", ".png", ".woff2")  # served as they are
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-WAIT = 120_000  # milliseconds, for a busy machine
+WAIT, PAUSE = 120_000, 3000  # milliseconds, for a busy machine
 
 FIRST_SEEN = """() => new Promise((seen) => {
   new PerformanceObserver((list) => {
@@ -108,11 +108,18 @@ class Packing(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(data)
 
 
+class Server(http.server.ThreadingHTTPServer):
+    """Says nothing of a browser that leaves in the middle of a file."""
+
+    def handle_error(self, *_: object) -> None:
+        pass
+
+
 @contextmanager
 def served(site: Path) -> Iterator[str]:
     """The site's address while it is served."""
     handler = functools.partial(Packing, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with Server(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
@@ -144,10 +151,12 @@ def visit(browser: "Browser", address: str) -> dict[str, float]:
     page.set_default_timeout(WAIT)
     try:
         loaded = slow(page)
-        page.goto(address, wait_until="networkidle", timeout=WAIT)
+        page.goto(address, timeout=WAIT)
         page.locator(".lookback-figure").first.wait_for(state="attached")
-        at_first = loaded["bytes"]
         seen = page.evaluate(FIRST_SEEN)
+        page.evaluate("document.fonts.ready")
+        page.wait_for_timeout(PAUSE)  # what is near comes now
+        at_first = loaded["bytes"]
         stands = page.evaluate(REACH)
         page.evaluate(LISTEN)
         steps = [page.locator(each) for each in FIRST_STEP]
