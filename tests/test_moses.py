@@ -7,7 +7,7 @@ import re
 import pytest
 from widgets_common import ask
 
-from lookback.lab import corpus
+from lookback.lab import corpus, phrasebook
 from lookback.lab.moses import words
 
 TESTS = ("val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
@@ -25,6 +25,7 @@ def natural(tokens: list[str]) -> str:
     return text[0].upper() + text[1:]
 
 
+@pytest.mark.multi30k
 @pytest.mark.parametrize("split", TESTS)
 def test_captions_are_cut_as_the_corpus_has_them(split):
     for tokens in sources(split):
@@ -32,6 +33,7 @@ def test_captions_are_cut_as_the_corpus_has_them(split):
         assert words(html.unescape(" ".join(tokens))) == tokens
 
 
+@pytest.mark.multi30k
 def test_training_captions_but_for_a_few():
     """Those that Moses cut otherwise have slips, like a full stop inside."""
     train = sources("train")
@@ -59,10 +61,9 @@ def test_what_people_type(typed, found):
     assert words(typed) == found
 
 
-def mutated(count: int, seed: int) -> list[str]:
-    """Captions with letters put in, taken out, doubled and turned large."""
+def mutated(texts: list[str], count: int, seed: int) -> list[str]:
+    """Texts with letters put in, taken out, doubled and turned large."""
     random.seed(seed)
-    texts = [natural(each) for each in sources("test_2016_flickr")]
     strange = (
         "'’`\"“”«».,;:!?()[]<>&|#@%*/\\-–—_0123456789 éœÉçıİß…ﬁ½①٣中文🙂\t\n"
     )
@@ -82,10 +83,19 @@ def mutated(count: int, seed: int) -> list[str]:
     return found
 
 
-def test_the_page_cuts_as_python_does():
-    """On all the test files, and on ten thousand captions that were spoiled."""
-    texts = [natural(each) for split in TESTS for each in sources(split)]
-    texts += mutated(10_000, seed=0)
+def same_in_the_page(texts: list[str]) -> None:
+    """These texts, and ten thousand spoiled ones."""
+    texts = texts + mutated(texts, 10_000, seed=0)
     theirs = ask("translate", "words", {"texts": texts})
     for text, found in zip(texts, theirs, strict=True):
         assert found == words(text), repr(text)
+
+
+def test_the_page_cuts_as_python_does():
+    pairs = phrasebook.sample(500, seed=0)
+    same_in_the_page([natural(pair.source) for pair in pairs])
+
+
+@pytest.mark.multi30k
+def test_the_page_cuts_captions_as_python_does():
+    same_in_the_page([natural(each) for t in TESTS for each in sources(t)])

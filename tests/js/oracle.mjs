@@ -189,8 +189,14 @@ const jobs = {
   },
 };
 
+/** Bytes reach a widget as a DataView. @param {string} _ @param {any} value any: JSON */
+const received = (_, value) =>
+  typeof value?.bytes === "string"
+    ? new DataView(Uint8Array.from(Buffer.from(value.bytes, "base64")).buffer)
+    : value;
+
 for await (const line of createInterface({ input: process.stdin })) {
-  const { source, job, input } = JSON.parse(line);
+  const { source, job, input } = JSON.parse(line, received);
   /** @type {{answer: unknown} | {error: string}} */
   let reply;
   try {

@@ -179,11 +179,14 @@ def test_training_pauses_at_once_and_goes_on(learning):
 
 def test_the_letters_are_found_and_the_fixed_vector_stays_behind(learning):
     """Generous in steps: on a quiet machine it takes a few seconds."""
-    _, root, state = learning
+    one, root, state = learning
     act(root, "play").click()
     reach(root, 400)
     act(root, "play").click()
-    expect(root.locator('[data-role="live"]')).to_contain_text("Of test")
+    one.page.wait_for_timeout(1000)  # the chunk that was under way
+    [steps] = numbers(root, "step")
+    told = root.locator('[data-role="live"]')
+    expect(told).to_contain_text(f"Step {steps:g}. ", timeout=LONG)
     n = len(state["text"])
     look = np.reshape(numbers(root, "weight"), (n + 1, n + 1))[:n]
     hits = (look.argmax(1) == np.arange(n)[::-1]).sum()

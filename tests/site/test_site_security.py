@@ -61,10 +61,15 @@ def test_every_page_says_first_what_it_forbids(site, name):
     assert "http" not in rules and "*" not in rules
 
 
-def test_a_page_is_guarded_once():
+def test_a_page_is_guarded_once(tmp_path):
     page = '<head><meta charset="utf-8" /></head>'
-    assert security.guarded(page) != page
-    assert security.guarded(security.guarded(page)) == security.guarded(page)
+    page += '<iframe srcdoc="a &lt;b"></iframe>'
+    once = security.guarded(page, tmp_path)
+    assert once != page and "srcdoc" not in once
+    assert security.guarded(once, tmp_path) == once
+    (file,) = (tmp_path / "_static" / "waiting").iterdir()
+    assert f'data-waiting="{file.stem}"' in once
+    assert json.dumps("a <b") in file.read_text("utf-8")
 
 
 @pytest.mark.parametrize("from_disk", [False, True], ids=["served", "disk"])
@@ -197,6 +202,10 @@ def test_figures_live_without_storage(browser, address):
         f' src="{address}/book/bottleneck.html"></iframe>'
     )
     frame = page.frame_locator("iframe")
+    frame.locator(".widget-picture").first.scroll_into_view_if_needed()
+    squeeze = frame.locator('.lookback-widget[data-widget="squeeze"]')
+    squeeze.wait_for()  # though no file may be fetched
+    frame.locator(".widget-picture").first.scroll_into_view_if_needed()
     quiz = frame.locator('.lookback-widget[data-widget="quiz"]').first
     quiz.locator("input").first.check()
     quiz.locator('[data-action="check"]').click()

@@ -130,6 +130,28 @@ def test_the_adjective_follows_a_word_that_the_reader_chose(awake):
     assert french(awake) == "une chat noire dort sur une chaise rouge ."
 
 
+def test_a_link_brings_a_sentence_that_the_reader_has_begun(awake, visit):
+    french_before = french(awake)
+    act(awake, "word").fill("une")
+    act(awake, "go-on").click()
+    expect(awake.locator('[data-role="french"]')).to_contain_text("une")
+    act(awake, "next").click()
+    said = french(awake), live(awake)
+    assert said[0] != french_before
+    bar = awake.locator("xpath=../following-sibling::*[1]")
+    awake.page.evaluate(
+        "() => { navigator.clipboard.writeText = () => Promise.reject(); }"
+    )
+    bar.locator('[data-action="link"]').click()
+    address = bar.locator("input").input_value()
+    other = visit("book/index").page
+    other.goto(address)
+    again = other.locator('[data-widget="translate"]')
+    expect(act(again, "translate")).to_contain_text("Wake the Transformer")
+    act(again, "translate").click()
+    assert (french(again), live(again)) == said
+
+
 def test_a_typed_word_is_gone_on_from(awake):
     act(awake, "next").click()
     act(awake, "word").fill("petit")
@@ -230,6 +252,18 @@ def test_a_sentence_typed_while_a_machine_comes_is_for_that_machine(asleep):
         torchs("tuned-en-fr", SENTENCES[4]).removesuffix(" ."), **PATIENTLY
     )
     expect(act(asleep, "machine")).to_have_value("tuned-en-fr")
+
+
+def test_what_is_being_typed_stays_when_a_machine_comes(asleep):
+    act(asleep, "translate").click()
+    act(asleep, "text").fill(SENTENCES[4])
+    before = french(asleep)  # what the waking machine makes of the old one
+    expect(act(asleep, "text")).to_have_value(SENTENCES[4])
+    act(asleep, "text").press("Enter")
+    expect(asleep.locator('[data-role="french"]')).to_contain_text(
+        torchs("tuned-rnnsearch", SENTENCES[4]).removesuffix(" ."), **PATIENTLY
+    )
+    assert before != french(asleep)
 
 
 @pytest.mark.parametrize(

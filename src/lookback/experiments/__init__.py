@@ -26,4 +26,5 @@ EXPERIMENTS = (
     "memories",
     "pruning",
     "speed",
+    "pages",
 )

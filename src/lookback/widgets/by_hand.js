@@ -161,4 +161,4 @@ function build(model) {
   return { node, draw, stop: follow(key, draw) };
 }
 
-export default widget(["exercise"], [], build);
+export default widget(["exercise"], [], build, {});

@@ -5,6 +5,7 @@
 
 import limits from "./learning.json" with { type: "json" };
 import { axis, columns, tiles } from "./lib/chart.js";
+import { among, integer, real } from "./lib/link.js";
 import { total } from "./lib/maths.js";
 import { digits, grouped } from "./lib/text.js";
 import {
@@ -515,4 +516,10 @@ function build(model, read) {
   };
 }
 
-export default widget([], SETTINGS, build);
+export default widget([], SETTINGS, build, {
+  task: among(limits.tasks),
+  width: among(WIDTHS),
+  rate: real(LEAST, MOST),
+  seed: integer(0, 2 ** 31 - 1),
+  text: (x) => typeof x === "string" && readString(x).value === x,
+});

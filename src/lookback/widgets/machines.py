@@ -50,8 +50,9 @@ def lay(name: str, folder: Path) -> None:
     file = known(name)["file"]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{file}.weights").write_bytes(data)
-    call = f'lookbackWeights("{b64encode(data).decode()}");\n'
-    (folder / f"{file}.js").write_text(call)
+    letters = b64encode(data).decode()
+    script = f'(self.lookbackCame ??= {{}})["{file}"] = "{letters}";\n'
+    (folder / f"{file}.js").write_text(script)
 
 
 def main(arguments: list[str] | None = None) -> None:

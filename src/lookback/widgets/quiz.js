@@ -127,4 +127,4 @@ function build(model) {
   return { node, draw, stop: follow(key, draw) };
 }
 
-export default widget(["question", "options", "name"], [], build);
+export default widget(["question", "options", "name"], [], build, {});

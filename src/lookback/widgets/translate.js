@@ -4,6 +4,7 @@
 
 import { fetched } from "./lib/fetched.js";
 import { squares } from "./lib/grid.js";
+import { among, integer, series } from "./lib/link.js";
 import { digits, quoted, share } from "./lib/text.js";
 import {
   bar,
@@ -36,6 +37,24 @@ import { SKILLS } from "./translator.js";
 /** @typedef {import("./lib/view.js").Model<State>} Model */
 
 serve(SKILLS);
+
+/** @type {[string, string][]} */
+const LOOKS = [
+  ["own", "as it learned"],
+  ["uniform", "at all pieces alike"],
+  ["diagonal", "straight along the diagonal"],
+];
+const LENGTH = 2 * limits.pieces + 10; // pieces written, at most
+
+/** One head of the machine, "1.0", or none. @type {import("./lib/link.js").Fits<State>} */
+const isHead = (x, { machines, machine }) => {
+  const { layers, heads } = machines[machine] ?? { layers: 0, heads: 0 };
+  const [layer, head] = String(x)
+    .match(/^(\d)\.(\d)$/)
+    ?.slice(1)
+    .map(Number) ?? [NaN, NaN];
+  return x === "" || (layer < layers && head < heads);
+};
 
 /** Where a word looked: a head's energies and weights, or the mean of a layer's.
  * @param {Step} step @param {string} seen "layer.head", or "" for the last layer
@@ -317,6 +336,7 @@ function build(model, read) {
     } catch (error) {
       if (wanted !== key) return;
       pending = {};
+      laid = read().text;
       const why = error instanceof Error ? error.message : String(error);
       const below = known ? ` Below is still the translation of “${read().text}”` : "";
       (word ? choices : { complain }).complain(`${why}${below}`);
@@ -328,8 +348,11 @@ function build(model, read) {
   }
   const afresh = { given: [], step: 0, rival: 0 };
 
+  let laid = ""; // the sentence that the state had when the field was last filled
   const box = field("text", { class: "sentence", lang: "en", spellcheck: "false" }, () => {});
-  const type = () => attempt({ ...afresh, text: box.value });
+  // A link may have brought the start of a translation: waking goes on from it.
+  const type = () =>
+    attempt(asleep && box.value === read().text ? {} : { ...afresh, text: box.value });
   box.onkeydown = (event) => {
     if (event.key === "Enter") type();
   };
@@ -338,7 +361,7 @@ function build(model, read) {
   /** @type {(name: string) => [string, string]} */
   const titled = (name) => [name, machines[name].title];
   const machine = select("machine", Object.keys(machines).map(titled), (name) =>
-    attempt({ ...afresh, machine: name, gone: "", seen: "" }),
+    attempt({ ...afresh, text: box.value, machine: name, gone: "", seen: "" }),
   );
   const widths = Array.from({ length: limits.beam }, (_, i) => i + 1);
   const width = select(
@@ -346,15 +369,7 @@ function build(model, read) {
     widths.map((n) => [n, n === 1 ? "greedy" : `beam of ${n}`]),
     (n) => attempt({ width: Number(n), step: 0, rival: 0 }),
   );
-  const look = select(
-    "look",
-    [
-      ["own", "as it learned"],
-      ["uniform", "at all pieces alike"],
-      ["diagonal", "straight along the diagonal"],
-    ],
-    (name) => attempt({ look: name, step: 0, rival: 0 }),
-  );
+  const look = select("look", LOOKS, (name) => attempt({ look: name, step: 0, rival: 0 }));
   /** Each head of a machine. @param {Machine} one @returns {[string, string][]} */
   const headsOf = ({ layers, heads }) =>
     Array.from({ length: layers * heads }, (_, i) => {
@@ -445,7 +460,9 @@ function build(model, read) {
   function settle() {
     const state = { ...read(), ...pending };
     const one = machines[state.machine];
-    if (document.activeElement !== box || !problem.textContent) box.value = state.text;
+    // What is being typed stays, whatever comes meanwhile.
+    if (box.value === laid || state.text !== laid) box.value = state.text;
+    laid = state.text;
     [machine.value, width.value, look.value] = [state.machine, String(state.width), state.look];
     const heads = headsOf(one);
     const options = (/** @type {[string, string][]} */ all) =>
@@ -527,4 +544,15 @@ export default widget(
   ["machines"],
   ["text", "machine", "width", "look", "gone", "given", "step", "seen", "rival"],
   build,
+  {
+    text: (x) => typeof x === "string" && x.length <= limits.letters,
+    machine: (x, s) => Object.keys(s.machines).includes(x),
+    width: integer(1, limits.beam),
+    look: among(LOOKS.map(([name]) => name)),
+    gone: isHead,
+    given: (x) => Array.isArray(x) && x.length <= LENGTH && series(integer(0, 1e6), x, x.length),
+    step: integer(0, LENGTH),
+    seen: isHead,
+    rival: integer(0, limits.beam - 1),
+  },
 );

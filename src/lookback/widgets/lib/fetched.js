@@ -66,12 +66,14 @@ async function fromSite(url, wanted, hear) {
   return data.buffer;
 }
 
-/** @param {string} url @returns {Promise<string>} in base64 */
-const fromScript = (url) =>
+/** @param {string} url @param {string} file @returns {Promise<string>} in base64 */
+const fromScript = (url, file) =>
   new Promise((resolve, reject) => {
     const node = document.createElement("script");
-    /** @type {any} */ (window).lookbackWeights = resolve;
-    node.onload = () => node.remove();
+    node.onload = () => {
+      node.remove();
+      resolve(/** @type {any} */ (self).lookbackCame[file]);
+    };
     node.onerror = () => reject(new Error(`The weights cannot be read: ${url} is missing.`));
     node.src = url;
     document.head.append(node);
@@ -84,7 +86,7 @@ export function fetched(model, wanted, hear) {
   if (!model.files) return fromKernel(model, wanted);
   const url = `${model.files}${wanted.file}`;
   return location.protocol === "file:"
-    ? fromScript(`${url}.js`)
+    ? fromScript(`${url}.js`, wanted.file)
     : fromSite(`${url}.weights`, wanted, hear);
 }
 
