@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.cursors import Cursors
-from lookback.experiments import EXPERIMENTS, copying, tuned
+from lookback.experiments import EXPERIMENTS, copying
 from lookback.lab import records, weights
 from lookback.lab.checkpoints import TrainingConfig
 from lookback.lab.corpus import TESTS, digests
@@ -42,6 +42,7 @@ CORPUS = {  # the languages that an experiment reads
     "rungs": [("en", "fr")],
     "german": [("en", "de")],
     "growth": [("en", "fr")],
+    "in_page": [("en", "fr")],
     "removal": [("en", "fr")],
     "tuned": [("en", "fr"), ("de", "en")],
 }
@@ -57,7 +58,8 @@ KINDS = {
     "rung-rnnsearch": Recurrent,
     "rung-transformer": Transformer,
     "transformer": Transformer,
-    **{f"tuned-{each}": Transformer for each in tuned.DIRECTIONS},
+    **{f"tuned-{each}": Transformer for each in ("en-fr", "de-en")},
+    "tuned-rnnsearch": RNNsearch,
 }
 COMMITTED = sorted(records.FOLDER.glob("*.json"))
 WEIGHTS = sorted(records.FOLDER.glob("*.safetensors"))
