@@ -1,12 +1,14 @@
 """The copying experiment, and what the chapter `tape` says of its record."""
 
+from copy import deepcopy
+from statistics import mean
+
 import pytest
 import torch
 
 from lookback.experiments import tape
 from lookback.lab import records
 from lookback.tape import NTM, NTMConfig, content, sharpen, shift
-from lookback.widgets import pack
 from lookback.widgets.copier import LETTERS, inputs
 
 
@@ -73,10 +75,53 @@ def test_the_lstm_has_its_bias_and_no_tape():
     assert torch.equal(model(given, 5), model(given, 50))
 
 
-def test_the_weights_are_packed_as_the_page_unpacks_them():
+@pytest.mark.parametrize("name", tape.MACHINES)
+def test_machines_side_by_side_say_what_each_says(name):
+    torch.manual_seed(0)
+    models = [tape.network(name).double() for _ in range(3)]
+    given = torch.stack([tape.strings(4, 3)[0].double() for _ in models])
+    found = tape.together(models, given, 3, 9)
+    for model, x, logits in zip(models, given, found, strict=True):
+        torch.testing.assert_close(tape.said(model, x, 3, 9), logits)
+
+
+def test_machines_side_by_side_learn_what_each_learns(monkeypatch):
+    """Each at its own rate, and clipped by its own gradient."""
+    monkeypatch.setattr(tape, "LIMIT", 0.1)
+    monkeypatch.setattr(tape, "BATCH", 2)
+    bits = torch.randint(2, (3, 6)).float().double()
+
+    def strings(count, length, times):  # the same for all
+        given = torch.zeros(count, 8, 8).double()
+        given[:, 0, 6] = given[:, 4, 7] = 1
+        given[:, 1:4, :6] = bits
+        return given, bits.expand(count, 3, 6)
+
+    monkeypatch.setattr(tape, "strings", strings)
+
+    def after(*rates):
+        torch.manual_seed(0)
+        first = tape.network("tape").double()
+        models = [deepcopy(first) for _ in rates]
+        found = tape.teach(models, rates, updates=4, longest=3)
+        return [one["curve"] for one in found], models
+
+    curves, both = after(1e-3, 1e-2)
+    for rate, curve, mine in zip((1e-3, 1e-2), curves, both, strict=True):
+        [lone], [other] = after(rate)
+        assert curve == lone
+        for a, b in zip(mine.parameters(), other.parameters(), strict=True):
+            torch.testing.assert_close(a, b)
+    slow, fast = both
+    assert not torch.allclose(slow.dials.weight, fast.dials.weight)
+
+
+def test_what_was_packed_is_unpacked():
     torch.manual_seed(0)
     model = NTM(NTMConfig())
-    assert tape.packed(model) == pack(model.state_dict())
+    found = tape.unpacked(tape.packed(model))
+    for name, part in model.state_dict().items():
+        assert torch.equal(found[name], part.half().float()), name
 
 
 def test_a_score_counts_bits_and_whole_strings(monkeypatch):
@@ -108,19 +153,26 @@ def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
         "UPDATES": 2,
         "REPEAT_UPDATES": 2,
         "STRINGS": 3,
-        "SEEDS": 2,
+        "SEEDS": 3,
+        "TOGETHER": 2,
         "TESTS": {8: (2,), 9: (2, 3)},
         "AGAIN": ((2, 2),),
     }.items():
         monkeypatch.setattr(tape, name, value)
     monkeypatch.setattr(tape.dials_of, "__defaults__", (3,))
+    tape.trained.cache_clear()
     tape.main([])
     results = records.load("tape")["results"]
     assert {*tape.MACHINES, "repeat", "dials", "machine"} == set(results)
-    assert len(results["tape"]["scores"]["9"]["3"]["each"]) == 2
-    assert len(results["dials"]) == 2
+    assert len(results["tape"]["scores"]["9"]["3"]["each"]) == 3
+    assert len(results["dials"]) == 3
+    one = results["LSTM"]
+    assert set(one["by rate"]) == {"0.005", "0.01"}
+    last = {rate: mean(by["loss"]) for rate, by in one["by rate"].items()}
+    assert one["rate"] == float(min(last, key=last.get))
     sizes = sum(part.numel() for part in tape.machine().parameters())
     assert sizes == results["tape"]["weights"]
+    tape.trained.cache_clear()
     monkeypatch.setattr(tape, "teach", None)  # all runs are kept
     tape.main([])
     assert records.load("tape")["results"] == results

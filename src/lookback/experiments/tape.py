@@ -3,11 +3,11 @@
 Strings of one to eight vectors of six random bits: read, then written again.
 A Neural Turing Machine; the same with its head held to content alone, or to
 shifts alone; an LSTM; and shifts alone again, with a head to read and another
-to write. All get the same strings and as many updates. Then strings up to
-fifteen times as long, on the tape of the training and on a longer one, and what
-the trained head's dials stand at. Last, the machine learns to copy a string
-several times. Writes records/tape.json with one trained machine in it. Needs no
-corpus.
+to write. All get as many strings and updates, at the same choice of learning
+rates; the training's own last loss chooses. Then strings up to fifteen times
+as long, on the tape of the training and on a longer one, and what the trained
+head's dials stand at. Last, the machine learns to copy a string several times.
+Writes records/tape.json with one trained machine in it. Needs no corpus.
 
     python -m lookback.experiments.tape
     python -m lookback.experiments.tape --only "content only" --seeds 3
@@ -15,10 +15,13 @@ corpus.
 
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
+from copy import deepcopy
+from functools import cache
 from statistics import mean, median
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn import functional as F
 
 from lookback.experiments.runs import campaign
@@ -32,14 +35,15 @@ SLOTS, LONG = 32, 128
 LONGEST = 8  # vectors of a training string
 TESTS = {SLOTS: (8, 20, 28, 30, 31, 32), LONG: (8, 20, 40, 60, 80, 100, 120)}
 STRINGS = 100  # of each length
-UPDATES, BATCH, RATE, LIMIT = 1000, 32, 5e-3, 10.0  # Adam; longest gradient
+UPDATES, BATCH, LIMIT = 1200, 16, 1.0  # Adam; the longest gradient
+RATES = (5e-3, 1e-2)  # at first, then falling to 0; each machine has both
 IN_A_ROW = 50  # updates without a wrong bit: it has learned to copy
-EVERY = 20  # updates of a point on the curve
+EVERY = 50  # updates of a point on the curve
 HIDDEN, BIAS = 128, 1.0  # the LSTM, and what its forget gate's bias gets
-SEEDS = 3
+SEEDS, TOGETHER = 5, 5  # how many train side by side
 TWO = "two heads, shift only"
 MACHINES = ("tape", "content only", "shift only", "LSTM", TWO)
-REPEATED, REPEATS, REPEAT_UPDATES = 6, (2, 4), 1500  # repeat copy
+REPEATED, REPEATS, REPEAT_UPDATES = 6, (2, 4), 2500  # repeat copy
 AGAIN = ((6, 4), (12, 4), (6, 8), (12, 8))  # length, repeats
 
 
@@ -104,39 +108,79 @@ def said(model: nn.Module, inputs: Tensor, steps: int, slots: int) -> Tensor:
     return model(inputs.to(place), slots)[:, -steps:].cpu()
 
 
+def together(
+    models: Sequence[nn.Module], inputs: Tensor, steps: int, slots: int
+) -> Tensor:
+    """What `said` gives for each of several machines of one kind.
+
+    Inputs [machines, batch, ...]. An NTM has so little to do at a step that ten
+    side by side take hardly longer than three one after another; vmap knows no
+    LSTM.
+    """
+    if not isinstance(models[0], NTM) or len(models) == 1:
+        pairs = zip(models, inputs, strict=True)
+        return torch.stack([said(one, x, steps, slots) for one, x in pairs])
+    each = [dict(model.named_parameters()) for model in models]
+    stacked = {k: torch.stack([one[k] for one in each]) for k in each[0]}
+    place = next(models[0].parameters()).device
+    logits = torch.vmap(
+        lambda weights, x: functional_call(models[0], weights, (x, slots))
+    )(stacked, inputs.to(place))
+    return logits[:, :, -steps:].cpu()
+
+
 def teach(
-    model: nn.Module,
+    models: Sequence[nn.Module],
+    rates: Sequence[float],
     updates: int,
     longest: int,
     repeats: tuple[int, int] = (1, 1),
-) -> dict:
-    """Train, and say after how many updates it had learned it.
+) -> list[dict]:
+    """Train machines of one kind side by side, each at its rate.
 
-    That is when IN_A_ROW updates had no wrong bit; None if that never was.
+    Their strings are of the same lengths. A machine has learned it when it had
+    no wrong bit in IN_A_ROW updates: after how many, or None if that never was.
     """
-    adam = torch.optim.Adam(model.parameters(), RATE)
-    losses, right, learned = [], 0, None
+    adam = torch.optim.Adam(
+        [
+            {"params": list(model.parameters()), "lr": rate}
+            for model, rate in zip(models, rates, strict=True)
+        ]
+    )
+    falling = torch.optim.lr_scheduler.LinearLR(adam, 1, 0, updates)
+    losses, right, learned = [], [0] * len(models), [None] * len(models)
     while len(losses) < updates:
         length = int(torch.randint(1, longest + 1, ()))
         times = int(torch.randint(repeats[0], repeats[1] + 1, ()))
-        inputs, bits = strings(BATCH, length, times)
-        logits = said(model, inputs, bits.shape[1], SLOTS)
-        loss = F.binary_cross_entropy_with_logits(logits, bits)
+        inputs, bits = (
+            each.unflatten(0, (len(models), BATCH))
+            for each in strings(len(models) * BATCH, length, times)
+        )
+        logits = together(models, inputs, bits.shape[2], SLOTS)
+        loss = F.binary_cross_entropy_with_logits(
+            logits, bits, reduction="none"
+        )
+        loss = loss.mean((1, 2, 3))
         adam.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), LIMIT)
+        loss.sum().backward()
+        for model in models:
+            nn.utils.clip_grad_norm_(model.parameters(), LIMIT)
         adam.step()
-        losses.append(loss.item())
-        every = bool(((logits > 0) == (bits > 0)).all())
-        right = right + 1 if every else 0
-        if right == IN_A_ROW and learned is None:
-            learned = len(losses)
-    points = range(0, len(losses), EVERY)
-    return {
-        "updates": learned,
-        "curve": [round(mean(losses[i : i + EVERY]), 4) for i in points],
-        "weights": sum(part.numel() for part in model.parameters()),
-    }
+        falling.step()
+        losses.append(loss.detach())
+        every = ((logits > 0) == (bits > 0)).flatten(1).all(1).tolist()
+        for i, whole in enumerate(every):
+            right[i] = right[i] + 1 if whole else 0
+            if right[i] == IN_A_ROW and learned[i] is None:
+                learned[i] = len(losses)
+    return [
+        {
+            "updates": learned[i],
+            "curve": [round(float(x.mean()), 4) for x in curve.split(EVERY)],
+            "weights": sum(part.numel() for part in models[i].parameters()),
+        }
+        for i, curve in enumerate(torch.stack(losses, 1))
+    ]
 
 
 @torch.no_grad()
@@ -196,35 +240,49 @@ def dials_of(model: NTM, length: int = 20) -> dict:
     }
 
 
+@cache
+def trained(name: str, group: int) -> list[list[dict]]:
+    """Machines of TOGETHER seeds, each at all rates, and their scores.
+
+    The same seed begins at each rate with the same weights.
+    """
+    torch.manual_seed(group)
+    models, again = [], name == "repeat"
+    for seed in range(group * TOGETHER, (group + 1) * TOGETHER):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            first = network("tape" if again else name).to(device())
+        models += [deepcopy(first) for _ in RATES]
+    rates = TOGETHER * RATES
+    if again:
+        found = teach(models, rates, REPEAT_UPDATES, REPEATED, REPEATS)
+    else:
+        found = teach(models, rates, UPDATES, LONGEST)
+    for one, model in zip(found, models, strict=True):
+        if again:
+            one["scores"] = {
+                f"{length} x {times}": score(model, LONG, length, times)
+                for length, times in AGAIN
+            }
+            continue
+        one["scores"] = {
+            str(slots): {str(n): score(model, slots, n) for n in lengths}
+            for slots, lengths in TESTS.items()
+        }
+        if name == "tape":
+            one["dials"] = dials_of(model)
+            one["machine"] = packed(model)
+    n = len(RATES)
+    return [found[i : i + n] for i in range(0, len(found), n)]
+
+
 def run(name: str, seed: int) -> dict:
-    """Train one machine, and ask it for strings of all lengths."""
-    torch.manual_seed(seed)
-    model = network(name).to(device())
-    found = teach(model, UPDATES, LONGEST)
-    found["scores"] = {
-        str(slots): {str(n): score(model, slots, n) for n in lengths}
-        for slots, lengths in TESTS.items()
-    }
-    if name == "tape":
-        found["dials"] = dials_of(model)
-        found["machine"] = packed(model)
-    return found
-
-
-def repeat(seed: int) -> dict:
-    """Train a machine to write a string two to four times."""
-    torch.manual_seed(seed)
-    model = NTM(NTMConfig()).to(device())
-    found = teach(model, REPEAT_UPDATES, REPEATED, REPEATS)
-    found["scores"] = {
-        f"{length} x {times}": score(model, LONG, length, times)
-        for length, times in AGAIN
-    }
-    return found
+    """What became of one seed, at each rate."""
+    return {"rates": trained(name, seed // TOGETHER)[seed % TOGETHER]}
 
 
 def packed(model: NTM) -> dict:
-    """The weights in fp16, as text: what `Copier` takes."""
+    """The weights in fp16, as text."""
     return {
         name: {
             "shape": list(part.shape),
@@ -234,10 +292,9 @@ def packed(model: NTM) -> dict:
     }
 
 
-def machine() -> NTM:
-    """The recorded machine, from the weights in the record."""
-    held = records.load("tape")["results"]["machine"]
-    weights = {
+def unpacked(held: dict) -> dict[str, Tensor]:
+    """The weights that `packed` packed."""
+    return {
         name: torch.frombuffer(
             bytearray(b64decode(one["data"])), dtype=torch.half
         )
@@ -245,8 +302,13 @@ def machine() -> NTM:
         .float()
         for name, one in held.items()
     }
+
+
+def machine() -> NTM:
+    """The recorded machine, from the weights in the record."""
     model = NTM(NTMConfig())
-    model.load_state_dict(weights)
+    held = records.load("tape")["results"]["machine"]
+    model.load_state_dict(unpacked(held))
     return model.eval().to(device())
 
 
@@ -267,16 +329,39 @@ def over_seeds(runs: list[dict]) -> dict:
         "updates": needed,
         "median": median(done) if done else None,
         "weights": runs[0]["weights"],
-        "seconds": median(one["wall_seconds"] for one in runs),
         "curve": [one["curve"] for one in runs],
         "scores": gather([one["scores"] for one in runs]),
     }
 
 
+def best(runs: list[dict]) -> int:
+    """Which of RATES has the lowest loss at the end of the training."""
+    last = [
+        mean(run["rates"][i]["curve"][-1] for run in runs)
+        for i in range(len(RATES))
+    ]
+    return last.index(min(last))
+
+
 def summary(found: dict[str, list[dict]]) -> dict:
-    """Scores over the seeds, the dials of each tape, and one machine."""
-    tapes = found["tape"]
-    return {name: over_seeds(runs) for name, runs in found.items()} | {
+    """Each machine at its best rate, and what the others gave; the dials of
+    each tape, and one machine."""
+    results = {}
+    for name, runs in found.items():
+        at = best(runs)
+        results[name] = over_seeds([run["rates"][at] for run in runs])
+        results[name]["rate"] = RATES[at]
+        results[name]["by rate"] = {
+            str(rate): {
+                "learned": sum(
+                    run["rates"][i]["updates"] is not None for run in runs
+                ),
+                "loss": [run["rates"][i]["curve"][-1] for run in runs],
+            }
+            for i, rate in enumerate(RATES)
+        }
+    tapes = [run["rates"][best(found["tape"])] for run in found["tape"]]
+    return results | {
         "dials": [one["dials"] for one in tapes],
         "machine": tapes[0]["machine"],
     }
@@ -285,9 +370,9 @@ def summary(found: dict[str, list[dict]]) -> dict:
 def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     parts = {
-        name: lambda seed, _, name=name: run(name, seed) for name in MACHINES
+        name: lambda seed, _, name=name: run(name, seed)
+        for name in (*MACHINES, "repeat")
     }
-    parts["repeat"] = lambda seed, _: repeat(seed)
     campaign(
         "tape",
         __doc__,
@@ -301,7 +386,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "strings": STRINGS,
             "updates": UPDATES,
             "batch": BATCH,
-            "learning_rate": RATE,
+            "rates": list(RATES),
+            "together": TOGETHER,
             "limit": LIMIT,
             "in_a_row": IN_A_ROW,
             "every": EVERY,
