@@ -4,6 +4,7 @@
 import limits from "./copier.json" with { type: "json" };
 import { axis, columns, tiles } from "./lib/chart.js";
 import { unpack } from "./lib/half.js";
+import { integer } from "./lib/link.js";
 import { within } from "./lib/maths.js";
 import { digits } from "./lib/text.js";
 import {
@@ -132,9 +133,8 @@ function build(model, read) {
   const range = slider("slots", { min: low, max: high, step: 1, "aria-label": "slots" }, (x) => {
     length.textContent = String(x);
   });
-  range.value = String(slots);
   range.addEventListener("change", () => set({ slots: Number(range.value), step: 0 }));
-  const length = element("b", { class: "number" }, String(slots));
+  const length = element("b", { class: "number" });
   /** @param {string} role @param {string[]} letters @param {number[]} marks */
   const line = (role, letters, marks) =>
     element(
@@ -199,10 +199,15 @@ function build(model, read) {
         move: ["shift by +1", dials?.moves[2] ?? 0, dials ? digits(dials.moves[2]) : "–"],
         gamma: ["sharpen γ", dials?.gamma ?? 0, dials ? digits(dials.gamma, 1) : "–"],
       });
+      [range.value, length.textContent] = [String(slots), String(slots)];
       walk.draw();
       say.textContent = sentence(now, step);
     },
   };
 }
 
-export default widget(["machine", "text", "slots"], ["step"], build);
+export default widget(["machine", "text", "slots"], ["step"], build, {
+  text: (x) => readText(String(x)).text === x,
+  slots: integer(limits.slots[0], limits.slots[1]),
+  step: integer(0, ({ text }) => 2 * text.length + 2),
+});

@@ -1,6 +1,7 @@
 // @ts-check
 // A head on a tape of eight slots, and the reader as its controller: five
 // dials, five stages, and then the head reads or writes. The maths: tape.js.
+import { among, integer, real, series } from "./lib/link.js";
 import { mix } from "./lib/maths.js";
 import { digits, share } from "./lib/text.js";
 import {
@@ -223,8 +224,29 @@ function build(model, read) {
   };
 }
 
+const RANGES = {
+  key: among(SYMBOLS),
+  strength: real(0, limits.strength),
+  gate: real(0, 1),
+  move: integer(-1, 1),
+  blur: real(0, limits.blur),
+  gamma: real(1, limits.gamma),
+};
+
+/** What was done once: the dials, and the ink. @param {any} one */
+const isDeed = (one) => {
+  const fits = Object.entries({ ...RANGES, ink: among([...SYMBOLS, ""]) });
+  const named = Object.keys(one ?? {}).length === fits.length;
+  return named && fits.every(([name, fit]) => fit(one[name], null));
+};
+
 export default widget(
   [],
   ["key", "strength", "gate", "move", "blur", "gamma", "ink", "done"],
   build,
+  {
+    ...RANGES,
+    ink: among(SYMBOLS),
+    done: (x) => series(isDeed, x, Math.min(x?.length, limits.steps)),
+  },
 );
