@@ -26,7 +26,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 BLANK = 1e-6  # every number of an unwritten tape
-SHARP = 4.0  # β at first, about; with less, to begin with all slots look alike
 READER, WRITER = 0, -1  # the first head, the last: the same if there is one
 
 
@@ -124,6 +123,7 @@ class NTMConfig:
     hidden: int = 64  # 100
     d: int = 12  # numbers in a slot; 20
     heads: int = 1  # one that reads and one that writes
+    sharp: float = 4.0  # a head's β before training, about
 
 
 class NTM(nn.Module):
@@ -137,7 +137,7 @@ class NTM(nn.Module):
         self.ink = nn.Linear(config.hidden, 2 * d)  # e and a
         self.output = nn.Linear(d, config.outputs)
         with torch.no_grad():
-            self.dials.bias.view(config.heads, -1)[:, d] += SHARP
+            self.dials.bias.view(config.heads, -1)[:, d] += config.sharp
 
     def blank(self, batch: int, slots: int) -> Tape:
         """An unwritten tape, every head on its slot 0."""
