@@ -172,10 +172,10 @@ def test_erase_then_add_by_another_route(mine):
     [
         ((7, 0.993), "0.9 to the power n"),
         ((8, 0.993), "still a little more than half"),
-        ((10, 0.993), "gone earlier"),
+        ((10, 0.993), "One step earlier"),
         ((6, 0.993), "A tenth of what is there leaves"),
-        ((20, 0.993), "number of steps is not right yet"),
-        ((8.5, 0.993), "1, 2, 3 and so on"),
+        ((20, 0.993), "number of steps is not right"),
+        ((8.5, 0.993), "a whole number of times"),
         ((-9, 0.993), "1, 2, 3 and so on"),
         ((9, 0.9939), "after the first step"),
         ((9, 0.8941), "before it is sharpened"),
@@ -183,7 +183,7 @@ def test_erase_then_add_by_another_route(mine):
         ((9, 1), "a little leaks out anew"),
         ((9, 0), "all weights become equal"),
         ((9, 0.99965), "That is γ = 3"),
-        ((9, 0.5), "The steps are right; the weight is not"),
+        ((9, 0.5), "The steps are right; the weight is no slip"),
         ((9,), "You gave 1 number"),
     ],
 )

@@ -52,7 +52,7 @@ def change(root: Locator) -> None:
     boxes = root.locator("input[type=checkbox]:visible, .by-1:visible")
     for box in boxes.all()[:1]:
         box.click()
-    names = ("pen", "finger", "long", "again", "reverse", "rung", "head")
+    names = ("put", "pen", "finger", "long", "again", "reverse", "rung", "head")
     for name in (*names, "stage", "next", "next"):
         buttons = root.locator(
             f'[data-action="{name}"]:visible:not([aria-disabled="true"])'

@@ -6,9 +6,8 @@ solution's formula.
 
 import torch
 
+from lookback.exercises.by_hand import MOST, around, by_hand, stage
 from lookback.exercises.checking import (
-    Hint,
-    as_numbers,
     as_tensor,
     exercise,
     expect,
@@ -36,10 +35,13 @@ def shift_by_hand_solution():
     return [0.3, 0.56, 0.02, 0.12]
 
 
-@exercise(shift_by_hand_solution, by_hand=True)
-def shift_by_hand(answer):
+@by_hand(
+    shift_by_hand_solution,
+    "the weights of slots 0, 1, 2 and 3",
+    ["slot 0", "slot 1", "slot 2", "slot 3"],
+)
+def shift_by_hand():
     """One shift on a ring of four slots."""
-    found = as_numbers(answer, 4, "the weights of slots 0, 1, 2 and 3")
     mistakes = {
         "The tape is a ring: what leaves at one end comes in at the other. "
         "Your numbers no longer sum to 1.": _summed(
@@ -57,16 +59,15 @@ def shift_by_hand(answer):
         "You multiplied slot by slot. Each slot's weight is shared out among "
         "three slots.": [0.8 * 0.1, 0.0, 0.0, 0.2 * 0.1],
     }
-    expect(
-        found,
-        _summed(_BEFORE, _MOVES),
-        mistakes,
-        otherwise="Not yet. Take slot 0's weight first: a tenth of it goes to "
-        "slot 3, two tenths stay, seven tenths go to slot 1. Then slot 3's, "
-        "and add up what each slot got.",
-        tolerance=2e-3,
+    otherwise = (
+        "Not yet right, and no slip that I know. Take slot 0's weight first: a "
+        "tenth of it goes to slot 3, two tenths stay, seven tenths go to slot "
+        "1. Then slot 3's, and add up what each slot got."
     )
-    return "0.30, 0.56, 0.02 and 0.12, which sum to 1."
+    return (
+        "0.30, 0.56, 0.02 and 0.12, which sum to 1.",
+        stage(_summed(_BEFORE, _MOVES), mistakes, otherwise, around(2e-3)),
+    )
 
 
 def circular_shift_solution(weights, moves):
@@ -181,34 +182,26 @@ def _slots_later(steps, gamma, last_sharp=True):
     return float(weights[50])
 
 
-@exercise(smear_by_hand_solution, by_hand=True)
-def smear_by_hand(answer):
+@by_hand(
+    smear_by_hand_solution,
+    "the number of steps, and the weight",
+    ["steps", "weight"],
+)
+def smear_by_hand():
     """How soon a head smears, and what sharpening holds it at."""
-    steps, held = as_numbers(answer, 2, "the number of steps, and the weight")
-    if steps != steps.round() or steps < 1:
-        raise Hint("The first is a number of steps: 1, 2, 3 and so on.")
     truth = next(n for n in range(1, 50) if _slots_later(n, 1) < 0.5)
-    lost = next(n for n in range(1, 50) if 0.9**n < 0.5)
     slips = {
         "That is where 0.9 to the power n falls below one half. But weight "
-        "that has left the slot may come back.": lost,
+        "that has left the slot may come back.": next(
+            n for n in range(1, 50) if 0.9**n < 0.5
+        ),
         "After that many steps there is still a little more than half. How "
         "many until it is less?": truth - 1,
-        "Half of the weight is gone earlier, if ten per cent leave at the "
-        "first step.": truth + 1,
+        "One step earlier less than half is left already.": truth + 1,
         "Then a tenth of the FIRST weight would leave every time. A tenth of "
         "what is there leaves.": 6,
     }
-    expect(
-        steps,
-        truth,
-        {hint: float(wrong) for hint, wrong in slips.items()},
-        otherwise="The number of steps is not right yet. Shift a list of "
-        "weights with your own function, and look at the slot it began on.",
-        tolerance=1e-9,
-    )
-    held_at = _slots_later(40, 2)
-    mistakes = {
+    held = {
         "That is right after the first step. It goes on falling for a few "
         "steps; where does it come to rest?": _slots_later(1, 2),
         "That is the weight after a shift and before it is sharpened.": (
@@ -222,12 +215,25 @@ def smear_by_hand(answer):
         "holds them.": 0.0,
         "That is γ = 3; the question is for γ = 2.": _slots_later(40, 3),
     }
-    expect(
-        held,
-        held_at,
-        mistakes,
-        otherwise="The steps are right; the weight is not. Shift, square, "
-        "divide by the sum, forty times, and give three decimals.",
-        tolerance=1.6e-4,
+    steps = stage(
+        truth,
+        slips,
+        "The number of steps is not right, and no slip that I know. Shift a "
+        "list of weights with your own function, and look at the slot it began "
+        "on; it is a whole number of times.",
+        around(1e-9),
     )
-    return "nine steps without sharpening; with it, no end."
+    few = "The first is a number of steps: 1, 2, 3 and so on."
+    steps["mistakes"].append([few, [[-MOST, 0.999]]])
+    return (
+        "nine steps without sharpening; with it, no end.",
+        steps,
+        stage(
+            _slots_later(40, 2),
+            held,
+            "The steps are right; the weight is no slip that I know. Shift, "
+            "square, divide by the sum, forty times, and give three decimals.",
+            around(1.6e-4),
+            1,
+        ),
+    )
