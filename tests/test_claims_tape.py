@@ -163,12 +163,11 @@ def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
     tape.trained.cache_clear()
     tape.main([])
     results = records.load("tape")["results"]
-    others = {tape.BLUNT, "repeat", "dials", "machine"}
-    assert {*tape.MACHINES, *others} == set(results)
+    assert {*tape.MACHINES, "repeat", "dials", "machine"} == set(results)
     assert len(results["tape"]["scores"]["9"]["3"]["each"]) == 3
     assert len(results["dials"]) == 3
     one = results["LSTM"]
-    assert set(one["by rate"]) == {"0.005", "0.01"}
+    assert set(one["by rate"]) == {"0.005", "0.01", "0.02"}
     last = {rate: mean(by["loss"]) for rate, by in one["by rate"].items()}
     assert one["rate"] == float(min(last, key=last.get))
     sizes = sum(part.numel() for part in tape.machine().parameters())
@@ -187,16 +186,34 @@ def found():
     return records.load("tape")["results"]
 
 
-def test_three_seeds_stand_behind_the_table():
-    assert records.load("tape")["seeds"] == [0, 1, 2]
+def test_five_seeds_stand_behind_the_table(found):
+    assert records.load("tape")["seeds"] == [0, 1, 2, 3, 4]
+    for name in (*tape.MACHINES, "repeat"):
+        assert len(found[name]["updates"]) == 5, name
+        assert found[name]["rate"] in tape.RATES, name
 
 
-def test_the_whole_machine_learns_and_goes_on(found):
+def test_the_whole_machine_learns_and_four_of_five_go_on(found):
     whole = found["tape"]
-    assert whole["learned"] == 3
+    assert whole["learned"] == 5
     assert min(whole["scores"]["32"]["8"]["each"]) > 0.99
-    assert min(whole["scores"]["128"]["40"]["each"]) > 0.9
-    assert min(whole["scores"]["128"]["60"]["each"]) > 0.9  # the figure's alt
+    row = {n: sorted(x["each"]) for n, x in whole["scores"]["128"].items()}
+    for n in ("40", "60"):
+        assert row[n][0] < 0.9 and row[n][1] > 0.99, n
+    assert row["60"][0] < 0.55
+
+
+def test_on_the_training_tape_two_go_on_until_it_is_full(found):
+    row = found["tape"]["scores"]["32"]
+    full = [i for i, x in enumerate(row["31"]["each"]) if x > 0.99]
+    full = [
+        i
+        for i in full
+        if min(row[n]["each"][i] for n in row if n != "32") > 0.99
+    ]
+    assert len(full) == 2 and max(row["32"]["each"]) < 0.7
+    stumble = {*range(5)} - {*full}
+    assert max(row["28"]["whole"][i] for i in stumble) < 0.6
 
 
 def test_content_alone_shift_alone_and_the_lstm_do_not(found):
@@ -221,17 +238,13 @@ def test_the_lstm_has_more_than_ten_times_the_weights(found):
     assert halves == 2 * [found["tape"]["weights"]]
 
 
-def test_on_the_training_tape_it_breaks_where_the_head_comes_round(found):
-    row = {n: one["bits"] for n, one in found["tape"]["scores"]["32"].items()}
-    assert row["20"] >= row["30"] > row["32"]
-
-
 def test_the_widgets_text_is_copied(found):
     model = tape.machine()
     for text in ("Looking back at the tape", 24 * "a"):
         assert copied(model, text, 64) == text
+        assert copied(model, text, len(text) + 1) == text  # and the mark
     lost = copied(model, "Looking back at the tape", 20)
-    assert lost[:4] != "Look"
+    assert lost.startswith("ng back at the ")  # and no "Looki"
 
 
 def copied(model, text, slots):
@@ -243,12 +256,19 @@ def copied(model, text, slots):
 
 def test_the_dials_of_the_machine_in_the_page(found):
     one = found["dials"][0]
-    assert one["start"]["moves"][1] > 0.8  # it stays
+    assert one["start"]["moves"][0] > 0.9
     for phase in ("writing", "answer"):
-        assert one[phase]["gate"] < 0.05 and one[phase]["moves"][2] > 0.9
-    assert one["end"]["gate"] > 0.9 and one["end"]["moves"][0] > 0.9
-    assert one["end"]["strength"] > one["writing"]["strength"]
+        assert one[phase]["gate"] < 0.15 and one[phase]["moves"][0] > 0.9
+    assert one["end"]["gate"] > 0.8 and one["end"]["moves"][1] > 0.8
+    others = [one[k]["strength"] for k in ("start", "writing", "answer")]
+    assert one["end"]["strength"] > 1.5 * max(others)
     assert one["same place"] > 0.99
+
+
+def test_four_of_five_walk_backwards(found):
+    back = [one["answer"]["moves"][0] > 0.9 for one in found["dials"]]
+    on = [one["answer"]["moves"][2] > 0.9 for one in found["dials"]]
+    assert sum(back) == 4 and sum(on) == 1
 
 
 def test_where_the_head_goes_step_by_step():
@@ -258,9 +278,8 @@ def test_where_the_head_goes_step_by_step():
     with torch.no_grad():
         at = tape.follow(model, given, 64)[2][:, :, 0].argmax(-1)
     usual = at.mode(dim=0).values.tolist()
-    assert usual[0] == usual[1] == 0  # the mark and the first vector
-    assert usual[1:9] == list(range(8)) == usual[10:]
-    assert usual[9] == 63  # one back, round the end
+    assert usual[0] == usual[9] == 63  # the start mark; the jump back
+    assert usual[1:9] == usual[10:] == [*range(62, 54, -1)]
 
 
 class Held(NTM):

@@ -145,15 +145,6 @@ def test_the_dials_keep_their_ranges():
     torch.testing.assert_close(total, torch.ones_like(total))
 
 
-@pytest.mark.parametrize("sharp", [0.0, 4.0])
-def test_how_sharp_a_look_is_before_training(sharp):
-    torch.manual_seed(0)
-    model = NTM(NTMConfig(heads=3, sharp=sharp))
-    least = model.set_dials(torch.zeros(1, 64)).strength.flatten()
-    truth = torch.nn.functional.softplus(torch.tensor(sharp))
-    assert (least - truth).abs().max() < 0.15
-
-
 def test_a_blank_tape():
     memory, at, found = machine().blank(2, SLOTS)
     assert memory.shape == (2, SLOTS, D) and (memory == BLANK).all()
