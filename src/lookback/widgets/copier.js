@@ -28,6 +28,7 @@ import { follow } from "./tape.js";
 
 const LETTERS = limits.letters;
 const BITS = 6;
+const WAYS = ["−1", "0", "+1"];
 
 /** A letter's bits. @param {string} letter */
 const bitsOf = (letter) =>
@@ -193,10 +194,15 @@ function build(model, read) {
         head.set(i, w, w);
       });
       const dials = one?.dials;
+      const way = dials ? top(dials.moves) : 1; // the likeliest
       numbers.fill({
         gate: ["gate g", dials?.gate ?? 0, dials ? digits(dials.gate) : "–"],
         strength: ["strength β", dials?.strength ?? 0, dials ? digits(dials.strength, 1) : "–"],
-        move: ["shift by +1", dials?.moves[2] ?? 0, dials ? digits(dials.moves[2]) : "–"],
+        move: [
+          `shift by ${WAYS[way]}`,
+          dials?.moves[way] ?? 0,
+          dials ? digits(dials.moves[way]) : "–",
+        ],
         gamma: ["sharpen γ", dials?.gamma ?? 0, dials ? digits(dials.gamma, 1) : "–"],
       });
       [range.value, length.textContent] = [String(slots), String(slots)];
