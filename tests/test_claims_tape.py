@@ -163,7 +163,8 @@ def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
     tape.trained.cache_clear()
     tape.main([])
     results = records.load("tape")["results"]
-    assert {*tape.MACHINES, "repeat", "dials", "machine"} == set(results)
+    others = {tape.BLUNT, "repeat", "dials", "machine"}
+    assert {*tape.MACHINES, *others} == set(results)
     assert len(results["tape"]["scores"]["9"]["3"]["each"]) == 3
     assert len(results["dials"]) == 3
     one = results["LSTM"]
@@ -188,7 +189,7 @@ def found():
 
 def test_five_seeds_stand_behind_the_table(found):
     assert records.load("tape")["seeds"] == [0, 1, 2, 3, 4]
-    for name in (*tape.MACHINES, "repeat"):
+    for name in (*tape.MACHINES, tape.BLUNT, "repeat"):
         assert len(found[name]["updates"]) == 5, name
         assert found[name]["rate"] in tape.RATES, name
 

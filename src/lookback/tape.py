@@ -12,9 +12,9 @@ Graves, Wayne & Danihelka 2014, arXiv 1410.5401, section 3.
 Departures, and choices where the paper leaves it open: one head both reads and
 writes, in this order (the paper has heads of either kind); it begins on slot 0
 of a tape that holds 10⁻⁶ in every number; it moves by −1, 0 or +1; the answer
-is made from what was just read, and from nothing else. The controller is one
-tanh layer that sees the input and what was read the step before; it keeps
-nothing itself.
+is made from what was just read, and from nothing else. Before training a head
+looks sharply, with a β near 4. The controller is one tanh layer that sees the
+input and what was read the step before; it keeps nothing itself.
 """
 
 from dataclasses import dataclass
@@ -123,6 +123,7 @@ class NTMConfig:
     hidden: int = 64  # 100
     d: int = 12  # numbers in a slot; 20
     heads: int = 1  # one that reads and one that writes
+    sharp: float = 4.0  # a head's β before training, about
 
 
 class NTM(nn.Module):
@@ -135,6 +136,8 @@ class NTM(nn.Module):
         self.dials = nn.Linear(config.hidden, config.heads * (d + 6))
         self.ink = nn.Linear(config.hidden, 2 * d)  # e and a
         self.output = nn.Linear(d, config.outputs)
+        with torch.no_grad():
+            self.dials.bias.view(config.heads, -1)[:, d] += config.sharp
 
     def blank(self, batch: int, slots: int) -> Tape:
         """An unwritten tape, every head on its slot 0."""

@@ -6,8 +6,9 @@ shifts alone; an LSTM; and shifts alone again, with a head to read and another
 to write. All get as many strings and updates, at the same choice of learning
 rates; the training's own last loss chooses. Then strings up to fifteen times
 as long, on the tape of the training and on a longer one, and what the trained
-head's dials stand at. Last, the machine learns to copy a string several times.
-Writes records/tape.json with one trained machine in it. Needs no corpus.
+head's dials stand at. Last, a machine whose looks are blunt to begin with, and
+one that learns to copy a string several times. Writes records/tape.json with
+one trained machine in it. Needs no corpus.
 
     python -m lookback.experiments.tape
     python -m lookback.experiments.tape --only "content only" --seeds 3
@@ -41,7 +42,7 @@ IN_A_ROW = 50  # updates without a wrong bit: it has learned to copy
 EVERY = 50  # updates of a point on the curve
 HIDDEN, BIAS = 128, 1.0  # the LSTM, and what its forget gate's bias gets
 SEEDS, TOGETHER = 5, 5  # how many train side by side
-TWO = "two heads, shift only"
+TWO, BLUNT = "two heads, shift only", "blunt start"
 MACHINES = ("tape", "content only", "shift only", "LSTM", TWO)
 REPEATED, REPEATS, REPEAT_UPDATES = 6, (2, 4), 2500  # repeat copy
 AGAIN = ((6, 4), (12, 4), (6, 8), (12, 8))  # length, repeats
@@ -79,7 +80,9 @@ class Recurrent(nn.Module):
 
 
 def network(name: str) -> nn.Module:
-    """One of MACHINES."""
+    """One of MACHINES; or the tape that does not begin with a sharp look."""
+    if name == BLUNT:
+        return NTM(NTMConfig(sharp=0.0))
     if name == "LSTM":
         return Recurrent()
     if name == TWO:
@@ -371,7 +374,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     parts = {
         name: lambda seed, _, name=name: run(name, seed)
-        for name in (*MACHINES, "repeat")
+        for name in (*MACHINES, BLUNT, "repeat")
     }
     campaign(
         "tape",
