@@ -194,12 +194,12 @@ function build(model, read) {
         head.set(i, w, w);
       });
       const dials = one?.dials;
-      const way = dials ? top(dials.moves) : 1; // the likeliest
+      const way = dials ? top(dials.moves) : 0; // the likeliest
       numbers.fill({
         gate: ["gate g", dials?.gate ?? 0, dials ? digits(dials.gate) : "–"],
         strength: ["strength β", dials?.strength ?? 0, dials ? digits(dials.strength, 1) : "–"],
         move: [
-          `shift by ${WAYS[way]}`,
+          dials ? `shift by ${WAYS[way]}` : "shift",
           dials?.moves[way] ?? 0,
           dials ? digits(dials.moves[way]) : "–",
         ],
