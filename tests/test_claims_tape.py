@@ -201,43 +201,63 @@ def test_five_seeds_stand_behind_the_table(found):
         assert set(found[name]["rates"]) <= set(tape.RATES), name
 
 
+def without_a_mistake(one, slots, length):
+    """How many seeds copy nearly every string of a length."""
+    return sum(x > 0.97 for x in one["scores"][slots][length]["whole"])
+
+
 def test_the_whole_machine_learns_and_four_of_five_go_on(found):
-    whole = found["tape"]
-    assert whole["learned"] == 5
-    assert min(whole["scores"]["32"]["8"]["each"]) > 0.99
-    row = {n: sorted(x["each"]) for n, x in whole["scores"]["128"].items()}
-    for n in ("40", "60"):
-        assert row[n][0] < 0.9 and row[n][1] > 0.99, n
-    assert row["60"][0] < 0.55
+    one = found["tape"]
+    assert one["learned"] == 5
+    assert without_a_mistake(one, "32", "8") == 5
+    for n in ("20", "40", "60"):
+        assert without_a_mistake(one, "128", n) == 4, n
+    assert without_a_mistake(one, "128", "120") == 3
+    for slots in ("32", "128"):
+        assert min(one["scores"][slots]["20"]["each"]) < 0.6
 
 
-def test_on_the_training_tape_two_go_on_until_it_is_full(found):
+def test_on_the_training_tape_three_go_on_until_it_is_full(found):
     row = found["tape"]["scores"]["32"]
-    full = [i for i, x in enumerate(row["31"]["each"]) if x > 0.99]
     full = [
-        i
-        for i in full
-        if min(row[n]["each"][i] for n in row if n != "32") > 0.99
+        all(row[n]["whole"][i] > 0.97 for n in row if n != "32")
+        for i in range(5)
     ]
-    assert len(full) == 2 and max(row["32"]["each"]) < 0.7
-    stumble = {*range(5)} - {*full}
-    assert max(row["28"]["whole"][i] for i in stumble) < 0.6
+    assert sum(full) == 3
+    assert max(row["32"]["whole"]) < 0.1
 
 
 def test_content_alone_shift_alone_and_the_lstm_do_not(found):
     for name in ("content only", "shift only", "LSTM"):
         one = found[name]
-        assert one["learned"] == 0, name
-        assert max(one["scores"]["32"]["8"]["whole"]) < 0.5, name
-        assert one["scores"]["128"]["40"]["bits"] < 0.7, name
+        assert set(one["by rate"].values()) == {0}, name
+        assert max(one["scores"]["32"]["8"]["whole"]) < 0.1, name
+        assert max(one["scores"]["128"]["40"]["each"]) < 0.6, name
+    assert found["LSTM"]["scores"]["32"]["8"]["bits"] > 0.9
     for name in ("content only", "shift only"):
-        assert found[name]["scores"]["32"]["8"]["bits"] < 0.9, name
+        assert found[name]["scores"]["32"]["8"]["bits"] < 0.8, name
 
 
 def test_two_heads_need_no_content(found):
     one = found[tape.TWO]
-    assert one["learned"] >= 2
-    assert one["scores"]["128"]["40"]["bits"] > 0.9
+    assert one["learned"] == 3
+    assert without_a_mistake(one, "128", "40") == 3
+
+
+def test_a_blunt_start_learns_later_and_in_fewer_attempts(found):
+    sharp, blunt = found["tape"], found[tape.BLUNT]
+    assert blunt["learned"] < sharp["learned"]
+    assert blunt["median"] > 2 * sharp["median"]
+    for rate, learned in blunt["by rate"].items():
+        assert learned < sharp["by rate"][rate]
+
+
+def test_repeat_copy(found):
+    one = found["repeat"]
+    assert [i for i, n in enumerate(one["updates"]) if n] == [0, 1]
+    each = {n: row["each"] for n, row in one["scores"].items()}
+    assert max(each["6 x 4"]) > 0.999 and min(each["6 x 4"]) == each["6 x 4"][4]
+    assert min(each["12 x 4"][:2]) > 0.95 and max(each["6 x 8"][:2]) < 0.9
 
 
 def test_the_lstm_has_more_than_ten_times_the_weights(found):
@@ -246,7 +266,18 @@ def test_the_lstm_has_more_than_ten_times_the_weights(found):
     assert halves == 2 * [found["tape"]["weights"]]
 
 
-def test_the_widgets_text_is_copied(found):
+def test_the_machine_in_the_page_is_the_first_that_copies_all(found):
+    all_right = [
+        all(
+            one["whole"][i] == 1
+            for one in found["tape"]["scores"]["128"].values()
+        )
+        for i in range(5)
+    ]
+    assert all_right.index(True) == found["shown"] == 1
+
+
+def test_the_widgets_text_is_copied():
     model = tape.machine()
     for text in ("Looking back at the tape", 24 * "a"):
         assert copied(model, text, 64) == text
@@ -263,20 +294,20 @@ def copied(model, text, slots):
 
 
 def test_the_dials_of_the_machine_in_the_page(found):
-    one = found["dials"][0]
-    assert one["start"]["moves"][0] > 0.9
+    one = found["dials"][found["shown"]]
+    assert one["start"]["moves"][0] > 0.9  # one back
     for phase in ("writing", "answer"):
-        assert one[phase]["gate"] < 0.15 and one[phase]["moves"][0] > 0.9
-    assert one["end"]["gate"] > 0.8 and one["end"]["moves"][1] > 0.8
+        assert one[phase]["gate"] < 0.05 and one[phase]["moves"][2] > 0.9
+    assert one["end"]["gate"] > 0.75 and one["end"]["moves"][1] > 0.75
     others = [one[k]["strength"] for k in ("start", "writing", "answer")]
-    assert one["end"]["strength"] > 1.5 * max(others)
+    assert one["end"]["strength"] > 2 * max(others)
     assert one["same place"] > 0.99
 
 
-def test_four_of_five_walk_backwards(found):
+def test_some_walk_backwards(found):
     back = [one["answer"]["moves"][0] > 0.9 for one in found["dials"]]
     on = [one["answer"]["moves"][2] > 0.9 for one in found["dials"]]
-    assert sum(back) == 4 and sum(on) == 1
+    assert sum(back) >= 2 and sum(on) >= 2
 
 
 def test_where_the_head_goes_step_by_step():
@@ -286,8 +317,7 @@ def test_where_the_head_goes_step_by_step():
     with torch.no_grad():
         at = tape.follow(model, given, 64)[2][:, :, 0].argmax(-1)
     usual = at.mode(dim=0).values.tolist()
-    assert usual[0] == usual[9] == 63  # the start mark; the jump back
-    assert usual[1:9] == usual[10:] == [*range(62, 54, -1)]
+    assert usual == 2 * [63, *range(8)]  # the mark, or the jump to it
 
 
 class Held(NTM):
