@@ -1,0 +1,73 @@
+"""The words and the myths: what chapters say, and the pages made of it."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+import glossary  # noqa: E402
+import myths  # noqa: E402
+import notation  # noqa: E402
+
+TERMS = glossary.terms()
+USED = re.compile(r"\{term\}`(?:[^`<]*<)?([^`<>]+)>?`")
+CHAPTERS = [
+    page
+    for page in notation.pages()
+    if "{chapter-strip}" in page.read_text("utf-8")
+]
+
+
+def text(stem: str) -> str:
+    return (ROOT / "book" / f"{stem}.md").read_text("utf-8")
+
+
+def test_each_term_stands_once_and_in_three_languages():
+    names = [row["term"].lower() for row in TERMS]
+    assert len(names) == len(set(names)) > 50
+    anchors = [glossary.anchor(name) for name in names]
+    assert len(anchors) == len(set(anchors))
+    for row in TERMS:
+        assert all(row[key] for key in row if key != "symbol"), row
+        assert re.search("[\u4e00-\u9fff]", row["chinese"]) or (
+            row["term"] == "softmax"
+        )
+        assert not re.search("[\u4e00-\u9fff]", row["french"])
+        assert row["sentence"].endswith(".")
+
+
+@pytest.mark.parametrize("row", TERMS, ids=lambda row: row["term"])
+def test_the_chapter_that_explains_a_term_uses_it(row):
+    assert row["term"].lower() in map(
+        str.lower, USED.findall(text(row["chapter"]))
+    )
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=lambda page: page.stem)
+def test_a_chapter_uses_terms_that_there_are(page):
+    known = {row["term"].lower() for row in TERMS}
+    used = USED.findall(page.read_text("utf-8"))
+    assert {name.lower() for name in used} <= known
+    assert len(used) == len(set(used))  # at its first place alone
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=lambda page: page.stem)
+def test_every_claim_of_a_myth_check_has_a_verdict(page):
+    whole = page.read_text("utf-8")
+    part = whole.split(f"\n{myths.HEAD}\n")[1].split("\n## ")[0]
+    found = list(myths.MYTH.finditer(part))
+    assert found and len(found) == part.count("```{myth}")
+    assert not re.search(r'^\*\*"', part, re.MULTILINE)
+    assert len(list(myths.MYTH.finditer(whole))) == len(found)
+    for myth in found:
+        assert myth["verdict"] in myths.VERDICTS
+        assert myth["short"].endswith(".")
+
+
+def test_the_page_of_myths_explains_each_verdict():
+    said = {name.lower() for name in re.findall(r"\*([^*]+)\*", text("myths"))}
+    assert said == set(myths.VERDICTS)
