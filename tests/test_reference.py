@@ -1,4 +1,4 @@
-"""The words and the myths: what chapters say, and the pages made of it."""
+"""Words, myths, exercises: what chapters say, and the pages made of it."""
 
 import re
 import sys
@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
+import exercise_list  # noqa: E402
 import glossary  # noqa: E402
 import myths  # noqa: E402
 import notation  # noqa: E402
@@ -71,3 +72,12 @@ def test_every_claim_of_a_myth_check_has_a_verdict(page):
 def test_the_page_of_myths_explains_each_verdict():
     said = {name.lower() for name in re.findall(r"\*([^*]+)\*", text("myths"))}
     assert said == set(myths.VERDICTS)
+
+
+@pytest.mark.parametrize("page", CHAPTERS, ids=lambda page: page.stem)
+def test_every_exercise_is_on_the_list(page):
+    found = exercise_list.exercises(page)
+    assert len(found) == page.read_text("utf-8").count("{exercise-start}") > 4
+    for one in found:
+        line = f"<{one['label']}>` {one['minutes']} min, "
+        assert exercise_list.listed().count(line) == 1
