@@ -81,3 +81,15 @@ def test_every_exercise_is_on_the_list(page):
     for one in found:
         line = f"<{one['label']}>` {one['minutes']} min, "
         assert exercise_list.listed().count(line) == 1
+
+
+QUESTIONS = text("questions").split("\n## ")[1:]
+
+
+@pytest.mark.parametrize("one", QUESTIONS, ids=lambda one: one.split("\n")[0])
+def test_an_answer_has_three_sentences_a_number_and_a_link(one):
+    question, answer = one.strip().split("\n\n")
+    assert question.endswith("?")
+    assert len(re.findall(r"[.)](?= [A-Z]|$)", answer)) == 3
+    assert re.search(r"\d|\{record\}", answer)
+    assert "{doc}`" in answer
