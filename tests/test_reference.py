@@ -13,6 +13,7 @@ import exercise_list  # noqa: E402
 import glossary  # noqa: E402
 import myths  # noqa: E402
 import notation  # noqa: E402
+import timeline  # noqa: E402
 
 TERMS = glossary.terms()
 USED = re.compile(r"\{term\}`(?:[^`<]*<)?([^`<>]+)>?`")
@@ -93,3 +94,54 @@ def test_an_answer_has_three_sentences_a_number_and_a_link(one):
     assert len(re.findall(r"[.)](?= [A-Z]|$)", answer)) == 3
     assert re.search(r"\d|\{record\}", answer)
     assert "{doc}`" in answer
+
+
+MONTHS = (
+    "January February March April May June July August September October"
+    " November December"
+).split()
+DATE = re.compile(rf"(?:(\d{{1,2}}) )?({'|'.join(MONTHS)}) (\d{{4}})")
+DATES = {
+    work: row["date"]
+    for row in timeline.events()
+    for work in row["works"].split()
+}
+
+
+def dated(page: Path) -> list[tuple[str, list[str], list[str]]]:
+    """(sentence, its dates, its works) where a chapter dates a work."""
+    found = []
+    for sentence in re.split(r"(?<=[.!?]) |\n\n", page.read_text("utf-8")):
+        works = [
+            work.strip()
+            for keys in re.findall(r"\{cite(?::t)?\}`([^`]+)`", sentence)
+            for work in keys.split(",")
+        ]
+        dates = [
+            f"{year}-{MONTHS.index(month) + 1:02}"
+            + (f"-{int(day):02}" if day else "")
+            for day, month, year in DATE.findall(sentence)
+        ]
+        known = [DATES[work] for work in works if work in DATES]
+        if dates and len(known) == len(dates) == len(works) == 1:
+            found.append((sentence, dates, known))
+    return found
+
+
+def test_chapters_date_works_as_the_timeline_does():
+    count = 0
+    for page in CHAPTERS:
+        for sentence, [date], [known] in dated(page):
+            assert date.startswith(known) or known.startswith(date), sentence
+            count += 1
+    assert count > 10
+
+
+def test_each_event_is_in_order_and_has_its_chapter():
+    stems = {page.stem for page in notation.pages()}
+    for row in timeline.events():
+        assert re.fullmatch(r"\d{4}(-\d\d){0,2}", row["date"])
+        assert row["chapter"] in {"", *stems}
+        assert row["works"] and row["event"].endswith(".")
+    assert timeline.said("2014-09-01") == "1 September 2014"
+    assert timeline.said("2013-08") == "August 2013"

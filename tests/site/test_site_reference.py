@@ -146,3 +146,27 @@ def test_another_file_changes_nothing(visit, tmp_path, text):
     expect(told).to_contain_text("Nothing was changed")
     expect(one.page.locator(f"{TICK}:checked")).to_have_count(1)
     assert one.troubles == []
+
+
+def test_threads_of_the_timeline_are_chosen(visit):
+    one = visit("book/timeline")
+    page = one.page
+    rows = page.locator("table.timeline tbody tr")
+    total = rows.count()
+    told = page.locator("[role=status]")
+    expect(told).to_have_text(f"{total} of {total} events.")
+    depth = page.get_by_role("button", name="depth")
+    depth.focus()
+    page.keyboard.press("Enter")
+    expect(depth).to_have_attribute("aria-pressed", "false")
+    left = rows.locator("visible=true")
+    assert 0 < left.count() < total
+    assert not any("depth" in text for text in left.all_inner_texts())
+    expect(told).to_have_text(f"{left.count()} of {total} events.")
+    dots = page.locator(".timeline-line circle")
+    assert dots.count() == total
+    dots.nth(total - 1).click()
+    assert page.locator("tr.chosen").evaluate(
+        "(row) => row.getBoundingClientRect().top < innerHeight"
+    )
+    assert one.troubles == []
