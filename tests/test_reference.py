@@ -39,7 +39,7 @@ def test_each_term_stands_once_and_in_three_languages():
             row["term"] == "softmax"
         )
         assert not re.search("[\u4e00-\u9fff]", row["french"])
-        assert row["sentence"].endswith(".")
+        assert row["sentence"].endswith(".") and "$" not in row["sentence"]
 
 
 @pytest.mark.parametrize("row", TERMS, ids=lambda row: row["term"])

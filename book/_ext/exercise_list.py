@@ -79,5 +79,6 @@ def add_script(
 
 def setup(app: Sphinx) -> dict:
     app.add_directive("exercise-list", ExerciseList)
-    app.connect("html-page-context", add_script)
+    # Before book_site makes its own list of scripts.
+    app.connect("html-page-context", add_script, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -61,7 +61,9 @@
    * @param {string} text @returns {[string, string][] | null} */
   function read(text) {
     try {
-      const entries = Object.entries(JSON.parse(text).kept);
+      const { kept } = JSON.parse(text);
+      if (!(kept instanceof Object)) return null;
+      const entries = Object.entries(kept);
       const fits = entries.every(
         ([key, value]) =>
           key.startsWith(OURS) && typeof value === "string" && key.length + value.length < LONGEST,
