@@ -165,7 +165,5 @@ def test_threads_of_the_timeline_are_chosen(visit):
     dots = page.locator(".timeline-line circle")
     assert dots.count() == total
     dots.nth(total - 1).click()
-    assert page.locator("tr.chosen").evaluate(
-        "(row) => row.getBoundingClientRect().top < innerHeight"
-    )
+    expect(page.locator("tr.chosen")).to_be_in_viewport()
     assert one.troubles == []
