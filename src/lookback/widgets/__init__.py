@@ -19,6 +19,7 @@ from lookback.widgets.serial_wall import SerialWall
 from lookback.widgets.shuffle import Shuffle
 from lookback.widgets.softmax_stepper import SoftmaxStepper
 from lookback.widgets.squeeze import Squeeze
+from lookback.widgets.story import Story
 from lookback.widgets.swaps import Swaps
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Shuffle",
     "SoftmaxStepper",
     "Squeeze",
+    "Story",
     "Swaps",
     "pack",
 ]

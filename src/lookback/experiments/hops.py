@@ -1,0 +1,269 @@
+"""Where is the key? How often must one look to know?
+
+Stories of `lab.stories`, whose questions need one fact, two or three. Networks
+with one, two and three hops learn from the same stories and answers, all three
+kinds of question together. The others differ from the one with three hops in
+one thing each: it has no rows for ages, it is told where to look, it looks at
+one sentence only, its first numbers are as small as the paper's, its ages have
+gaps, its stories are of many lengths. Beside them stands the memory network
+that looks at one sentence and is told. All are asked about longer stories too.
+Writes records/hops.json and the weights of the network with gaps.
+
+    python -m lookback.experiments.hops
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from statistics import mean, stdev
+
+import torch
+from torch.nn import functional as F
+
+from lookback.experiments.runs import campaign
+from lookback.hops import HopsConfig, MemN2N, MemNN, ages, scattered, shortfall
+from lookback.lab import weights
+from lookback.lab.stories import NAMES, Batch, collate, stories, vocabulary
+from lookback.lab.training import device
+from lookback.vocabulary import PAD
+
+SEEDS = 5
+STORIES, TESTS = 10_000, 500  # of each kind of question
+HELD_OUT = 1_000_000  # the seed of the stories that nobody learns from
+UPDATES, BATCH, RATE, CLIP = 3000, 64, 0.02, 1.0  # Adam, falling to 0
+LENGTH, LENGTHS = 12, (12, 18, 24, 36)  # sentences; the first is trained on
+OLDEST = HopsConfig.ages - 1
+EVERY = 500  # updates between two points of a curve
+FULL = "3 hops"
+NETWORKS = (
+    "1 hop",
+    "2 hops",
+    FULL,
+    "no ages",
+    "told",
+    "hard",
+    "quiet",
+    "gaps",
+    "long",
+    "memory network",
+)
+KEPT = "gaps"  # whose weights the book shows, those of the first seed
+
+
+@lru_cache(maxsize=8)
+def gather(seed: int, count: int, length: int) -> Batch:
+    """So many stories of each kind of question, one kind after another."""
+    told = [
+        one for facts in NAMES for one in stories(seed, count, length, facts)
+    ]
+    return collate(told, vocabulary())
+
+
+def lessons(name: str, seed: int) -> list[Batch]:
+    """What a network learns from: one batch for each length of story."""
+    lengths = LENGTHS if name == "long" else (LENGTH,)
+    count = STORIES // len(lengths)
+    return [gather(seed, count, length) for length in lengths]
+
+
+def network(name: str) -> MemN2N | MemNN:
+    """Untrained, and sent to the device."""
+    few = {"1 hop": 1, "2 hops": 2}.get(name, 3)
+    draw = 0.1 if name == "quiet" else HopsConfig.draw
+    config = HopsConfig(len(vocabulary()), few, draw=draw)
+    model = (MemNN if name == "memory network" else MemN2N)(config)
+    if name == "no ages":
+        for rows in model.ages:
+            rows.requires_grad_(False).zero_()
+    return model.to(device())
+
+
+def loss(name: str, model: MemN2N | MemNN, batch: Batch) -> torch.Tensor:
+    """What a batch of stories costs: the answer and, if told, the looks."""
+    if isinstance(model, MemNN):
+        scores, looks = model(
+            batch.story, batch.question, batch.facts, batch.support
+        )
+        cost = shortfall(scores, batch.answer)
+        for k, look in enumerate(looks):
+            known = batch.support[:, k] >= 0
+            right = batch.support[:, k].clamp(min=0)
+            cost = cost + known * shortfall(look, right)
+        return cost.mean()
+    old = None
+    if name == "gaps":
+        old = scattered(*batch.story.shape[:2], model.config.ages, device())
+    heat = 0.0 if name == "hard" else 1.0
+    logits, looks = model(batch.story, batch.question, old, heat)
+    cost = F.cross_entropy(logits, batch.answer)
+    if name == "told":
+        for k, p in enumerate(looks):
+            known = batch.support[:, k] >= 0
+            right = p.gather(1, batch.support[:, k : k + 1].clamp(min=0))
+            cost = cost - (known * right[:, 0].clamp_min(1e-9).log()).mean()
+    return cost
+
+
+@torch.no_grad()
+def asked(model, batch: Batch, oldest: int = OLDEST, heat: float = 1.0):
+    """Who is right, [batch], and each hop's weights (or scores)."""
+    batch = batch.to(device())
+    if isinstance(model, MemNN):
+        scores, looks = model(batch.story, batch.question, batch.facts)
+    else:
+        old = ages(batch.story.ne(PAD).any(dim=-1)).clamp(max=oldest)
+        scores, looks = model(batch.story, batch.question, old, heat)
+    right = scores.argmax(dim=-1) == batch.answer
+    return right.float(), looks
+
+
+def by_facts(numbers: torch.Tensor) -> dict[str, float]:
+    """The mean for each kind of question; they stand one after another."""
+    parts = numbers.float().chunk(len(NAMES))
+    return {
+        str(facts): float(part.mean())
+        for facts, part in zip(NAMES, parts, strict=True)
+    }
+
+
+def looked(model, batch: Batch) -> dict[str, list[list[float]]]:
+    """How often each hop's largest weight is on each fact, in the order of
+    need: a row for each hop, of questions that need so many facts."""
+    _, looks = asked(model, batch)
+    best = torch.stack([look.argmax(dim=-1).cpu() for look in looks], dim=1)
+    hits = best[:, :, None] == batch.support[:, None, :]
+    parts = hits.float().chunk(len(NAMES))
+    return {
+        str(facts): part.mean(dim=0)[:, :facts].tolist()
+        for facts, part in zip(NAMES, parts, strict=True)
+    }
+
+
+def chained(model, batch: Batch) -> dict[str, float]:
+    """How often all facts were some hop's largest weight, by facts."""
+    _, looks = asked(model, batch)
+    best = torch.stack([look.argmax(dim=-1).cpu() for look in looks], dim=1)
+    hits = (best[:, :, None] == batch.support[:, None, :]).any(dim=1)
+    return by_facts((hits | (batch.support < 0)).all(dim=1))
+
+
+def teach(name: str, model, seed: int, updates: int = UPDATES) -> list[dict]:
+    """Train; give back who is right, every so often."""
+    taught = [part.to(device()) for part in lessons(name, seed)]
+    trained = [p for p in model.parameters() if p.requires_grad]
+    adam = torch.optim.Adam(trained, RATE)
+    curve = []
+    for update in range(1, updates + 1):
+        for group in adam.param_groups:
+            group["lr"] = RATE * (1 - (update - 1) / updates)
+        part = taught[update % len(taught)]
+        rows = torch.randint(len(part.answer), (BATCH,))
+        cost = loss(name, model, part.pick(rows.to(device())))
+        adam.zero_grad()
+        cost.backward()
+        torch.nn.utils.clip_grad_norm_(trained, CLIP)
+        adam.step()
+        if update % EVERY == 0:
+            right, _ = asked(model, gather(HELD_OUT + 1, TESTS, LENGTH))
+            curve.append({"updates": update} | by_facts(right))
+    return curve
+
+
+def run(name: str, seed: int, folder: Path) -> dict:
+    """One network: trained, then asked about stories of every length."""
+    torch.manual_seed(seed)
+    model = network(name)
+    curve = teach(name, model, seed)
+    tests = {n: gather(HELD_OUT, TESTS, n) for n in LENGTHS}
+    found = {
+        "curve": curve,
+        "right": {
+            str(n): by_facts(asked(model, test)[0]) for n, test in tests.items()
+        },
+        "looked": looked(model, tests[LENGTH]),
+        "chained": chained(model, tests[LENGTH]),
+        "parameters": sum(p.numel() for p in model.parameters()),
+    }
+    if isinstance(model, MemN2N):
+        found["oldest"] = {
+            str(n): by_facts(asked(model, test, oldest=LENGTH - 1)[0])
+            for n, test in tests.items()
+        }
+        cold, _ = asked(model, tests[LENGTH], heat=0.0)
+        found["cold"] = by_facts(cold)
+    if name == KEPT and seed == 0:
+        words = vocabulary()
+        weights.save("hops", model.cpu(), words, words)
+    return found
+
+
+def guesses() -> dict:
+    """What one gets right without an answer's chain, by facts.
+
+    `last`: the place that was named last. `somebody`: the place of a person
+    who is drawn; the expected share.
+    """
+    test = {"last": [], "somebody": []}
+    return test
+
+
+def over_seeds(runs: list[dict]) -> dict:
+    """Mean and spread, by length and facts, and each run."""
+
+    def middle(what: str) -> dict:
+        return {
+            n: {
+                facts: {
+                    "mean": mean(run[what][n][facts] for run in runs),
+                    "spread": stdev(run[what][n][facts] for run in runs)
+                    if len(runs) > 1
+                    else None,
+                }
+                for facts in row
+            }
+            for n, row in runs[0][what].items()
+        }
+
+    wanted = [what for what in ("right", "oldest") if what in runs[0]]
+    return {what: middle(what) for what in wanted} | {"runs": runs}
+
+
+def summary(found: dict[str, list[dict]]) -> dict:
+    """Every network's runs, and their means."""
+    return {name: over_seeds(runs) for name, runs in found.items()}
+
+
+def parts() -> dict:
+    """What is trained, by its name."""
+    return {
+        name: lambda seed, folder, name=name: run(name, seed, folder)
+        for name in NETWORKS
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    torch.set_num_threads(1)
+    campaign(
+        "hops",
+        __doc__,
+        parts(),
+        summary,
+        config={
+            "stories": STORIES,
+            "tests": TESTS,
+            "updates": UPDATES,
+            "batch": BATCH,
+            "learning_rate": RATE,
+            "clip": CLIP,
+            "lengths": list(LENGTHS),
+            "d": HopsConfig.d,
+            "ages": HopsConfig.ages,
+            "draw": HopsConfig.draw,
+        },
+        seeds=SEEDS,
+        arguments=arguments,
+    )
+
+
+if __name__ == "__main__":
+    main()
