@@ -20,9 +20,10 @@ It is trained with the right o_1, o_2, … given, and by a margin: whatever is
 wrong should score lower than what is right by 1, or costs what is missing.
 
 Departures: the words of a sentence are simply added up (the paper also weighs
-them by their place), numbers are drawn three times as large, and the optimiser
-is Adam. The memory network has the same rows for ages, where the original
-compared the times of two sentences, and is told how many facts to look for.
+them by their place), the first numbers are drawn three times as large, and the
+optimiser is Adam. The memory network has the same rows for ages, where the
+original compared the times of two sentences, and is told how many facts to
+look for.
 """
 
 from dataclasses import dataclass
@@ -53,11 +54,14 @@ class HopsConfig:
 
 
 def bags(
-    words: Int[Tensor, "*batch length"], vocab: int
+    words: Int[Tensor, "*batch length"], table: Float[Tensor, "vocab d"]
 ) -> Float[Tensor, "*batch vocab"]:
-    """How often each word stands in each sentence; <pad> does not count."""
-    counts = torch.zeros(*words.shape[:-1], vocab, device=words.device)
-    counts.scatter_add_(-1, words, torch.ones_like(words, dtype=counts.dtype))
+    """How often each word of the table stands in each sentence.
+
+    <pad> does not count.
+    """
+    counts = table.new_zeros(*words.shape[:-1], len(table))
+    counts.scatter_add_(-1, words, torch.ones_like(words, dtype=table.dtype))
     counts[..., PAD] = 0.0
     return counts
 
@@ -79,9 +83,17 @@ def scattered(
 
 
 def shares(
-    scores: Float[Tensor, "batch source"], temperature: float
+    scores: Float[Tensor, "batch source"],
+    mask: Bool[Tensor, "batch source"],
+    temperature: float | None,
 ) -> Float[Tensor, "batch source"]:
-    """softmax(scores / temperature); at 0 the best one takes all."""
+    """softmax(scores / temperature); at 0 the best sentence takes all.
+
+    At None the scores stay as they are: no softmax, the paper's linear start.
+    """
+    if temperature is None:
+        return scores * mask
+    scores = scores.masked_fill(~mask, -torch.inf)
     if temperature == 0:
         best = scores.argmax(dim=-1)
         return F.one_hot(best, scores.shape[-1]).to(scores.dtype)
@@ -93,14 +105,12 @@ def hop(
     keys: Float[Tensor, "batch source d"],
     values: Float[Tensor, "batch source d"],
     mask: Bool[Tensor, "batch source"],
-    temperature: float = 1.0,
+    temperature: float | None = 1.0,
 ) -> tuple[Float[Tensor, "batch d"], Float[Tensor, "batch source"]]:
-    """u + Σ_i p_i c_i and p = softmax_i(u · m_i)."""
+    """u + Σ_i p_i c_i and p = softmax_i(u · m_i): look, and add."""
     scores = torch.einsum("bd,bsd->bs", u, keys)
-    scores = scores.masked_fill(~mask, -torch.inf)
-    p = shares(scores, temperature)
-    o = torch.einsum("bs,bsd->bd", p, values)
-    return u + o, p
+    p = shares(scores, mask, temperature)
+    return u + torch.einsum("bs,bsd->bd", p, values), p
 
 
 class MemN2N(nn.Module):
@@ -123,7 +133,7 @@ class MemN2N(nn.Module):
         story: Int[Tensor, "batch source length"],
         question: Int[Tensor, "batch length"],
         old: Int[Tensor, "batch source"] | None = None,
-        temperature: float = 1.0,
+        temperature: float | None = 1.0,
     ) -> tuple[
         Float[Tensor, "batch vocab"], list[Float[Tensor, "batch source"]]
     ]:
@@ -131,13 +141,13 @@ class MemN2N(nn.Module):
 
         `old` gives the sentences other ages than their places in the story.
         """
-        vocab, mask = self.config.source_vocab, story.ne(PAD).any(dim=-1)
-        x, old = bags(story, vocab), ages(mask) if old is None else old
+        A, mask = self.words[0], story.ne(PAD).any(dim=-1)
+        x, old = bags(story, A), ages(mask) if old is None else old
         memories = [
             x @ words + rows[old]
             for words, rows in zip(self.words, self.ages, strict=True)
         ]
-        u, looks = bags(question, vocab) @ self.words[0], []  # B = A^1
+        u, looks = bags(question, A) @ A, []  # B = A^1
         for keys, values in pairwise(memories):  # A^{k+1} = C^k
             u, p = hop(u, keys, values, mask, temperature)
             looks.append(p)
@@ -179,7 +189,7 @@ class MemNN(nn.Module):
         story: Int[Tensor, "batch source length"],
         question: Int[Tensor, "batch length"],
         hops: Int[Tensor, " batch"],
-        support: Int[Tensor, "batch facts"] | None = None,
+        support: Int[Tensor, "batch ..."] | None = None,
     ) -> tuple[
         Float[Tensor, "batch vocab"], list[Float[Tensor, "batch source"]]
     ]:
@@ -188,9 +198,9 @@ class MemNN(nn.Module):
         With the right places in `support` it goes on from these, else from
         the sentence that scores best.
         """
-        vocab, mask = self.config.source_vocab, story.ne(PAD).any(dim=-1)
-        x, q = bags(story, vocab), bags(question, vocab)
-        stored = x @ self.search.offered + self.ages[ages(mask)]
+        U, mask = self.search.offered, story.ne(PAD).any(dim=-1)
+        x, q = bags(story, U), bags(question, U)
+        stored = x @ U + self.ages[ages(mask)]
         facts, looks = torch.zeros_like(q), []
         for k in range(int(hops.max())):
             u = self.search.query(q, facts)

@@ -21,6 +21,7 @@ EXPERIMENTS = (
     "order",
     "serial",
     "latch",
+    "hops",
     "depth",
     "memories",
     "pruning",

@@ -2,11 +2,13 @@
 
 Stories of `lab.stories`, whose questions need one fact, two or three. Networks
 with one, two and three hops learn from the same stories and answers, all three
-kinds of question together. The others differ from the one with three hops in
-one thing each: it has no rows for ages, it is told where to look, it looks at
-one sentence only, its first numbers are as small as the paper's, its ages have
-gaps, its stories are of many lengths. Beside them stands the memory network
-that looks at one sentence and is told. All are asked about longer stories too.
+kinds of question together; for their first updates they look without a
+softmax, the paper's linear start. Of the others each differs from the network
+with three hops in one thing: no rows for ages, no linear start, first numbers
+as small as the paper's, ages with gaps, stories of many lengths. Two differ in
+one thing from the one without the start: it is told where to look, or looks at
+the best sentence only. Beside them stands the memory network, which does both.
+All are asked about longer stories too.
 Writes records/hops.json and the weights of the network with gaps.
 
     python -m lookback.experiments.hops
@@ -23,7 +25,14 @@ from torch.nn import functional as F
 from lookback.experiments.runs import campaign
 from lookback.hops import HopsConfig, MemN2N, MemNN, ages, scattered, shortfall
 from lookback.lab import weights
-from lookback.lab.stories import NAMES, Batch, collate, stories, vocabulary
+from lookback.lab.stories import (
+    NAMES,
+    Batch,
+    collate,
+    follow,
+    stories,
+    vocabulary,
+)
 from lookback.lab.training import device
 from lookback.vocabulary import PAD
 
@@ -31,6 +40,7 @@ SEEDS = 5
 STORIES, TESTS = 10_000, 500  # of each kind of question
 HELD_OUT = 1_000_000  # the seed of the stories that nobody learns from
 UPDATES, BATCH, RATE, CLIP = 3000, 64, 0.02, 1.0  # Adam, falling to 0
+START = 400  # updates without softmax
 LENGTH, LENGTHS = 12, (12, 18, 24, 36)  # sentences; the first is trained on
 OLDEST = HopsConfig.ages - 1
 EVERY = 500  # updates between two points of a curve
@@ -40,6 +50,7 @@ NETWORKS = (
     "2 hops",
     FULL,
     "no ages",
+    "no start",
     "told",
     "hard",
     "quiet",
@@ -47,6 +58,7 @@ NETWORKS = (
     "long",
     "memory network",
 )
+PLAIN = ("no start", "told", "hard", "memory network")  # no linear start
 KEPT = "gaps"  # whose weights the book shows, those of the first seed
 
 
@@ -78,8 +90,13 @@ def network(name: str) -> MemN2N | MemNN:
     return model.to(device())
 
 
-def loss(name: str, model: MemN2N | MemNN, batch: Batch) -> torch.Tensor:
-    """What a batch of stories costs: the answer and, if told, the looks."""
+def loss(
+    name: str, model: MemN2N | MemNN, batch: Batch, starts: bool = False
+) -> torch.Tensor:
+    """What a batch of stories costs: the answer and, if told, the looks.
+
+    While it `starts` it looks without a softmax.
+    """
     if isinstance(model, MemNN):
         scores, looks = model(
             batch.story, batch.question, batch.facts, batch.support
@@ -93,7 +110,7 @@ def loss(name: str, model: MemN2N | MemNN, batch: Batch) -> torch.Tensor:
     old = None
     if name == "gaps":
         old = scattered(*batch.story.shape[:2], model.config.ages, device())
-    heat = 0.0 if name == "hard" else 1.0
+    heat = None if starts else 0.0 if name == "hard" else 1.0
     logits, looks = model(batch.story, batch.question, old, heat)
     cost = F.cross_entropy(logits, batch.answer)
     if name == "told":
@@ -158,7 +175,8 @@ def teach(name: str, model, seed: int, updates: int = UPDATES) -> list[dict]:
             group["lr"] = RATE * (1 - (update - 1) / updates)
         part = taught[update % len(taught)]
         rows = torch.randint(len(part.answer), (BATCH,))
-        cost = loss(name, model, part.pick(rows.to(device())))
+        starts = update <= START and name not in PLAIN
+        cost = loss(name, model, part.pick(rows.to(device())), starts)
         adam.zero_grad()
         cost.backward()
         torch.nn.utils.clip_grad_norm_(trained, CLIP)
@@ -197,14 +215,15 @@ def run(name: str, seed: int, folder: Path) -> dict:
     return found
 
 
-def guesses() -> dict:
-    """What one gets right without an answer's chain, by facts.
-
-    `last`: the place that was named last. `somebody`: the place of a person
-    who is drawn; the expected share.
-    """
-    test = {"last": [], "somebody": []}
-    return test
+def guess(facts: int) -> float:
+    """How often one is right who names a person and says where that one is."""
+    test = stories(HELD_OUT, TESTS, LENGTH, facts)
+    hits = [
+        follow(one.sentences, person)[0] == one.answer
+        for one in test
+        for person in NAMES[1]
+    ]
+    return mean(hits)
 
 
 def over_seeds(runs: list[dict]) -> dict:
@@ -229,8 +248,9 @@ def over_seeds(runs: list[dict]) -> dict:
 
 
 def summary(found: dict[str, list[dict]]) -> dict:
-    """Every network's runs, and their means."""
-    return {name: over_seeds(runs) for name, runs in found.items()}
+    """Every network's runs and their means, and what guessing gives."""
+    guessed = {"guess": {str(facts): guess(facts) for facts in NAMES}}
+    return {name: over_seeds(runs) for name, runs in found.items()} | guessed
 
 
 def parts() -> dict:
@@ -252,6 +272,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "stories": STORIES,
             "tests": TESTS,
             "updates": UPDATES,
+            "start": START,
             "batch": BATCH,
             "learning_rate": RATE,
             "clip": CLIP,
