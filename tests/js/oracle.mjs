@@ -51,6 +51,8 @@ const jobs = {
     const states = relay(w, pulse);
     return { states, back: back(w, states, step) };
   },
+  story: ({ answer }, { weights, story, asked }) => answer(weights, story, asked),
+  told: (widget, { state, weights }) => widget.run(weights, state),
   lookup: (widget, input) => widget.lookup(input),
   masked: (widget, input) =>
     input.tokens.map((/** @type {string} */ _, /** @type {number} */ i) => widget.row(input, i)),
