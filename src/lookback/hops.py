@@ -44,7 +44,7 @@ class HopsConfig:
     source_vocab: int
     hops: int = 3  # 3
     d: int = 32  # 20, or 50 for all tasks at once
-    ages: int = 40  # 50: no story is longer
+    ages: int = 30  # 50: no story is longer
     draw: float = 0.3  # 0.1: the spread of the first random numbers
 
     @property
