@@ -120,7 +120,7 @@ def loss(
         for k, p in enumerate(looks):
             known = batch.support[:, k] >= 0
             right = p.gather(1, batch.support[:, k : k + 1].clamp(min=0))
-            cost = cost - (known * right[:, 0].clamp_min(1e-9).log()).mean()
+            cost = cost - (known * right[:, 0].clamp_min(1e-30).log()).mean()
     return cost
 
 
