@@ -123,13 +123,18 @@ def test_where_it_looked_is_counted(monkeypatch):
     monkeypatch.setattr(hops, "device", lambda: torch.device("cpu"))
     batch = hops.gather(6, 5, 12)
     knows = Knows(batch)
-    assert hops.chained(knows, batch) == {"1": 1.0, "2": 1.0, "3": 1.0}
-    found = hops.looked(knows, batch)
-    assert [row[0] for row in found["1"][:1]] == [1.0]
-    for facts in (2, 3):
+    rows, chained = hops.looked(knows, batch)
+    assert chained == {"1": 1.0, "2": 1.0, "3": 1.0}
+    for facts in (1, 2, 3):
         for k in range(facts):
-            row = found[str(facts)][k]
+            row = rows[str(facts)][k]
             assert row[k] == 1.0 and sum(row) == 1.0
+    support = batch.support.clone()
+    support[4, 0] = (support[4, 0] + 1) % 12  # it is elsewhere,
+    support[14, 2] = (support[14, 2] + 3) % 12  # the third one too
+    rows, chained = hops.looked(knows, batch._replace(support=support))
+    assert chained["1"] < 1 and chained["3"] == pytest.approx(0.8)
+    assert rows["3"][2][2] == pytest.approx(0.8)
 
 
 def test_a_guess_is_as_good_as_chance_makes_it(monkeypatch):

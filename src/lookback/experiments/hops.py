@@ -113,7 +113,7 @@ def loss(
     old = None
     if name == "gaps":
         old = scattered(*batch.story.shape[:2], model.config.ages, device())
-    heat = None if starts else 0.0 if name == "hard" else 1.0
+    heat = None if starts else heat_of(name)
     logits, looks = model(batch.story, batch.question, old, heat)
     cost = F.cross_entropy(logits, batch.answer)
     if name == "told":
@@ -146,29 +146,32 @@ def by_facts(numbers: torch.Tensor) -> dict[str, float]:
     }
 
 
-def looked(model, batch: Batch) -> dict[str, list[list[float]]]:
-    """How often each hop's largest weight is on each fact, in the order of
-    need: a row for each hop, of questions that need so many facts."""
-    _, looks = asked(model, batch)
+def looked(model, batch: Batch, heat: float = 1.0) -> tuple[dict, dict]:
+    """Where each hop's largest weight is, by the facts of the question.
+
+    The first has a row for each hop, and in it how often that was each of the
+    facts, in the order of need; the second says how often none was missed.
+    """
+    _, looks = asked(model, batch, heat=heat)
     best = torch.stack([look.argmax(dim=-1).cpu() for look in looks], dim=1)
     hits = best[:, :, None] == batch.support[:, None, :]
     parts = hits.float().chunk(len(NAMES))
-    return {
+    missed = (~hits.any(dim=1) & (batch.support >= 0)).any(dim=1)
+    rows = {
         str(facts): part.mean(dim=0)[:, :facts].tolist()
         for facts, part in zip(NAMES, parts, strict=True)
     }
+    return rows, by_facts(~missed)
 
 
-def chained(model, batch: Batch) -> dict[str, float]:
-    """How often all facts were some hop's largest weight, by facts."""
-    _, looks = asked(model, batch)
-    best = torch.stack([look.argmax(dim=-1).cpu() for look in looks], dim=1)
-    hits = (best[:, :, None] == batch.support[:, None, :]).any(dim=1)
-    return by_facts((hits | (batch.support < 0)).all(dim=1))
+def heat_of(name: str) -> float:
+    """At which temperature it looks once it has started."""
+    return 0.0 if name == "hard" else 1.0
 
 
 def teach(name: str, model, seed: int, updates: int = UPDATES) -> list[dict]:
     """Train; give back who is right, every so often."""
+    heat = heat_of(name)
     taught = [part.to(device()) for part in lessons(name, seed)]
     trained = [p for p in model.parameters() if p.requires_grad]
     adam = torch.optim.Adam(trained, RATE, fused=True)
@@ -185,7 +188,8 @@ def teach(name: str, model, seed: int, updates: int = UPDATES) -> list[dict]:
         torch.nn.utils.clip_grad_norm_(trained, CLIP)
         adam.step()
         if update % EVERY == 0:
-            right, _ = asked(model, gather(HELD_OUT + 1, TESTS, LENGTH))
+            watched = gather(HELD_OUT + 1, TESTS, LENGTH)
+            right, _ = asked(model, watched, heat=heat)
             curve.append({"updates": update} | by_facts(right))
     return curve
 
@@ -194,24 +198,25 @@ def run(name: str, seed: int, folder: Path) -> dict:
     """One network: trained, then asked about stories of every length."""
     torch.manual_seed(seed)
     model = network(name)
-    curve = teach(name, model, seed)
-    tests = {n: gather(HELD_OUT, TESTS, n) for n in LENGTHS}
+    curve, heat = teach(name, model, seed), heat_of(name)
+    tests = {str(n): gather(HELD_OUT, TESTS, n) for n in LENGTHS}
+    own = tests[str(LENGTH)]
+
+    def right(**how) -> dict:
+        each = {n: asked(model, test, **how)[0] for n, test in tests.items()}
+        return {n: by_facts(who) for n, who in each.items()}
+
+    rows, chained = looked(model, own, heat)
     found = {
         "curve": curve,
-        "right": {
-            str(n): by_facts(asked(model, test)[0]) for n, test in tests.items()
-        },
-        "looked": looked(model, tests[LENGTH]),
-        "chained": chained(model, tests[LENGTH]),
+        "right": right(heat=heat),
+        "looked": rows,
+        "chained": chained,
         "parameters": sum(p.numel() for p in model.parameters()),
     }
     if isinstance(model, MemN2N):
-        found["oldest"] = {
-            str(n): by_facts(asked(model, test, oldest=LENGTH - 1)[0])
-            for n, test in tests.items()
-        }
-        cold, _ = asked(model, tests[LENGTH], heat=0.0)
-        found["cold"] = by_facts(cold)
+        found["oldest"] = right(heat=heat, oldest=LENGTH - 1)
+        found["cold"] = by_facts(asked(model, own, heat=0.0)[0])
     if name == KEPT and seed == 0:
         words = vocabulary()
         weights.save("hops", model.cpu(), words, words)
