@@ -169,7 +169,7 @@ def heat_of(name: str) -> float:
     return 0.0 if name == "hard" else 1.0
 
 
-def teach(name: str, model, seed: int, updates: int = UPDATES) -> list[dict]:
+def teach(name: str, model, seed: int, updates: int) -> list[dict]:
     """Train; give back who is right, every so often."""
     heat = heat_of(name)
     taught = [part.to(device()) for part in lessons(name, seed)]
@@ -198,7 +198,7 @@ def run(name: str, seed: int, folder: Path) -> dict:
     """One network: trained, then asked about stories of every length."""
     torch.manual_seed(seed)
     model = network(name)
-    curve, heat = teach(name, model, seed), heat_of(name)
+    curve, heat = teach(name, model, seed, UPDATES), heat_of(name)
     tests = {str(n): gather(HELD_OUT, TESTS, n) for n in LENGTHS}
     own = tests[str(LENGTH)]
 
