@@ -41,7 +41,8 @@ def test_as_many_facts_as_hops_and_no_more():
 def test_two_hops_do_better_than_the_guess_without_the_chain():
     assert min(right("2 hops", "3")) > RESULTS["guess"]["3"] + 0.1
     assert max(right("2 hops", "3")) < 17 / 27 + 1 / 6 * 10 / 27
-    assert all(run["chained"]["3"] < 0.005 for run in RESULTS["2 hops"]["runs"])
+    for run in RESULTS["2 hops"]["runs"]:
+        assert run["looked"]["3"][1][2] > 0.5
 
 
 def test_three_hops_look_at_the_three_facts_in_the_order_of_need():
