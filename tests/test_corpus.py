@@ -1,6 +1,5 @@
 """Sentence pairs, vocabularies and batches."""
 
-import os
 import random
 from itertools import repeat
 
@@ -111,10 +110,7 @@ def test_load_takes_the_direction_asked_for(tmp_path, monkeypatch):
     assert load("val", "de", "en") == [Pair(["some", "de"], ["some", "en"])]
 
 
-@pytest.mark.skipif(
-    not os.environ.get("LOOKBACK_DATA"),
-    reason="LOOKBACK_DATA names no copy of Multi30k",
-)
+@pytest.mark.multi30k
 @pytest.mark.parametrize(
     ("split", "count"),
     [("train", 29_000), ("val", 1_014), ("test_2016_flickr", 1_000)],

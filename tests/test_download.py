@@ -320,10 +320,7 @@ def test_every_file_has_a_digest_and_the_commit_is_pinned():
     assert set(digests("de")) == {"train.de", "val.de", "test_2016_flickr.de"}
 
 
-@pytest.mark.skipif(
-    not os.environ.get("LOOKBACK_DATA"),
-    reason="LOOKBACK_DATA names no copy of Multi30k",
-)
+@pytest.mark.multi30k
 def test_the_real_files_have_their_digests():
     for split in download.SPLITS:
         for language in download.LANGUAGES:

@@ -205,7 +205,7 @@ def test_output_is_plain_narrow_text(made, capsys):
     assert max(map(len, said.splitlines())) <= 76
 
 
-@every
+@coded
 def test_every_hint_names_its_own_mistake(made, monkeypatch):
     """Whoever makes one mistake throughout is not told of another."""
     calls = []
@@ -345,7 +345,9 @@ def test_an_unknown_name_lists_the_known_ones():
 def test_a_chapter_has_one_module_of_exercises():
     folder = Path(inspect.getfile(Exercise)).parent
     modules = {path.stem for path in folder.glob("*.py")}
-    assert modules - {"__init__", "checking"} == {m.chapter for m in check}
+    assert modules - {"__init__", "by_hand", "checking"} == {
+        m.chapter for m in check
+    }
 
 
 def test_two_exercises_of_one_name_are_refused():
@@ -405,3 +407,4 @@ def test_the_book_calls_the_check_and_has_a_solution(made):
     assert f"check.{made.name}(" in text
     assert f":label: {label}\n" in text
     assert f"{{solution-start}} {label}\n" in text
+    assert (f"ByHand(check.{made.name})" in text) == made.by_hand

@@ -24,6 +24,7 @@ from lookback.experiments import (
     cursors,
     german,
     growth,
+    in_page,
     ladder,
     length,
     memories,
@@ -133,6 +134,7 @@ def folders(tmp_path, monkeypatch):
     monkeypatch.setattr(tuned, "PIECES", 60)
     short(monkeypatch)
     monkeypatch.setattr(tuned, "SIZES", SIZES["transformer"])
+    monkeypatch.setattr(tuned, "WIDTHS", SMALL | {"align": 6})
     monkeypatch.setattr(tuned, "KEEP", 2)
     for module in (search, length):
         monkeypatch.setattr(module, "RUNGS", TOYS)
@@ -189,6 +191,7 @@ KINDS = {
     "transformer": Transformer,
     "tuned-de-en": Transformer,
     "tuned-en-fr": Transformer,
+    "tuned-rnnsearch": RNNsearch,
 }
 
 
@@ -201,7 +204,11 @@ def trials():
         "copying": (copying, 2, {"copying-4", "copying-6"}),
         "ladder": (ladder, 5, {"transformer"}),
         "ablation": (ablation, 3, set()),
-        "tuned": (tuned, 2, {"tuned-en-fr", "tuned-de-en"}),
+        "tuned": (
+            tuned,
+            3,
+            {"tuned-en-fr", "tuned-de-en", "tuned-rnnsearch"},
+        ),
         "rungs": (rungs, 4, {"rung-rnnsearch"}),
         "german": (german, 2, set()),
         "growth": (growth, 2, set()),
@@ -678,6 +685,19 @@ def test_tuned_averages_its_last_epochs(folders, monkeypatch):
     results = records.load("tuned")["results"]
     assert results["de-en"]["averaged"] == 2
     assert set(records.load("tuned")["data"]) >= {"train.de", "train.fr"}
+
+
+def test_in_page_measures_what_tuned_has_trained(folders, monkeypatch):
+    tuned.main([])
+    folder = records.FOLDER
+    monkeypatch.setattr(
+        in_page.weights, "load", partial(weights.load, folder=folder)
+    )
+    in_page.main([])
+    for each in records.load("in_page")["results"].values():
+        assert 0 <= each["same"] <= each["sentences"]
+        assert each["parameters"] / 2 < each["bytes"] < 1e5
+        assert {*each["full"]} == {*each["int8"]} == {"greedy", "beam"}
 
 
 def test_length_counts_every_test_sentence(folders, monkeypatch):

@@ -35,6 +35,7 @@ from to_notebook.cells import make_notebook  # noqa: E402
 from to_notebook.labels import Book  # noqa: E402
 from to_notebook.myst import SourceError  # noqa: E402
 
+from lookback.exercises import check  # noqa: E402
 from notebooks import (  # noqa: E402
     ADDRESSES,
     addresses,
@@ -319,6 +320,15 @@ def test_a_quiz_does_not_show_its_answers():
                 r"^Quiz\(", cell.source, re.M
             ):
                 assert cell.metadata.jupyter.source_hidden, path.stem
+
+
+def test_an_exercise_by_hand_is_a_cell_in_the_notebook_and_no_fields():
+    for made in (made for made in check if made.by_hand):
+        cells = read(ROOT / "notebooks" / f"{made.chapter}.ipynb").cells
+        call = f"check.{made.name}(answer)"
+        (cell,) = (cell for cell in cells if call in cell.source)
+        assert cell.cell_type == "code" and "answer = " in cell.source
+        assert not any("ByHand" in cell.source for cell in cells)
 
 
 def test_a_notebook_that_trains_asks_for_a_gpu():

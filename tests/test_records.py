@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.cursors import Cursors
-from lookback.experiments import EXPERIMENTS, copying, tuned
+from lookback.experiments import EXPERIMENTS, copying
 from lookback.hops import MemN2N
 from lookback.lab import records, weights
 from lookback.lab.checkpoints import TrainingConfig
@@ -43,6 +43,7 @@ CORPUS = {  # the languages that an experiment reads
     "rungs": [("en", "fr")],
     "german": [("en", "de")],
     "growth": [("en", "fr")],
+    "in_page": [("en", "fr")],
     "removal": [("en", "fr")],
     "tuned": [("en", "fr"), ("de", "en")],
 }
@@ -59,7 +60,8 @@ KINDS = {
     "rung-rnnsearch": Recurrent,
     "rung-transformer": Transformer,
     "transformer": Transformer,
-    **{f"tuned-{each}": Transformer for each in tuned.DIRECTIONS},
+    **{f"tuned-{each}": Transformer for each in ("en-fr", "de-en")},
+    "tuned-rnnsearch": RNNsearch,
 }
 COMMITTED = sorted(records.FOLDER.glob("*.json"))
 WEIGHTS = sorted(records.FOLDER.glob("*.safetensors"))

@@ -84,7 +84,7 @@ def broken(**change) -> dict:
         (broken(keys=None), "lacks keys"),
         (broken(words=["a"]), r"\[layers, heads, 1, d_k\]"),
         (broken(keys={"shape": [2, 3, 5, 4]}), "must be"),
-        (broken(queries={"data": "AAA="}), "queries is not .* float16"),
+        (broken(queries={"data": b"AA"}), "queries is not .* float16"),
         (
             broken(keys=pack({"k": torch.full((2, 3, 5, 8), torch.inf)})["k"]),
             "a number of keys is not finite",

@@ -210,10 +210,10 @@ def test_it_refuses_what_does_not_fit(widget, wrong, says):
 @pytest.mark.parametrize(
     ("name", "part", "says"),
     [
-        ("f.output.weight", {"data": "AAA"}, "is not .* in rows"),
+        ("f.output.weight", {"data": b"AA"}, "is not .* in rows"),
         ("f.output.weight", {"scales": "AAA="}, "is not .* in rows"),
         ("pen.weight_hh_l0", {"data": "~" * 192}, "is not .* in rows"),
-        ("f.output.bias", {"data": "AAA="}, "is not .* in rows"),
+        ("f.output.bias", {"data": b"AA"}, "is not .* in rows"),
         ("source_embedding.weight", {"shape": [8, 5]}, r"4 \+ 5 rows"),
     ],
 )

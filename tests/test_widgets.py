@@ -151,11 +151,17 @@ def test_the_functions_without_a_page():
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+SMALL = 12 * 1024  # bytes, gzipped
+# Two translators, what cuts words, a beam; two translators and every path.
+LARGER = {"translate": 16 * 1024, "lattice": 13 * 1024}
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_is_an_anywidget_and_small(name):
     exports, methods = ask(name, "exports")
-    assert "default" in exports and methods == ["render"]
-    assert len(gzip.compress(base.module(name).encode())) <= 12_000
+    assert "default" in exports and set(methods) == {"keeps", "render"}
+    size = len(gzip.compress(base.module(name).encode()))
+    assert size <= LARGER.get(name, SMALL)
 
 
 def test_a_widget_shows_a_view_a_picture_and_words(widget):
@@ -271,7 +277,7 @@ def test_squeeze_refuses_what_does_not_fit(squeeze, wrong, says):
 def test_squeeze_refuses_weights_that_are_cut_or_missing(squeeze):
     whole = squeeze.models["8"]
     for change, says in (
-        ({"squeeze.weight": {"shape": [8, 8], "data": "AAA="}}, "float16"),
+        ({"squeeze.weight": {"shape": [8, 8], "data": b"AA"}}, "float16"),
         ({"squeeze.weight": None}, "lacks squeeze.weight"),
     ):
         broken = {k: v for k, v in {**whole, **change}.items() if v}

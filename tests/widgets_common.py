@@ -5,6 +5,7 @@ import copy
 import gzip
 import json
 import subprocess
+from base64 import b64encode
 from functools import lru_cache
 from pathlib import Path
 from xml.etree import ElementTree
@@ -48,17 +49,29 @@ def oracle() -> subprocess.Popen:
     return process
 
 
+def sent(data: bytes) -> dict:
+    """Bytes, as the oracle reads them: a widget gets a DataView of them."""
+    return {"bytes": b64encode(data).decode()}
+
+
 def ask(name: str, job: str, given: dict | None = None):
     """What the widget's module, as it is shipped, computes."""
     question = {"source": base.module(name), "job": job, "input": given}
     process = oracle()
-    process.stdin.write(json.dumps(question) + "\n")
+    process.stdin.write(json.dumps(question, default=sent) + "\n")
     process.stdin.flush()
     line = process.stdout.readline()
     assert line, "Node has stopped"
     reply = json.loads(line)
     assert "error" not in reply, reply["error"]
     return reply["answer"]
+
+
+def on_the_page(page: dict, typed: list[str]) -> tuple[bool | None, str]:
+    """What an exercise's fields say of what is typed into them."""
+    given = {"exercise": page, "typed": typed}
+    found = ask("by_hand", "verdict", given)
+    return found["outcome"], found["words"]
 
 
 def near(mine, truth: torch.Tensor, by: float = 1e-6) -> None:
@@ -78,7 +91,8 @@ def shown(widget: base.Widget) -> str:
     assert again["image/svg+xml"] == picture
     state = widget.get_state()
     assert {"_esm", "_css"} <= set(state)
-    json.dumps({k: v for k, v in state.items() if k != "layout"})
+    told = {k: v for k, v in state.items() if k != "layout"}
+    json.dumps(told, default=sent)
     assert len(data["text/plain"]) > 20
     return data["text/plain"]
 

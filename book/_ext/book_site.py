@@ -40,6 +40,9 @@ TEXT = (
 # Loaded by Jupyter Book on every page, and used on none of ours.
 UNUSED_EXTENSIONS = ("sphinx_thebe", "sphinx_comments")
 
+# What these, and sphinx-design, would have every page load.
+UNUSED_ASSETS = ("sphinx-thebe", "sphinx-design", "design-tabs")
+
 # What the theme copies into the site and no page asks for.
 UNUSED_FOLDERS = ("_static/vendor", "_static/locales", "_static/images")
 
@@ -141,11 +144,11 @@ def configure(app: Sphinx, config: Config) -> None:
 
 
 def unique(assets: list) -> list:
-    """Without repetitions, and without what unused extensions left here."""
+    """Without repetitions, and without what no page of ours needs."""
     kept = {}
     for asset in assets:
         name = str(getattr(asset, "filename", None) or "")
-        if "sphinx-thebe" not in name:
+        if not any(part in name for part in UNUSED_ASSETS):
             body = getattr(asset, "attributes", {}).get("body")
             kept.setdefault((name, body), asset)
     return list(kept.values())

@@ -1,4 +1,6 @@
-"""The directive `chapter-strip`: what stands under a chapter's title.
+"""The directives `chapter-strip` and `in-notebook`.
+
+What stands under a chapter's title:
 
     ```{chapter-strip}
     :minutes: 50
@@ -7,6 +9,13 @@
 
 The page's own name gives the notebook's, and `_config.yml`'s repository, or the
 fork that this is a clone of, gives its address: the strip is never edited.
+
+A cell that the notebook has, and the page not, since fields stand there:
+
+    ```{in-notebook}
+    answer = (..., ...)
+    check.context_by_hand(answer)
+    ```
 """
 
 from __future__ import annotations
@@ -74,6 +83,16 @@ class ChapterStrip(SphinxDirective):
         return [nodes.raw("", html, format="html")]
 
 
+class InNotebook(SphinxDirective):
+    """A cell of the notebook, in whose place the page has something else."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        return []
+
+
 def setup(app: Sphinx) -> dict:
     app.add_directive("chapter-strip", ChapterStrip)
+    app.add_directive("in-notebook", InNotebook)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

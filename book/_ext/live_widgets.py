@@ -3,13 +3,20 @@
 myst-nb writes a page's widgets as JSON (their state, and a view where each
 stands) and would load html-manager and require.js from afar to show them.
 Here it loads `host.js` instead, on the pages that hold widgets and on no
-other. Beside each view stands its picture, for where no script runs; the
-host takes it away once the widget has rendered.
+other. What is long of a state waits in files until the host asks for it, and
+so do the trained machines that a figure may fetch. Beside each view stands its
+picture, for where no script runs; the host takes it away once the widget has
+rendered.
 """
 
+import json
+import shutil
+from base64 import b64decode
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from docutils import nodes
+from light import keep
 from myst_nb.core import render
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -17,11 +24,15 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.fileutil import copy_asset_file
 
 from lookback import widgets
+from lookback.widgets import machines
 
-HOST = Path(widgets.__file__).with_name("lib") / "host.js"
+LIB = Path(widgets.__file__).with_name("lib")
+HOST, PICTURE = LIB / "host.js", LIB / "picture.js"
 NAME = "live_widgets.js"
+STATE = "application/vnd.jupyter.widget-state+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
-PICTURE, WORDS = "image/svg+xml", "text/plain"
+LONG = 1000  # letters; a longer value of a state waits in a file
+STILL, WORDS = "image/svg+xml", "text/plain"
 
 
 class KeepPicture(SphinxPostTransform):
@@ -40,8 +51,8 @@ class KeepPicture(SphinxPostTransform):
             if bundle.get("nb_element") != "mime_bundle":
                 continue
             forms = {form["mime_type"]: form for form in bundle.children}
-            if VIEW in forms and PICTURE in forms:
-                image = next(forms[PICTURE].findall(nodes.image))
+            if VIEW in forms and STILL in forms:
+                image = next(forms[STILL].findall(nodes.image))
                 image["alt"] = forms[WORDS].astext()
                 picture = nodes.container("", image, classes=["widget-picture"])
                 forms[VIEW].insert(0, picture)
@@ -52,17 +63,73 @@ def without_tags(content: str) -> str:
     return content.replace("<", r"\u003c")
 
 
+def short(whole: str, outdir: str) -> str:
+    """A page's states, their long values and their bytes in files.
+
+    `files` names the one of each long trait. `bytes` names one file for all,
+    and says where each piece of it belongs, and how long it is.
+    """
+    models = {}
+    for name, model in json.loads(whole)["state"].items():
+        state = model["state"]
+        if "_esm" not in state:
+            continue  # a layout, which nothing here reads
+        long = {k: v for k, v in state.items() if len(json.dumps(v)) > LONG}
+        models[name] = {
+            "state": {k: v for k, v in state.items() if k not in long},
+            "files": {k: keep(outdir, v) for k, v in long.items()},
+        }
+        if parts := model.get("buffers"):
+            data = [b64decode(part["data"]) for part in parts]
+            lengths = [
+                [part["path"], len(piece)]
+                for part, piece in zip(parts, data, strict=True)
+            ]
+            file = keep(outdir, b"".join(data))
+            models[name]["bytes"] = {"file": file, "parts": lengths}
+    return without_tags(json.dumps({"state": models}))
+
+
+def wait_for_states(
+    app: Sphinx,
+    pagename: str,
+    templatename: str,
+    context: dict,
+    doctree: nodes.document | None,
+) -> None:
+    """Leave on the page what is short of its widgets' states."""
+    if app.builder.format != "html":
+        return
+    assets = context["script_files"]
+    for i, asset in enumerate(assets):
+        held = getattr(asset, "attributes", {})
+        if held.get("type") == STATE:
+            body = short(held["body"], app.outdir)
+            kept = {**held, "body": body}
+            assets[i] = type(asset)(None, priority=asset.priority, **kept)
+
+
 def use_host(app: Sphinx, config: Config) -> None:
-    """Let myst-nb load the host where it would load html-manager."""
-    config.nb_ipywidgets_js = {NAME: {"defer": "defer"}}
+    """Let myst-nb load the host where it would load html-manager.
+
+    It is told what stands in the corner of a figure's picture.
+    """
+    address = urlsplit(config.html_baseurl)
+    whence = f"{config.html_title} · {address.netloc}{address.path}"
+    attributes = {"defer": "defer", "data-from": whence.rstrip("/")}
+    config.nb_ipywidgets_js = {NAME: attributes}
 
 
 def copy_host(app: Sphinx) -> None:
-    """Lay the host among the book's static files."""
+    """Lay the host, and what it asks for, among the book's static files."""
     if app.builder.format == "html":
         static = Path(app.outdir, "_static")
         static.mkdir(parents=True, exist_ok=True)
         copy_asset_file(str(HOST), str(static / NAME))
+        copy_asset_file(str(PICTURE), str(static / PICTURE.name))
+        files = static / "machines"
+        shutil.rmtree(files, ignore_errors=True)
+        machines.main([str(files)])
 
 
 def setup(app: Sphinx) -> dict:
@@ -72,4 +139,5 @@ def setup(app: Sphinx) -> dict:
     app.add_post_transform(KeepPicture)
     app.connect("config-inited", use_host)
     app.connect("builder-inited", copy_host)
+    app.connect("html-page-context", wait_for_states, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

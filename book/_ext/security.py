@@ -15,6 +15,7 @@ from hashlib import sha256
 from html import unescape
 from pathlib import Path
 
+from light import keep
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -26,9 +27,6 @@ META = '<meta http-equiv="Content-Security-Policy"'
 OWN = "'self' file:"
 
 # Where the browser forbids storage, the theme's scripts would stop at its name.
-# A frame's text waits under another name until this script has seen it: from
-# disk, browsers let no frame that stands apart load a file, and BertViz's needs
-# three. There, with no site to protect, it does not stand apart.
 EARLY = """<script>
 for (const name of ["localStorage", "sessionStorage"]) {
   try { window[name]; } catch {
@@ -36,12 +34,6 @@ for (const name of ["localStorage", "sessionStorage"]) {
     Object.defineProperty(window, name, { value });
   }
 }
-addEventListener("DOMContentLoaded", () => {
-  for (const frame of document.querySelectorAll("iframe[data-srcdoc]")) {
-    if (location.protocol === "file:") frame.removeAttribute("sandbox");
-    frame.srcdoc = frame.dataset.srcdoc;
-  }
-});
 </script>"""
 
 
@@ -77,13 +69,22 @@ def policy(page: str) -> str:
     return "; ".join(f"{name} {value}" for name, value in rules.items())
 
 
-def guarded(page: str) -> str:
-    """A page with its policy before everything that it governs."""
+def guarded(page: str, outdir: Path) -> str:
+    """A page with its policy before everything that it governs.
+
+    Its frames' texts, whose scripts the policy names, wait in files of
+    `outdir`: a frame is given its text by `host.js`, when it comes near.
+    """
     if META in page:
         return page
     page = HEAD.sub(lambda found: found[0] + EARLY, page, count=1)
     meta = f'{META} content="{policy(page)}">'
-    page = FRAME.sub(r'\1data-srcdoc="\2"', page)
+    page = FRAME.sub(
+        lambda found: (
+            f'{found[1]}data-waiting="{keep(outdir, unescape(found[2]))}"'
+        ),
+        page,
+    )
     return HEAD.sub(lambda found: found[0] + meta, page, count=1)
 
 
@@ -91,10 +92,11 @@ def guard(app: Sphinx, exception: Exception | None) -> None:
     """Give every page that was written its policy, and say so once."""
     if exception is not None or app.builder.format != "html":
         return
-    for path in Path(app.outdir).rglob("*.html"):
-        if path.relative_to(app.outdir).parts[0] != "_static":
+    out = Path(app.outdir)
+    for path in out.rglob("*.html"):
+        if path.relative_to(out).parts[0] != "_static":
             page = path.read_text(encoding="utf-8")
-            path.write_text(guarded(page), encoding="utf-8")
+            path.write_text(guarded(page, out), encoding="utf-8")
     logger.info(
         "forbidden on every page: scripts that the build did not put there,"
         " eval, plug-ins, and everything from another address"

@@ -17,9 +17,7 @@ const bits = { 0: 0, 1: 0x3c00, 2: 0x4000, 4: 0x4400 };
 /** @param {number[]} shape @param {number[]} numbers */
 const pack = (shape, numbers) => ({
   shape,
-  data: Buffer.from(
-    Uint8Array.from(numbers.flatMap((x) => [bits[x] & 255, bits[x] >> 8])),
-  ).toString("base64"),
+  data: new DataView(Uint8Array.from(numbers.flatMap((x) => [bits[x] & 255, bits[x] >> 8])).buffer),
 });
 const shape = [1, 2, 2, 4]; // one layer, two heads, two words, d_k = 4
 const example = {

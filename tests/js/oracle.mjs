@@ -1,6 +1,7 @@
 // Answers the Python tests: what do a widget's modules, as they are shipped,
 // compute? One question a line of standard input, one answer a line of output,
 // so that one process serves a whole run of tests.
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 /** What the browser is given, by its text: each is loaded once.
@@ -17,10 +18,14 @@ function load(source) {
   return widget;
 }
 
+/** A machine from its file. @param {any} widget @param {string} path */
+const opened = async (widget, path) => widget.readMachine(await widget.inflate(readFileSync(path)));
+
 /** What can be asked of a widget.
  * @type {Record<string, (widget: any, input: any) => unknown>} any: as above, and JSON */
 const jobs = {
   exports: (widget) => [Object.keys(widget), Object.keys(widget.default)],
+  verdict: (widget, { exercise, typed }) => widget.verdict(exercise, typed),
   stages: (widget, input) => widget.stages(input),
   stations: (widget, input) => ({
     all: widget.stations(input),
@@ -50,6 +55,42 @@ const jobs = {
   relay: ({ relay, back }, { w, pulse, step }) => {
     const states = relay(w, pulse);
     return { states, back: back(w, states, step) };
+  },
+  /** A new machine's tensors, its loss on each batch and the gradients, and the
+   * tensors after a step of Adam on each. */
+  learned(widget, { kind, width, seed, task, rate, batches }) {
+    const machine = widget.draw(kind, width, seed);
+    /** @param {Float64Array} numbers */
+    const tensors = (numbers) =>
+      Object.entries(widget.named({ ...machine, weights: numbers }, machine.mean)).map(
+        ([name, { x, rows, columns }]) => [name, Array.from(x), [rows, columns]],
+      );
+    const drawn = tensors(machine.weights);
+    const steps = batches.map((/** @type {unknown} */ batch, /** @type {number} */ step) => {
+      const { loss, gradient } = widget.lossOf(machine, batch, task);
+      widget.adam(machine, gradient, rate, step);
+      return { loss, gradient: tensors(gradient), weights: tensors(machine.weights) };
+    });
+    return { drawn, steps };
+  },
+  /** A machine after some steps: its tensors, what it writes, where it looks. */
+  written(widget, { kind, width, seed, task, rate, steps, texts }) {
+    const machines = [widget.draw(kind, width, seed)];
+    const given = { task, rate, seed, step: 0, most: steps, ms: Infinity };
+    const { losses } = steps ? widget.train({ ...given, machines }) : { losses: [] };
+    const [machine] = machines;
+    return {
+      losses,
+      tensors: Object.entries(widget.named(machine, machine.mean)).map(([name, { x }]) => [
+        name,
+        Array.from(x),
+      ]),
+      texts: texts.map((/** @type {number[]} */ ids) => ({
+        written: widget.spell(machine, [ids])[0],
+        gaze: widget.gaze(machine, ids, task),
+      })),
+      right: widget.examine({ machines, task })[0],
+    };
   },
   story: ({ answer }, { weights, story, asked }) => answer(weights, story, asked),
   told: (widget, { state, weights }) => widget.run(weights, state),
@@ -95,6 +136,29 @@ const jobs = {
       ])[0],
     };
   },
+  words: (widget, { texts }) => texts.map(widget.words),
+  /** Pieces of words, and the words again. */
+  pieces: async (widget, { file, texts }) => {
+    const { encode, decode } = widget.subwords(await opened(widget, file));
+    const ids = texts.map((/** @type {string} */ text) => encode(text.split(" ")));
+    return { ids, again: ids.map(decode) };
+  },
+  /** Translations by the machine in a file, the look changed or not. */
+  translated: async (widget, { file, sources, ...how }) => {
+    const { model, config, weights } = await opened(widget, file);
+    return sources.map((/** @type {number[]} */ source) => {
+      const instead = widget.otherLook(how.look ?? "own", how.gone ?? "", source.length);
+      const machine =
+        model === "Transformer"
+          ? widget.transformer(weights, config, instead)
+          : widget.rnnsearch(weights, instead);
+      const [best] = widget.beam(machine, source, how).found;
+      const steps = best.steps.map((/** @type {any} any: as above */ step) =>
+        how.looks ? step : { id: step.id },
+      );
+      return { steps, score: best.score };
+    });
+  },
   /** A pair as a lattice, its text given or written by the model itself. */
   lattice: (widget, { models, source, given, most }) => {
     const [p, other] = models.map(widget.unpackRows);
@@ -127,12 +191,18 @@ const jobs = {
   },
 };
 
+/** Bytes reach a widget as a DataView. @param {string} _ @param {any} value any: JSON */
+const received = (_, value) =>
+  typeof value?.bytes === "string"
+    ? new DataView(Uint8Array.from(Buffer.from(value.bytes, "base64")).buffer)
+    : value;
+
 for await (const line of createInterface({ input: process.stdin })) {
-  const { source, job, input } = JSON.parse(line);
+  const { source, job, input } = JSON.parse(line, received);
   /** @type {{answer: unknown} | {error: string}} */
   let reply;
   try {
-    reply = { answer: jobs[job](await load(source), input) };
+    reply = { answer: await jobs[job](await load(source), input) };
   } catch (error) {
     reply = { error: error instanceof Error ? String(error.stack) : String(error) };
   }

@@ -5,9 +5,10 @@ import { sentence as alignmentSays, look } from "../../src/lookback/widgets/alig
 import { idsOf } from "../../src/lookback/widgets/bottleneck.js";
 import { half } from "../../src/lookback/widgets/lib/half.js";
 import { softmax } from "../../src/lookback/widgets/lib/maths.js";
+import { recall, remember } from "../../src/lookback/widgets/lib/progress.js";
 import { digits, quoted, share } from "../../src/lookback/widgets/lib/text.js";
 import { keyedStep } from "../../src/lookback/widgets/lib/view.js";
-import { grade, recall, remember } from "../../src/lookback/widgets/quiz.js";
+import { grade } from "../../src/lookback/widgets/quiz.js";
 import {
   readScore,
   sentence as softmaxSays,
@@ -113,15 +114,16 @@ test("a quiz is right when all correct options, and no others, are chosen", () =
   assert.match(grade(options, [0]).words, /1 of the 2/);
 });
 
-test("a quiz remembers without any storage, and forgets", () => {
-  assert.equal(recall("colours"), null);
-  remember("colours", [1]);
-  assert.deepEqual(recall("colours"), [1]);
-  remember("colours", null);
-  assert.equal(recall("colours"), null);
+test("an answer is remembered without any storage, and forgotten", () => {
+  assert.equal(recall("quiz:colours"), null);
+  remember("quiz:colours", { chosen: [1] });
+  assert.deepEqual(recall("quiz:colours"), { chosen: [1] });
+  assert.equal(recall("by-hand:colours"), null);
+  remember("quiz:colours", null);
+  assert.equal(recall("quiz:colours"), null);
 });
 
-test("a quiz survives a storage that refuses or holds rubbish", () => {
+test("progress survives a storage that refuses or holds rubbish", () => {
   const refuse = () => {
     throw new Error("no");
   };
@@ -129,10 +131,12 @@ test("a quiz survives a storage that refuses or holds rubbish", () => {
   const store = (value) =>
     Object.defineProperty(globalThis, "localStorage", { value, configurable: true });
   store({ getItem: refuse, setItem: refuse, removeItem: refuse });
-  remember("shapes", [0]);
-  assert.deepEqual(recall("shapes"), [0]);
-  store({ getItem: () => "{", setItem: refuse });
-  assert.deepEqual(recall("shapes"), [0]);
+  remember("quiz:shapes", { chosen: [0] });
+  assert.deepEqual(recall("quiz:shapes"), { chosen: [0] });
+  for (const rubbish of ["{", "7", '"x"', "null"]) {
+    store({ getItem: () => rubbish, setItem: refuse });
+    assert.deepEqual(recall("quiz:shapes"), { chosen: [0] });
+  }
   Reflect.deleteProperty(globalThis, "localStorage");
 });
 

@@ -79,6 +79,7 @@ class Mode:
     scripts: bool = True
     from_disk: bool = False
     kept: bool = True  # may what another page has loaded be used again?
+    asleep: bool = False  # are the widgets left to sleep?
 
 
 class Reader:
@@ -145,7 +146,7 @@ class Reader:
         self.now = Visit(page, base)
         self.shown = (name, mode)
         self.now.open(f"{base}/{name}.html")
-        if mode.scripts:
+        if mode.scripts and not mode.asleep:
             self.now.settle()
         return self.now
 

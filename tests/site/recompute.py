@@ -1,7 +1,5 @@
 """What each widget should show, computed again from its embedded state."""
 
-import base64
-
 import numpy as np
 import torch
 
@@ -36,8 +34,8 @@ def stages(state: dict) -> tuple[np.ndarray, np.ndarray]:
 
 
 def tensor(packed: dict) -> torch.Tensor:
-    """One tensor from base64 of little-endian float16."""
-    raw = np.frombuffer(base64.b64decode(packed["data"]), dtype="<f2")
+    """One tensor from bytes of little-endian float16."""
+    raw = np.frombuffer(packed["data"], dtype="<f2")
     return torch.from_numpy(raw.astype(np.float64)).reshape(packed["shape"])
 
 

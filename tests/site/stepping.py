@@ -1,23 +1,42 @@
 """What tests take hold of in a widget; the names are listed in `host.js`."""
 
+import gzip
+import io
 import re
+from base64 import b64decode
+from functools import reduce
 from pathlib import Path
 
 from playwright.sync_api import Locator, Page
 
 from contents import PAGES
 
-STATES = """() => {
+# The embedded states; of bytes, what a page from disk is given.
+STATES = """async () => {
   const kind = "application/vnd.jupyter.widget-";
   const all = (what) => [
     ...document.querySelectorAll(`script[type="${kind}${what}+json"]`),
   ].map((script) => JSON.parse(script.textContent));
   const models = Object.assign({}, ...all("state").map((one) => one.state));
   const roots = [...document.querySelectorAll(".lookback-widget")];
-  return all("view").map(({ model_id }, i) => {
-    const { _esm, _css, ...state } = models[model_id].state;
-    return [roots[i].dataset.widget, state];
+  const host = document.querySelector('script[src*="live_widgets"]');
+  const come = (file) => new Promise((onload) => {
+    const script = document.createElement("script");
+    const src = new URL(`waiting/${file}.js`, host.src);
+    document.head.append(Object.assign(script, { onload, src }));
   });
+  const found = [];
+  for (const [i, { model_id }] of all("view").entries()) {
+    const { state, files, bytes } = models[model_id];
+    for (const file of [...Object.values(files), bytes?.file ?? []].flat())
+      if (!self.lookbackCame?.[file]) await come(file);
+    for (const [name, file] of Object.entries(files))
+      if (!name.startsWith("_")) state[name] = lookbackCame[file];
+    const parts = bytes?.parts ?? [];
+    const packed = bytes ? lookbackCame[bytes.file] : "";
+    found.push([roots[i].dataset.widget, state, parts, packed]);
+  }
+  return found;
 }"""
 
 
@@ -35,7 +54,16 @@ def pages_with(site: Path, kind: str) -> list[str]:
 
 def states(page: Page, kind: str) -> list[dict]:
     """The embedded states of one kind, in the page's order."""
-    return [state for name, state in page.evaluate(STATES) if name == kind]
+    found = []
+    for name, state, parts, packed in page.evaluate(STATES):
+        data = io.BytesIO(gzip.decompress(b64decode(packed)))
+        for (*owner, last), length in parts:
+            reduce(lambda inside, step: inside[step], owner, state)[last] = (
+                data.read(length)
+            )
+        if name == kind:
+            found.append(state)
+    return found
 
 
 def widgets(page: Page, kind: str) -> list[tuple[Locator, dict]]:

@@ -6,7 +6,6 @@ from playwright.sync_api import Page
 from contents import OTHERS, PAGES, ROOT
 from stepping import act, kinds, widgets
 from test_site_widgets import check_alignment, check_squeeze
-from weighing import weigh
 
 AXE = ROOT / "node_modules/axe-core/axe.min.js"
 ASKED = [*PAGES, "search"]
@@ -92,13 +91,10 @@ def printed(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [*PAGES, *OTHERS])
-def test_page_in_light(visit, site, record_property, name):
-    one = visit(name, kept=False)
+def test_page_in_light(visit, site, name):
+    one = visit(name)
     page, wrong = one.page, {}
     one.walk_down()
-    weight = weigh(one, site)
-    record_property("weight", [str(site), name, weight])
-    wrong["weightless"] = not weight
     wrong["too wide"] = page.evaluate(TOO_WIDE)
     if name in PAGES:
         wrong["ids given twice"] = page.evaluate(TWICE)

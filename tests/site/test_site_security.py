@@ -2,11 +2,13 @@
 
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from contents import OTHERS, PAGES, ROOT
-from lookback.widgets import Quiz
+from lookback.exercises import check
+from lookback.widgets import ByHand, Quiz
 
 sys.path[:0] = [str(ROOT / "book" / "_ext")]
 
@@ -59,10 +61,15 @@ def test_every_page_says_first_what_it_forbids(site, name):
     assert "http" not in rules and "*" not in rules
 
 
-def test_a_page_is_guarded_once():
+def test_a_page_is_guarded_once(tmp_path):
     page = '<head><meta charset="utf-8" /></head>'
-    assert security.guarded(page) != page
-    assert security.guarded(security.guarded(page)) == security.guarded(page)
+    page += '<iframe srcdoc="a &lt;b"></iframe>'
+    once = security.guarded(page, tmp_path)
+    assert once != page and "srcdoc" not in once
+    assert security.guarded(once, tmp_path) == once
+    (file,) = (tmp_path / "_static" / "waiting").iterdir()
+    assert f'data-waiting="{file.stem}"' in once
+    assert json.dumps("a <b") in file.read_text("utf-8")
 
 
 @pytest.mark.parametrize("from_disk", [False, True], ids=["served", "disk"])
@@ -121,6 +128,35 @@ def test_no_text_ends_the_script_that_holds_it(browser):
     page.close()
 
 
+def test_no_text_of_an_exercise_by_hand_is_markup(browser):
+    """Its labels, what is typed, and what is said of it."""
+    page = browser.new_page()
+    for text in HOSTILE:
+        exercise = check.context_by_hand.page() | {
+            "name": text,
+            "fields": [[text, f"{text} 2"]],
+            "stages": [],
+            "verified": text,
+        }
+        made = ByHand(SimpleNamespace(page=lambda exercise=exercise: exercise))
+        data = json.dumps({"state": state(made, "one")})
+        written = live_widgets.without_tags(data)
+        page.set_content(embedded(written, views=(view("one"),)))
+        root = page.locator(".lookback-widget")
+        fields = root.locator("input")
+        fields.first.fill(text)
+        fields.last.fill("1")
+        root.locator('[data-action="check"]').click()
+        problem = root.locator('[data-role="problem"]').text_content()
+        assert problem.startswith(f"{text}: this is")
+        fields.first.fill("1")
+        root.locator('[data-action="check"]').click()
+        said = root.locator('[data-role="live"]').text_content()
+        assert said == f"Right: {text}"
+        assert page.evaluate("window.bad") is None
+    page.close()
+
+
 def test_the_build_writes_widgets_so():
     from myst_nb.core import render
 
@@ -166,10 +202,18 @@ def test_figures_live_without_storage(browser, address):
         f' src="{address}/book/bottleneck.html"></iframe>'
     )
     frame = page.frame_locator("iframe")
+    frame.locator(".widget-picture").first.scroll_into_view_if_needed()
+    squeeze = frame.locator('.lookback-widget[data-widget="squeeze"]')
+    squeeze.wait_for()  # though no file may be fetched
+    frame.locator(".widget-picture").first.scroll_into_view_if_needed()
     quiz = frame.locator('.lookback-widget[data-widget="quiz"]').first
     quiz.locator("input").first.check()
     quiz.locator('[data-action="check"]').click()
     quiz.locator('[data-action="retry"]').wait_for()  # it was remembered
+    hand = frame.locator('.lookback-widget[data-widget="by-hand"]').first
+    hand.locator("input").fill("−0,44")
+    hand.locator('[data-action="check"]').click()
+    hand.locator('[data-action="retry"]').wait_for()
     assert errors == []
     page.close()
 

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Locator
+from answers_by_hand import BY_HAND, answer_of, right, slips
+from playwright.sync_api import Locator, Page
 
 import recompute
 from contents import PAGES
+from lookback.exercises import check
+from lookback.exercises.checking import Exercise
 from lookback.widgets import base
 from stepping import act, kinds, live, numbers, pages_with, problem, widgets
 from watching import Visit
@@ -263,6 +266,110 @@ def test_quiz_remembers_in_this_browser_alone(visit, site):
     assert one.troubles == []
 
 
+def by_hand(page: Page) -> list[tuple[Locator, Exercise]]:
+    """The fields of each exercise by hand, and its check."""
+    found = []
+    for root, state in widgets(page, "by-hand"):
+        made = getattr(check, state["exercise"]["name"])
+        assert state["exercise"] == made.page()
+        found.append((root, made))
+    return found
+
+
+def type_in(root: Locator, numbers: list[float]) -> None:
+    """Each number into its field, as Python writes it."""
+    for place, number in enumerate(numbers):
+        act(root, "number").nth(place).fill(repr(number))
+
+
+def by_hand_by_mouse(one: Visit) -> None:
+    """The right answer, and each slip, get what the check says of them."""
+    for root, made in by_hand(one.page):
+        answers = [right(made), *(answer for _, answer in slips(made))]
+        for answer in answers:
+            type_in(root, answer)
+            act(root, "check").click()
+            outcome, words = made.verdict(answer_of(made, answer))
+            begins = "Right: " if outcome else "Not yet. "
+            assert live(root) == begins + words
+            state = root.get_attribute("data-state")
+            assert state == ("right" if outcome else "wrong")
+        act(root, "retry").click()
+        assert live(root) == "" and not act(root, "retry").is_visible()
+        assert act(root, "number").first.input_value() == ""
+
+
+def by_hand_by_keyboard(one: Visit) -> None:
+    """Typed from field to field; what cannot be read leaves the rest alone."""
+    keyboard = one.page.keyboard
+    focused = "(node) => node === document.activeElement"
+    for root, made in by_hand(one.page):
+        fields = act(root, "number")
+        fields.first.focus()
+        for number in right(made):
+            keyboard.type(str(number).replace(".", ",").replace("-", "−"))
+            keyboard.press("Tab")
+        assert act(root, "check").evaluate(focused)
+        keyboard.press("Enter")
+        assert live(root).startswith("Right: ")
+        typed = [field.input_value() for field in fields.all()]
+        labels = sum(made.page()["fields"], [])
+        for strange in ("", "cat", "😀\u202e\u0000<b>1</b>", "1" * 10_000):
+            fields.last.fill(strange)
+            assert live(root) == ""  # the verdict was on something else
+            keyboard.press("Enter")
+            assert live(root) == "" and fields.last.evaluate(focused)
+            assert fields.last.get_attribute("aria-invalid") == "true"
+            said = problem(root)
+            open_ = made.page()["says"]["open" if len(labels) > 1 else "empty"]
+            assert said == open_ if not strange else labels[-1] in said
+            rest = [field.input_value() for field in fields.all()]
+            assert rest[:-1] == typed[:-1]
+        fields.last.fill(typed[-1])
+        assert problem(root) == ""
+        keyboard.press("Enter")
+        assert live(root).startswith("Right: ")
+
+
+def test_by_hand_remembers_in_this_browser_alone(visit, site):
+    one = visit(pages_with(site, "by-hand")[0])
+    (root, made), *_ = by_hand(one.page)
+    type_in(root, right(made))
+    act(root, "check").click()
+    said = live(root)
+    one.page.reload()
+    one.settle()
+    root = by_hand(one.page)[0][0]
+    assert live(root) == said
+    assert act(root, "number").first.input_value() == repr(right(made)[0])
+    kept = one.page.evaluate("Object.keys(localStorage)")
+    assert f"lookback:by-hand:{made.name}" in kept
+    assert one.page.evaluate("document.cookie") == ""
+    for rubbish in ('{"typed": 7}', '{"typed": ["x"]}', "{", "[[[]]]"):
+        one.page.evaluate(
+            "([key, text]) => localStorage.setItem(key, text)",
+            [f"lookback:by-hand:{made.name}", rubbish],
+        )
+        one.page.reload()
+        one.settle()
+        root = by_hand(one.page)[0][0]
+        assert live(root) == ""
+        type_in(root, right(made))
+        act(root, "check").click()
+        assert live(root) == said
+    assert one.troubles == []
+
+
+def test_every_exercise_by_hand_has_its_fields_and_no_stub(at_start, site):
+    names = []
+    for name in pages_with(site, "by-hand"):
+        page = at_start(name).page
+        for _, made in by_hand(page):
+            names.append(made.name)
+            assert f"check.{made.name}" not in page.inner_text("main")
+    assert sorted(names) == sorted(made.name for made in BY_HAND)
+
+
 # Every one of these on every page that holds the kind, each from the start.
 STEPPED = {
     "alignment-stepper": [
@@ -273,6 +380,7 @@ STEPPED = {
     "softmax-stepper": [softmax_by_mouse, softmax_by_keyboard],
     "squeeze": [squeeze_by_mouse, squeeze_by_keyboard],
     "quiz": [quiz_by_mouse, quiz_by_keyboard],
+    "by-hand": [by_hand_by_mouse, by_hand_by_keyboard],
 }
 
 

@@ -4,6 +4,22 @@ import time
 
 from playwright.sync_api import ConsoleMessage, Page, Request, Response
 
+# False on the door, which leads on to the landing page.
+ARRIVED = "() => !document.querySelector('meta[http-equiv=refresh]')"
+# Widgets sleep until they come near: brings one after the other into sight.
+WAKE = """async () => {
+  const tick = () => new Promise(requestAnimationFrame);
+  const kind = "application/vnd.jupyter.widget-view+json";
+  for (const view of document.querySelectorAll(`script[type="${kind}"]`)) {
+    const before = view.previousElementSibling;
+    const place = before?.matches(".widget-picture") ? before
+      : view.nextElementSibling;
+    place.scrollIntoView({ behavior: "instant", block: "center" });
+    await tick();
+    await tick();
+  }
+  scrollTo({ top: 0, behavior: "instant" });
+}"""
 # Resolves when every widget of the page stands, or says that it cannot.
 STANDING = """() => {
   const kind = "application/vnd.jupyter.widget-view+json";
@@ -22,8 +38,13 @@ SEE_ALL = """async (most) => {
   const late = [];
   for (const one of document.querySelectorAll('[loading="lazy"]')) {
     one.scrollIntoView({ behavior: "instant", block: "center" });
-    if (one.localName === "iframe") await tick();
+    if (one.localName === "iframe") {
+      const end = Date.now() + most;
+      while (one.dataset.waiting && Date.now() < end) await tick();
+      for (const _ of Array(5)) await tick();
+    }
     if (one.localName === "iframe" || one.complete) continue;
+    if (!one.checkVisibility()) continue;  // folded away
     const come = new Promise((done) => ["load", "error"].forEach(
       (event) => one.addEventListener(event, done, { once: true })));
     const over = new Promise((done) => setTimeout(done, most, "late"));
@@ -45,7 +66,8 @@ ANEW = """async () => {
     view.nextElementSibling.remove();
   const host = document.querySelector('script[src*="live_widgets"]');
   const again = document.createElement("script");
-  again.src = host.src;
+  for (const { name, value } of host.attributes)
+    again.setAttribute(name, value);
   const ran = new Promise((done) => { again.onload = done; });
   host.replaceWith(again);
   await ran;
@@ -111,7 +133,10 @@ class Visit:
         self.page.goto(url, wait_until="load")
 
     def settle(self) -> None:
-        """Wait until every widget of the page stands."""
+        """Wake every widget of the page, and wait until it stands."""
+        self.page.wait_for_function(ARRIVED)
+        self.page.wait_for_load_state()
+        self.page.evaluate(WAKE)
         self.page.wait_for_function(STANDING)
         for text in self.page.evaluate(ALERTS):
             self.note("widget", text)

@@ -15,6 +15,6 @@ def weigh(one: Visit, site: Path) -> int:
             path = urlsplit(url).path
             data = (site / path.lstrip("/")).read_bytes()
             # Fonts and pictures are compressed already.
-            packed = path.endswith((".woff2", ".png"))
+            packed = path.endswith((".woff2", ".png", ".bin"))
             total += len(data) if packed else len(gzip.compress(data))
     return total

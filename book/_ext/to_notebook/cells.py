@@ -94,7 +94,10 @@ def _pieces(writer, page):
             yield from writer.pieces(cell.source, start + 1)
         elif cell.cell_type == "code":
             _check(page, cell.metadata, start)
-            folded = "remove-input" in cell.metadata.get("tags", ())
+            tags = cell.metadata.get("tags", ())
+            if "page-only" in tags:
+                continue
+            folded = "remove-input" in tags
             yield Piece("code", cell.source, start, folded=folded)
         else:
             raise SourceError(page.path, start, "raw cells have no place here")
@@ -105,7 +108,7 @@ def _check(page, metadata, line):
     unknown = [
         *metadata.keys() - {"mystnb", "tags"},
         *set(metadata.get("tags", ()))
-        - {"hide-cell", "hide-input", "remove-input"},
+        - {"hide-cell", "hide-input", "page-only", "remove-input"},
         *metadata.get("mystnb", {}).keys() - {"image"},
     ]
     if unknown:

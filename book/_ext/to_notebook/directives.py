@@ -95,6 +95,11 @@ def include(writer, directive):
     return [Piece("code", included.cell, directive.line, include=included)]
 
 
+def cell(writer, directive):
+    """What the page does by fields of its own: a cell of the notebook."""
+    return [Piece("code", directive.body, directive.line)]
+
+
 def exercise(writer, directive):
     """A heading with the number that the page shows; the text follows."""
     number = writer.number(directive.line)
@@ -128,6 +133,7 @@ DIRECTIVES = {
     "drawing": (drawing, "argument :alt: body"),
     "exercise-end": (exercise_end, ""),
     "exercise-start": (exercise, "argument :label:"),
+    "in-notebook": (cell, "body"),
     "literalinclude": (include, "argument :language: :pyobject:"),
     "math": (mathematics, ":label: body"),
     "note": (box, "body"),

@@ -15,7 +15,7 @@ from markdown_it.renderer import RendererHTML
 from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.mdit import create_md_parser
 
-VERBATIM = frozenset("code-cell literalinclude math".split())
+VERBATIM = frozenset("code-cell in-notebook literalinclude math".split())
 OPTION = re.compile(r"\s*:([A-Za-z][\w-]*):(?:\s+(.*))?$")
 
 

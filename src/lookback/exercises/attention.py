@@ -8,10 +8,10 @@ import math
 
 import torch
 
+from lookback.exercises.by_hand import around, as_numbers, by_hand, stage
 from lookback.exercises.checking import (
     Called,
     Hint,
-    as_numbers,
     as_tensor,
     exercise,
     expect,
@@ -32,17 +32,28 @@ def attention_by_hand_solution():
     return [4 * first, 8 * (1 - first), 4 * second, 8 * (1 - second)]
 
 
-@exercise(attention_by_hand_solution, by_hand=True)
-def attention_by_hand(answer):
-    """softmax(Q Kᵀ / √d_k) V of two positions; the answer is four numbers."""
+_WANTED = "four numbers (the first output, then the second)"
+
+
+def _row_by_row(answer):
+    """Two rows of two numbers, or four numbers in a row."""
     rows = plain(answer)
     if isinstance(rows, (list, tuple)) and len(rows) == 2:
         rows = [plain(row) for row in rows]
         if all(isinstance(row, (list, tuple)) for row in rows):
             answer = [number for row in rows for number in row]
-    found = as_numbers(
-        answer, 4, "four numbers (the first output, then the second)"
-    )
+    return as_numbers(answer, 4, _WANTED)
+
+
+@by_hand(
+    attention_by_hand_solution,
+    _WANTED,
+    ["row 1, left", "row 1, right"],
+    ["row 2, left", "row 2, right"],
+    read=_row_by_row,
+)
+def attention_by_hand():
+    """softmax(Q Kᵀ / √d_k) V of two positions; the answer is four numbers."""
     Q, K, V = map(float64, (_Q, _K, _V))
     e = Q @ K.T
     soft = (e / 2).softmax(1)
@@ -86,8 +97,10 @@ def attention_by_hand(answer):
         "Not yet right, and no slip that I know. The scores are 2, 1 for the "
         "first query and 0, 2 for the second, after dividing by 2."
     )
-    expect(found, truth, mistakes, tolerance=0.012, otherwise=otherwise)
-    return "both outputs, from the weights 0.731, 0.269 and 0.119, 0.881."
+    return (
+        "both outputs, from the weights 0.731, 0.269 and 0.119, 0.881.",
+        stage(truth, mistakes, otherwise, around(0.012)),
+    )
 
 
 def attend_from_scratch_solution(Q, K, V, mask):

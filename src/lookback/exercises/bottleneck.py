@@ -8,11 +8,11 @@ import math
 
 import torch
 
+from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     Called,
     Hint,
     as_number,
-    as_numbers,
     as_tensor,
     exercise,
     expect,
@@ -76,10 +76,9 @@ def gru_by_hand_solution():
     return (1 - z) * n + z * 0.5  # -0.442
 
 
-@exercise(gru_by_hand_solution, by_hand=True)
-def gru_by_hand(answer):
+@by_hand(gru_by_hand_solution, "one number, h' to two decimals", ["h'"])
+def gru_by_hand():
     """One GRU step with given numbers; the answer is h'."""
-    found = as_numbers(answer, 1, "one number, h' to two decimals")[None]
     numbers = (
         [[2]],  # x
         [[0.5]],  # h
@@ -94,8 +93,10 @@ def gru_by_hand(answer):
         "Not yet right, and no slip that I know. Go line by line: the gates "
         "are r = 0.62 and z = 0.27; then n, then h'."
     )
-    expect(found, truth, mistakes, tolerance=0.006, otherwise=otherwise)
-    return "h' is what torch's own cell gives with the same numbers."
+    return (
+        "h' is what torch's own cell gives with the same numbers.",
+        stage(truth, mistakes, otherwise, around(0.006)),
+    )
 
 
 def gru_cell_solution(x, h, W_ih, W_hh, b_ih, b_hh):

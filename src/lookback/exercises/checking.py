@@ -51,37 +51,10 @@ def float64(values):
     return torch.as_tensor(values, dtype=torch.float64)
 
 
-def as_numbers(answer, count, what, known=None):
-    """An answer found by hand as float64 [count], or the hint that it is not.
-
-    `known` maps a telling wrong count to its hint.
-    """
-    answer = plain(answer)
-    given = list(answer) if isinstance(answer, (list, tuple)) else [answer]
-    given = [plain(number) for number in given]
-    if all(number is None or number is ... for number in given):
-        raise NotAttempted(f"Give {what}.")
-    if any(number is None or number is ... for number in given):
-        raise Hint(f"A part of your answer is still open. Give {what}.")
-    if not all(map(_is_number, given)):
-        raise Hint(f"Give {what} as plain numbers, not text or nested lists.")
-    if count == 1 and len(given) == 2:
-        raise Hint("Two numbers: Python writes decimals with a point, 0.25.")
-    if len(given) != count:
-        if known and len(given) in known:
-            raise Hint(known[len(given)])
-        numbers = "number" if len(given) == 1 else "numbers"
-        raise Hint(f"You gave {len(given)} {numbers}; give {what}.")
-    found = float64([float(number) for number in given])
-    if not found.isfinite().all():
-        raise Hint(f"NaN or infinity is among your numbers. Give {what}.")
-    return found
-
-
 def as_number(result, what="one number"):
     """A function's one number as float64 [], or the hint that it is none."""
     number = plain(result)
-    if not _is_number(number):
+    if not is_number(number):
         raise Hint(f"Give back {what}; yours is {type(result).__name__}.")
     return float64(float(number))
 
@@ -91,7 +64,8 @@ def plain(value):
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _is_number(value):
+def is_number(value):
+    """Whether it is one real number, of whatever kind."""
     return isinstance(value, (Real, Decimal)) and not isinstance(value, bool)
 
 
@@ -209,10 +183,13 @@ def fill(module, wanted):
         )
 
 
+_VERDICTS = {True: "Right", False: "Not yet", None: "Not attempted yet"}
+
+
 class Exercise:
     """A check with its reference solution; call it with an answer."""
 
-    def __init__(self, judge, solution, by_hand):
+    def __init__(self, judge, solution, by_hand=False):
         self.name = judge.__name__
         self.chapter = judge.__module__.rpartition(".")[2]
         self.judge = judge
@@ -223,21 +200,31 @@ class Exercise:
 
     def __call__(self, answer=None):
         """True if right, False if not yet, None if not attempted."""
+        outcome, text = self.verdict(answer)
+        print(f"{_VERDICTS[outcome]}: {self.name}")
+        for paragraph in text.split("\n"):
+            print(
+                textwrap.fill(
+                    paragraph, 74, initial_indent="  ", subsequent_indent="  "
+                )
+            )
+        return outcome
+
+    def verdict(self, answer):
+        """What `__call__` gives back, and what it says."""
         try:
             with torch.device("cpu"), torch.inference_mode(False):
                 with torch.enable_grad():
-                    verified = self.judge(self._take(answer))
+                    return True, self.judge(self._take(answer))
         except NotAttempted as what:
-            return _say("Not attempted yet", self.name, what, None)
+            return None, str(what)
         except Hint as hint:
-            return _say("Not yet", self.name, hint, False)
+            return False, str(hint)
         except Exception as error:  # an answer that nobody has thought of
-            strange = (
+            return False, (
                 "Your answer is of a kind that this check cannot read "
                 f"({_in_words(error)}). Give plain numbers or ordinary tensors."
             )
-            return _say("Not yet", self.name, strange, False)
-        return _say("Right", self.name, verified, True)
 
     def __repr__(self):
         if self.by_hand:
@@ -390,17 +377,15 @@ class Checks:
 check = Checks()
 
 
-def exercise(solution, by_hand=False):
+def exercise(solution):
     """Register the decorated function as the check of an exercise.
 
-    Its chapter is the one that its module is named after.
-
-    The solution's signature is what the reader's function is called with;
-    for an answer found by hand it takes nothing and returns the answer.
+    Its chapter is the one that its module is named after. The solution's
+    signature is what the reader's function is called with.
     """
 
     def register(judge):
-        made = Exercise(judge, solution, by_hand)
+        made = Exercise(judge, solution)
         check.add(made)
         return made
 
@@ -436,15 +421,3 @@ def _line_of(error, function):
     last = (own or frames)[-1]
     text = linecache.getline(last.filename, last.lineno).strip()
     return f"Line {last.lineno}: {text}" if text else f"Line {last.lineno}"
-
-
-def _say(verdict, name, text, outcome):
-    """Print a verdict, in words and wrapped; give the outcome back."""
-    print(f"{verdict}: {name}")
-    for paragraph in str(text).split("\n"):
-        print(
-            textwrap.fill(
-                paragraph, 74, initial_indent="  ", subsequent_indent="  "
-            )
-        )
-    return outcome

@@ -8,10 +8,17 @@ from math import prod
 
 import torch
 
+from lookback.exercises.by_hand import (
+    MOST,
+    around,
+    as_numbers,
+    by_hand,
+    need_begun,
+    stage,
+)
 from lookback.exercises.checking import (
     Hint,
     as_number,
-    as_numbers,
     as_tensor,
     exercise,
     expect,
@@ -40,39 +47,37 @@ def count_paths_solution():
     return 20
 
 
-@exercise(count_paths_solution, by_hand=True)
-def count_paths(answer):
+@by_hand(count_paths_solution, "one number, the count of paths", ["paths"])
+def count_paths():
     """The paths of a lattice of four source words and three target words."""
-    found = as_numbers(answer, 1, "one number, the count of paths")
-    expect(
-        found,
-        [sum(1 for _ in _paths(4, 3))],
-        {
-            "`<end>` is included: four words and three, not five and four.": [
-                70.0
-            ],
-            "That lets the finger step off the last source word: four steps "
-            "in place of three.": [35.0],
-            "That lets each word be written anywhere. The finger never goes "
-            "back: the second word's place is not left of the first's.": [64.0],
-            "That is the number of nodes, 4 · 3. A path goes through many of "
-            "them.": [12.0],
-            "That gives each target word a source word of its own. The finger "
-            "may also stay where it is and write twice.": [4.0],
-            "That is three moves of one kind and two of the other. From the "
-            "first of four words to the last it is three steps, and three "
-            "words are written.": [10.0],
-            "That gives each target word a source word of its own, in any "
-            "order. The finger never goes back, and may stay where it "
-            "is.": [24.0],
-            "Six moves can stand in 720 orders, but moves of one kind cannot "
-            "be told apart: divide by the orders of the words, and of the "
-            "steps.": [720.0],
-        },
-        otherwise="Not yet right, and no slip that I know. A path is a row of "
-        "three words and at most three steps; its last move is a word.",
+    mistakes = {
+        "`<end>` is included: four words and three, not five and four.": 70,
+        "That lets the finger step off the last source word: four steps "
+        "in place of three.": 35,
+        "That lets each word be written anywhere. The finger never goes "
+        "back: the second word's place is not left of the first's.": 64,
+        "That is the number of nodes, 4 · 3. A path goes through many of "
+        "them.": 12,
+        "That gives each target word a source word of its own. The finger "
+        "may also stay where it is and write twice.": 4,
+        "That is three moves of one kind and two of the other. From the "
+        "first of four words to the last it is three steps, and three "
+        "words are written.": 10,
+        "That gives each target word a source word of its own, in any "
+        "order. The finger never goes back, and may stay where it is.": 24,
+        "Six moves can stand in 720 orders, but moves of one kind cannot "
+        "be told apart: divide by the orders of the words, and of the "
+        "steps.": 720,
+    }
+    otherwise = (
+        "Not yet right, and no slip that I know. A path is a row of "
+        "three words and at most three steps; its last move is a word."
     )
-    return "20 paths."
+    paths = sum(1 for _ in _paths(4, 3))
+    return (
+        "20 paths: three words and three steps can stand in 20 orders.",
+        stage(paths, mistakes, otherwise, around(1e-4)),
+    )
 
 
 _WRITE = [[0.5, 0.2], [0.4, 0.5]]  # [u][t]: p(y_{u+1} | t, u)
@@ -85,10 +90,13 @@ def lattice_by_hand_solution():
     return [total, (0.5 * 0.4 + 0.5 * 0.5 * 0.5) / total]
 
 
-@exercise(lattice_by_hand_solution, by_hand=True)
-def lattice_by_hand(answer):
+@by_hand(
+    lattice_by_hand_solution,
+    "p(y | x) and the share of the first place",
+    ["p(y | x)", "posterior (the share)"],
+)
+def lattice_by_hand():
     """Sum a lattice of two by two, and ask where the first word was written."""
-    found = as_numbers(answer, 2, "p(y | x) and the share of the first place")
     each = {p: _probability(p, _WRITE, _STEP) for p in _paths(2, 2)}
     total = sum(each.values())
     first = sum(p for path, p in each.items() if path[0] == 0)
@@ -123,20 +131,21 @@ def lattice_by_hand(answer):
             "probable.": 2 / 3,
         },
     )
-    names = ("p(y | x)", "the share")
-    truths = (total, first / total)
-    for number, truth, mistakes, name in zip(
-        found, truths, slips, names, strict=True
-    ):
-        expect(
-            number,
-            truth,
-            {f"{name}: {hint}": wrong for hint, wrong in mistakes.items()},
-            tolerance=2e-3,
-            otherwise=f"{name}: not yet right, and no slip that I know. Write "
-            "down the three paths, each as a product of its moves.",
-        )
-    return "the sum over three paths, and the posterior of the first word."
+    truths = {"p(y | x)": total, "the share": first / total}
+    return (
+        "the sum over three paths, and the posterior of the first word.",
+        *(
+            stage(
+                truth,
+                {f"{name}: {hint}": x for hint, x in slips[at].items()},
+                f"{name}: not yet right, and no slip that I know. Write "
+                "down the three paths, each as a product of its moves.",
+                around(2e-3),
+                at,
+            )
+            for at, (name, truth) in enumerate(truths.items())
+        ),
+    )
 
 
 def log_likelihood_solution(write, step):
@@ -373,35 +382,66 @@ def neither_says_solution():
     return [[4.0, 0.0, 3.0], [0.0, 4.0, 3.0]]
 
 
-@exercise(neither_says_solution, by_hand=True)
-def neither_says(answer):
-    """Scores for which averaging before the softmax changes the word."""
+_SCORES = "three scores for each place"
+
+
+def _two_rows(answer):
+    """Two rows of three scores, one row after the other."""
     rows = plain(answer)
     if not isinstance(rows, (list, tuple)) or len(rows) != 2:
         raise Hint("Give two rows of three scores: [[…, …, …], […, …, …]].")
-    table = torch.stack(
-        [as_numbers(row, 3, "three scores for each place") for row in rows]
-    )
-    inside = table.mean(0).softmax(0)
+    rows = [plain(row) for row in rows]
+    rows = [row if isinstance(row, (list, tuple)) else [row] for row in rows]
+    need_begun([score for row in rows for score in row], _SCORES)
+    return torch.cat([as_numbers(row, 3, _SCORES) for row in rows])
+
+
+def mixture(scores):
+    """By how much the third word is ahead, or behind, as the stages want it.
+
+    Inside, where it must lead; at each place, where it must not; outside.
+    """
+    table = float64(scores).view(2, 3)
+    inside = (table / 2).sum(0).softmax(0)  # halves: no sum is too large
     each = table.softmax(1)
     outside = each.mean(0)
-    numbers = ", ".join(f"{p:.2f}" for p in inside)
-    others = ", ".join(f"{p:.2f}" for p in outside)
-    if inside.argmax() != 2 or inside[2] <= inside[:2].max() + 1e-9:
-        raise Hint(
-            f"Inside, the probabilities are {numbers}: the third word is not "
-            "the likeliest. Let both places give it a high score, though not "
-            "their highest."
-        )
-    for place, row in enumerate(each, start=1):
-        if row.argmax() == 2 or row[2] >= row[:2].max() - 1e-9:
-            raise Hint(
-                f"Place {place} on its own would say the third word. Give it "
-                "another favourite."
-            )
-    if outside[2] >= outside[:2].max() - 1e-9:
-        raise Hint(
-            f"Outside, the probabilities are {others}: the third word is the "
-            "likeliest there as well. Let each place be surer of its own word."
-        )
-    return f"inside {numbers}; outside {others}."
+    first, second = each
+
+    def lead(p):
+        return (p[2] - p[:2].max()).item()
+
+    def said(p):
+        return ", ".join(f"{x:.2f}" for x in p)
+
+    leads = [lead(inside), -lead(first), -lead(second), -lead(outside)]
+    return leads, {"inside": said(inside), "outside": said(outside)}
+
+
+@by_hand(
+    neither_says_solution,
+    _SCORES,
+    [f"place 1, word {k}" for k in (1, 2, 3)],
+    [f"place 2, word {k}" for k in (1, 2, 3)],
+    read=_two_rows,
+    measure=mixture,
+)
+def neither_says():
+    """Scores for which averaging before the softmax changes the word."""
+    hints = [
+        "Inside, the probabilities are {inside}: the third word is not "
+        "the likeliest. Let both places give it a high score, though not "
+        "their highest.",
+        "Place 1 on its own would say the third word. Give it another "
+        "favourite.",
+        "Place 2 on its own would say the third word. Give it another "
+        "favourite.",
+        "Outside, the probabilities are {outside}: the third word is the "
+        "likeliest there as well. Let each place be surer of its own word.",
+    ]
+    return (
+        "inside {inside}; outside {outside}.",
+        *(
+            stage(0, {}, hint, lambda _: [1e-9, MOST], at)
+            for at, hint in enumerate(hints)
+        ),
+    )

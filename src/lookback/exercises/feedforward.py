@@ -10,11 +10,11 @@ import math
 import torch
 from torch.nn import functional as F
 
+from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     Called,
     Hint,
     as_number,
-    as_numbers,
     as_tensor,
     exercise,
     expect,
@@ -34,14 +34,17 @@ def memory_by_hand_solution():
     return (a * 1 + c * 0, a * 2 + c * -3)  # 2, 1
 
 
-@exercise(memory_by_hand_solution, by_hand=True)
-def memory_by_hand(answer):
-    """What a memory of four keys and values answers to x."""
-    known = {
+@by_hand(
+    memory_by_hand_solution,
+    "the two numbers of the answer",
+    ["first number", "second number"],
+    known={
         4: "Four numbers are how strongly the units fire. The answer is the "
         "sum of the values, each times its number: two numbers."
-    }
-    found = as_numbers(answer, 2, "the two numbers of the answer", known)
+    },
+)
+def memory_by_hand():
+    """What a memory of four keys and values answers to x."""
     x, keys, values = map(float64, (_X, _KEYS, _VALUES))
     score = keys @ x
     bent = score.clamp(min=0)
@@ -73,8 +76,10 @@ def memory_by_hand(answer):
         "x · k_i, with their signs; bend them; then the sum of the values, "
         "each times its bent score."
     )
-    expect(found, [2, 1], mistakes, tolerance=0.01, otherwise=otherwise)
-    return "units 1 and 3 fire with 2 and 1: 2·(1, 2) + 1·(0, −3) = (2, 1)."
+    return (
+        "units 1 and 3 fire with 2 and 1: 2·(1, 2) + 1·(0, −3) = (2, 1).",
+        stage([2, 1], mistakes, otherwise, around(0.01)),
+    )
 
 
 def position_wise_solution(x, W_1, b_1, W_2, b_2):

@@ -8,8 +8,8 @@ import math
 
 import torch
 
+from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
-    as_numbers,
     as_tensor,
     exercise,
     expect,
@@ -35,10 +35,9 @@ def two_heads_by_hand_solution():
     ]
 
 
-@exercise(two_heads_by_hand_solution, by_hand=True)
-def two_heads_by_hand(answer):
+@by_hand(two_heads_by_hand_solution, "the two numbers of o", ["o₁", "o₂"])
+def two_heads_by_hand():
     """Two heads' averages, through W^O; the answer is o."""
-    found = as_numbers(answer, 2, "the two numbers of o")
     scores, values, output, heads = map(
         float64, (_SCORES, _VALUES, _OUTPUT, [2, 4])
     )
@@ -82,8 +81,10 @@ def two_heads_by_hand(answer):
         "then the row of the two averages times W^O."
     )
     truth = [2 * 1 + 4 * 0.5, 2 * 2 - 4 * 1]
-    expect(found, truth, mistakes, tolerance=0.012, otherwise=otherwise)
-    return "both numbers of o; the heads contribute 2 and 4."
+    return (
+        "both numbers of o; the heads contribute 2 and 4.",
+        stage(truth, mistakes, otherwise, around(0.012)),
+    )
 
 
 def split_heads_solution(x, heads):

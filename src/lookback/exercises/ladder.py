@@ -8,10 +8,10 @@ from itertools import product
 
 import torch
 
+from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     Hint,
     as_number,
-    as_numbers,
     as_tensor,
     exercise,
     expect,
@@ -60,15 +60,28 @@ _BY_HAND = {
 }
 
 
-@exercise(swaps_by_hand_solution, by_hand=True)
-def swaps_by_hand(answer):
+@by_hand(
+    swaps_by_hand_solution,
+    "the true gap, the number of tosses and p",
+    ["true gap", "number of tosses", "p"],
+)
+def swaps_by_hand():
     """All tosses of three coins: the gap, the tosses above it, and p."""
-    found = as_numbers(answer, 3, "the true gap, the number of tosses and p")
-    for number, (wanted, slips) in zip(found, _BY_HAND.items(), strict=True):
-        what, truth, advice = wanted
-        otherwise = f"The {what} is not right, by no slip that I know. {advice}"
-        expect(number, truth, slips, tolerance=0.004, otherwise=otherwise)
-    return "the gap is 6, two tosses in eight make it 8, and p is 3/9."
+    return (
+        "the gap is 6, two tosses in eight make it 8, and p is 3/9.",
+        *(
+            stage(
+                truth,
+                slips,
+                f"The {what} is not right, by no slip that I know. {advice}",
+                around(0.004),
+                at,
+            )
+            for at, ((what, truth, advice), slips) in enumerate(
+                _BY_HAND.items()
+            )
+        ),
+    )
 
 
 def corpus_bleu_solution(rows):

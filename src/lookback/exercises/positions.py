@@ -7,12 +7,12 @@ complex numbers, never taken from the solution or from `lookback.positions`.
 import cmath
 import math
 from functools import partial
+from itertools import permutations
 
 import torch
 
+from lookback.exercises.by_hand import by_hand, stage
 from lookback.exercises.checking import (
-    Hint,
-    as_numbers,
     as_tensor,
     exercise,
     expect,
@@ -76,33 +76,42 @@ _BY_HAND = (
 )
 
 
-@exercise(codes_by_hand_solution, by_hand=True)
-def codes_by_hand(answer):
+def _near(x):
+    """2 or 3 decimals are enough; slips are told apart more finely."""
+    return [x - 0.006, x + 0.006]
+
+
+@by_hand(
+    codes_by_hand_solution,
+    "the two products and the mean square",
+    ["PE₅ · PE₅", "PE₅ · PE₂", "mean square"],
+)
+def codes_by_hand():
     """Two dot products of codes and a mean square, for d = 4."""
-    found = as_numbers(answer, 3, "the two products and the mean square")
-    truths = float64([truth for _, truth, _ in _BY_HAND])
-    if (found.sort().values - truths.sort().values).abs().max() < 0.006:
-        expect(
-            found,
-            truths,
-            {},
-            tolerance=0.006,
-            otherwise="Those are the three numbers, in another order: "
-            "PE(5)·PE(5), PE(5)·PE(2), then the mean square.",
-        )
-    for number, (name, truth, slips) in zip(found, _BY_HAND, strict=True):
-        # 2 or 3 decimals are enough; slips are told apart more finely
-        if abs(number - truth) < 0.006:
-            continue
-        slip = min(slips, key=lambda hint: abs(slips[hint] - float(number)))
-        if abs(slips[slip] - float(number)) < 0.006:
-            raise Hint(f"{name} {slip}")
-        raise Hint(
-            f"{name} is not right, and is no slip that I know. The product "
-            "of two codes is a sum of cosines, one for each hand: of the "
-            "distance of the two places times the hand's speed."
-        )
-    return "both products and the mean square of one half."
+    truths = [truth for _, truth, _ in _BY_HAND]
+    other_order = (
+        "Those are the three numbers, in another order: PE(5)·PE(5), "
+        "PE(5)·PE(2), then the mean square."
+    )
+    return (
+        "both products and the mean square of one half.",
+        *(
+            stage(truths, {other_order: others}, None, _near)
+            for others in list(permutations(truths))[1:]
+        ),
+        *(
+            stage(
+                truth,
+                {f"{name} {hint}": wrong for hint, wrong in slips.items()},
+                f"{name} is not right, and is no slip that I know. The product "
+                "of two codes is a sum of cosines, one for each hand: of the "
+                "distance of the two places times the hand's speed.",
+                _near,
+                at,
+            )
+            for at, (name, truth, slips) in enumerate(_BY_HAND)
+        ),
+    )
 
 
 def position_codes_solution(places, d):

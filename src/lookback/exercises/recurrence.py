@@ -8,9 +8,9 @@ import math
 
 import torch
 
+from lookback.exercises.by_hand import MOST, by_hand, stage
 from lookback.exercises.checking import (
     Hint,
-    as_numbers,
     as_tensor,
     exercise,
     expect,
@@ -56,33 +56,36 @@ _BY_HAND = (
 )
 
 
-@exercise(powers_by_hand_solution, by_hand=True)
-def powers_by_hand(answer):
+def _within_a_tenth(x):
+    """What lies near a number by its logarithm, a tenth of it or less."""
+    by = 5.7e-3 * (1 + abs(math.log10(x)))
+    return [x / 10**by, x * 10**by]
+
+
+@by_hand(
+    powers_by_hand_solution,
+    "0.5 to the power 20, 1.1 to the power 100",
+    ["0.5²⁰", "1.1¹⁰⁰"],
+)
+def powers_by_hand():
     """Twenty factors of one half, and a hundred of 1.1."""
-    found = as_numbers(answer, 2, "0.5 to the power 20, 1.1 to the power 100")
-    truths = [
-        math.prod([0.5] * 20),
-        math.prod([1.1] * 100),
-    ]
-    names = "0.5²⁰", "1.1¹⁰⁰"
-    for number, truth, slips, name in zip(
-        found, truths, _BY_HAND, names, strict=True
-    ):
-        if number <= 0:
-            raise Hint(f"{name}: a product of positive numbers is positive.")
-        expect(
-            number.log10(),
-            math.log10(truth),
-            {
-                f"{name}: {hint}": math.log10(wrong)
-                for hint, wrong in slips.items()
-            },
-            tolerance=5.7e-3,  # of a power of ten: about a tenth of the number
-            otherwise=f"{name}: not yet right, and no slip that I know. Take "
+    truths = {
+        "0.5²⁰": math.prod([0.5] * 20),
+        "1.1¹⁰⁰": math.prod([1.1] * 100),
+    }
+    stages = []
+    for at, (name, truth) in enumerate(truths.items()):
+        mistakes = {f"{name}: {hint}": x for hint, x in _BY_HAND[at].items()}
+        otherwise = (
+            f"{name}: not yet right, and no slip that I know. Take "
             "the power 10 first, then go on from there; a twentieth too much "
-            "or too little is accepted.",
+            "or too little is accepted."
         )
-    return "one is a millionth, the other fourteen thousand."
+        one = stage(truth, mistakes, otherwise, _within_a_tenth, at)
+        sign = f"{name}: a product of positive numbers is positive."
+        one["mistakes"].append([sign, [[-MOST, 0]]])
+        stages.append(one)
+    return "one is a millionth, the other fourteen thousand.", *stages
 
 
 def carry_back_solution(U, states):

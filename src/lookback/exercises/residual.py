@@ -9,10 +9,10 @@ import statistics
 
 import torch
 
+from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     Called,
     Hint,
-    as_numbers,
     as_tensor,
     exercise,
     expect,
@@ -37,10 +37,13 @@ def _normal(numbers, spread=statistics.pstdev):
     return float64([(x - level) / by for x in numbers])
 
 
-@exercise(post_norm_by_hand_solution, by_hand=True)
-def post_norm_by_hand(answer):
+@by_hand(
+    post_norm_by_hand_solution,
+    "the four numbers of LayerNorm(x + f(x))",
+    ["first", "second", "third", "fourth"],
+)
+def post_norm_by_hand():
     """LayerNorm of a sum, by hand; the answer is its four numbers."""
-    found = as_numbers(answer, 4, "the four numbers of LayerNorm(x + f(x))")
     x, change = map(float64, (_X, _CHANGE))
     total = x + change
     mistakes = {
@@ -80,8 +83,10 @@ def post_norm_by_hand(answer):
         "vectors; then take its mean off each number; then divide by the root "
         "of the mean of the squares of what is left."
     )
-    expect(found, truth, mistakes, tolerance=0.012, otherwise=otherwise)
-    return "the mean 4 is gone, and 9, the variance, has become 1."
+    return (
+        "the mean 4 is gone, and 9, the variance, has become 1.",
+        stage(truth, mistakes, otherwise, around(0.012)),
+    )
 
 
 def normalise_solution(x, gain, bias, epsilon):

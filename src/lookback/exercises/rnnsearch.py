@@ -11,12 +11,12 @@ from torch import nn
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
+from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     Answer,
     Hint,
     as_module,
     as_number,
-    as_numbers,
     as_tensor,
     exercise,
     expect,
@@ -41,14 +41,17 @@ def context_by_hand_solution():
     ]  # 2.725, -0.236
 
 
-@exercise(context_by_hand_solution, by_hand=True)
-def context_by_hand(answer):
-    """Softmax of three energies and the context; the answer is c."""
-    known = {
+@by_hand(
+    context_by_hand_solution,
+    "the two numbers of c",
+    ["c₁", "c₂"],
+    known={
         3: "Three numbers are the weights. The context has as many as an "
         "annotation, two: Σ α_j h_j."
-    }
-    found = as_numbers(answer, 2, "the two numbers of c", known)
+    },
+)
+def context_by_hand():
+    """Softmax of three energies and the context; the answer is c."""
     e, H = map(float64, (_ENERGIES, _ANNOTATIONS))
     slips = {
         "Your weights are exp(e), not yet divided by their sum: three "
@@ -83,8 +86,10 @@ def context_by_hand(answer):
         "Not yet right, and no slip that I know. The weights are 0.665, 0.245 "
         "and 0.090; c takes that share of each annotation."
     )
-    expect(found, truth, mistakes, tolerance=0.012, otherwise=otherwise)
-    return "both numbers of c, from weights 0.665, 0.245 and 0.090."
+    return (
+        "both numbers of c, from weights 0.665, 0.245 and 0.090.",
+        stage(truth, mistakes, otherwise, around(0.012)),
+    )
 
 
 def additive_scores_solution(s, H, W, U, v):

@@ -7,9 +7,9 @@ from torch's own derivative, never from the solution.
 import torch
 from torch.nn import functional as F
 
+from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     Hint,
-    as_numbers,
     as_tensor,
     exercise,
     expect,
@@ -27,11 +27,15 @@ def likeness_by_hand_solution():
     return [*dots, *(d / n for d, n in zip(dots, lengths, strict=True))]
 
 
-@exercise(likeness_by_hand_solution, by_hand=True)
-def likeness_by_hand(answer):
+@by_hand(
+    likeness_by_hand_solution,
+    "q·k1, q·k2, and the two cosines",
+    ["q · k₁", "q · k₂"],
+    ["cosine with k₁", "cosine with k₂"],
+    known={2: "Two of four: give both dot products, then both cosines."},
+)
+def likeness_by_hand():
     """Two dot products and two cosines."""
-    known = {2: "Two of four: give both dot products, then both cosines."}
-    found = as_numbers(answer, 4, "q·k1, q·k2, and the two cosines", known)
     mistakes = {
         "The keys are exchanged: k1 = (4, 3) comes first.": (40, 24),
         "You added number by number; a product multiplies first.": (14, 17),
@@ -40,7 +44,7 @@ def likeness_by_hand(answer):
         "Not yet the dot products: multiply number by number, 3 · 4 for the "
         "first place, then add up."
     )
-    expect(found[:2], (24, 40), mistakes, tolerance=0.006, otherwise=otherwise)
+    products = stage((24, 40), mistakes, otherwise, around(0.006))
     mistakes = {
         "You divided by |k| alone; the query's length divides, too.": (4.8, 4),
         "You divided by |q| alone; the key's length divides, too.": (4.8, 8),
@@ -56,10 +60,11 @@ def likeness_by_hand(answer):
         "The dot products are right, the cosines are not: divide each by "
         "|q| |k|. The lengths are 5, 5 and 10."
     )
-    expect(
-        found[2:], (0.96, 0.8), mistakes, tolerance=0.006, otherwise=otherwise
+    return (
+        "24 and 40, 0.96 and 0.8: k2 wins by length, k1 by direction.",
+        products,
+        stage((0.96, 0.8), mistakes, otherwise, around(0.006), at=2),
     )
-    return "24 and 40, 0.96 and 0.8: k2 wins by length, k1 by direction."
 
 
 def variance_by_hand_solution():
@@ -68,10 +73,13 @@ def variance_by_hand_solution():
     return [variance, variance / 5**2]  # 16
 
 
-@exercise(variance_by_hand_solution, by_hand=True)
-def variance_by_hand(answer):
+@by_hand(
+    variance_by_hand_solution,
+    "the two variances",
+    ["Var(q · k)", "Var(q · k / √d_k)"],
+)
+def variance_by_hand():
     """The variance of q · k where it is not d_k."""
-    found = as_numbers(answer, 2, "the two variances")
     mistakes = {
         "25 is d_k, the variance where all numbers have variance 1. Here "
         "each term has 2 · 8.": [25],
@@ -87,7 +95,7 @@ def variance_by_hand(answer):
         "The first number is not right yet. One term q_i k_i has the "
         "variance 2 · 8, and d_k independent terms add up."
     )
-    expect(found[:1], [400], mistakes, tolerance=0.006, otherwise=otherwise)
+    before = stage([400], mistakes, otherwise, around(0.006))
     mistakes = {
         "You divided the variance by √d_k = 5. A number divided by 5 has a "
         "variance divided by 5².": [80],
@@ -98,8 +106,11 @@ def variance_by_hand(answer):
         "You divided by d_k twice; once is enough.": [0.64],
     }
     otherwise = "The second is not right: dividing by √25 divides it by 25."
-    expect(found[1:], [16], mistakes, tolerance=0.006, otherwise=otherwise)
-    return "400 and 16: 1/√d_k takes away d_k, not the variances 2 and 8."
+    return (
+        "400 and 16: 1/√d_k takes away d_k, not the variances 2 and 8.",
+        before,
+        stage([16], mistakes, otherwise, around(0.006), at=1),
+    )
 
 
 def general_scores_solution(query, key, W):

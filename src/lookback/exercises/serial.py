@@ -8,10 +8,10 @@ from functools import partial
 
 import torch
 
+from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     Hint,
     as_number,
-    as_numbers,
     as_tensor,
     exercise,
     expect,
@@ -57,10 +57,13 @@ _BY_HAND = (
 )
 
 
-@exercise(products_by_hand_solution, by_hand=True)
-def products_by_hand(answer):
+@by_hand(
+    products_by_hand_solution,
+    "GRU, attention and the crossing n",
+    ["GRU", "attention", "n"],
+)
+def products_by_hand():
     """Multiplications of a GRU and of attention, and a crossing."""
-    found = as_numbers(answer, 3, "GRU, attention and the crossing n")
     n, d = _N, _D
     step = sum(d * d for _ in ("r", "z", "n") for _ in ("W", "U"))
     gru = sum(step for _ in range(n))
@@ -68,8 +71,9 @@ def products_by_hand(answer):
     attention = sum(4 * d * d for _ in range(n)) + pairs
     crossing = next(m for m in range(1, 9999) if 2 * m * d >= 4 * d * d)
     truths = {"GRU": gru, "attention": attention, "n": crossing}
-    for number, slips, name in zip(found, _BY_HAND, truths, strict=True):
-        truth = truths[name]
+    stages = []
+    for at, (name, truth) in enumerate(truths.items()):
+        slips = _BY_HAND[at]
         mistakes = {f"{name}: {hint}": wrong for hint, wrong in slips.items()}
         if name != "n":
             mistakes[
@@ -80,8 +84,8 @@ def products_by_hand(answer):
             f"{name}: not yet right, and no slip that I know. One vector "
             "times one matrix takes d² = 262,144."
         )
-        expect(number, truth, mistakes, tolerance=2e-3, otherwise=otherwise)
-    return "both counts, and the crossing with the LSTM."
+        stages.append(stage(truth, mistakes, otherwise, around(2e-3), at))
+    return "both counts, and the crossing with the LSTM.", *stages
 
 
 def ticks_needed_solution(stages, workers):

@@ -11,11 +11,11 @@ from torch import nn
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
+from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     Answer,
     Hint,
     as_module,
-    as_numbers,
     as_tensor,
     exercise,
     expect,
@@ -42,10 +42,13 @@ def smoothing_by_hand_solution():
     ]  # 0.463, 0.614
 
 
-@exercise(smoothing_by_hand_solution, by_hand=True)
-def smoothing_by_hand(answer):
+@by_hand(
+    smoothing_by_hand_solution,
+    "the two losses",
+    ["first loss", "second loss"],
+)
+def smoothing_by_hand():
     """The smoothed loss of two beliefs; the answer is both numbers."""
-    found = as_numbers(answer, 2, "the two losses")
     beliefs = float64(_BELIEFS)
     logs = beliefs.log()
 
@@ -86,8 +89,10 @@ def smoothing_by_hand(answer):
         "0.1 is taken from the true word and dealt out evenly among all "
         "three. Then −Σ q ln p, for each p."
     )
-    expect(found, truth, mistakes, tolerance=0.006, otherwise=otherwise)
-    return "0.46 and 0.61: being surer than the smoothed truth has its price."
+    return (
+        "0.46 and 0.61: being surer than the smoothed truth has its price.",
+        stage(truth, mistakes, otherwise, around(0.006)),
+    )
 
 
 def smoothed_loss_solution(logits, target, epsilon):

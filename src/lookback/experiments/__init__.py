@@ -17,6 +17,7 @@ EXPERIMENTS = (
     "removal",
     "ablation",
     "tuned",
+    "in_page",
     "scores",
     "order",
     "serial",
@@ -26,4 +27,5 @@ EXPERIMENTS = (
     "memories",
     "pruning",
     "speed",
+    "pages",
 )

@@ -3,8 +3,9 @@
 Not a rung of the ladder: here everything may change. A narrow, deep model
 (d_model 128, 4 + 4 layers), joint subwords, one matrix for source, target and
 output, more dropout, more epochs, the weights of the last epochs averaged,
-beam search. English to French and German to English on Multi30k. Writes
-records/tuned.json and the weights.
+beam search. English to French and German to English on Multi30k. Beside it an
+RNNsearch of about its number of weights, English to French, by the same recipe.
+Writes records/tuned.json and the weights.
 
     python -m lookback.experiments.tuned
     python -m lookback.experiments.tuned --only de-en     # in parallel
@@ -18,11 +19,12 @@ from pathlib import Path
 from lookback.experiments.runs import campaign, first, fit, score, validator
 from lookback.lab import corpus, training, weights
 from lookback.lab.subwords import Subwords
+from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transformer import Transformer, TransformerConfig
 
-DIRECTIONS = ("en-fr", "de-en")
 PIECES = 6000
 SIZES = {"d_model": 128, "heads": 4, "layers": 4, "d_ff": 512}
+WIDTHS = {"embed": 128, "hidden": 128, "align": 128, "maxout": 128}
 KEEP = 5  # epochs averaged
 TRAINING = training.TrainingConfig(
     epochs=30, batch=128, learning_rate=3e-3, warmup=1000, patience=30
@@ -38,14 +40,27 @@ def make(*vocabularies: int) -> Transformer:
     )
 
 
-def run(direction: str, seed: int, folder: Path) -> dict:
-    """Train and test one direction; `folder` lets it resume."""
+def search(*vocabularies: int) -> RNNsearch:
+    """As many weights in the machine of 2014, most of them embeddings."""
+    return RNNsearch(RNNsearchConfig(*vocabularies, **WIDTHS, dropout=0.3))
+
+
+PARTS = {
+    "en-fr": (make, "en-fr"),
+    "de-en": (make, "de-en"),
+    "rnnsearch": (search, "en-fr"),
+}
+
+
+def run(part: str, seed: int, folder: Path) -> dict:
+    """Train and test one machine in one direction; `folder` lets it resume."""
+    build, direction = PARTS[part]
     languages = direction.split("-")
     pairs = corpus.load("train", *languages)
     test = corpus.load("test_2016_flickr", *languages)
     pieces = Subwords.learn((side for pair in pairs for side in pair), PIECES)
     fitted = fit(
-        make,
+        build,
         pieces,
         pieces,
         lambda epoch: pairs,
@@ -62,7 +77,7 @@ def run(direction: str, seed: int, folder: Path) -> dict:
     averaged = range(max(1, last - KEEP + 1), last + 1)
     training.average(fitted.model, folder, averaged)
     if seed == 0:
-        weights.save(f"tuned-{direction}", *fitted[:3])
+        weights.save(f"tuned-{part}", *fitted[:3])
     return {
         **fitted.outcome,
         "best": best,
@@ -76,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
         "tuned",
         __doc__,
-        {each: partial(run, each) for each in DIRECTIONS},
+        {each: partial(run, each) for each in PARTS},
         lambda found: {each: first(runs) for each, runs in found.items()},
         config={**asdict(TRAINING), "pieces": PIECES, "keep": KEEP},
         data={**corpus.digests("en", "fr"), **corpus.digests("de", "en")},

@@ -1,11 +1,13 @@
 """Figures to step through, alive in a notebook and in the built book."""
 
 from lookback.widgets.alignment_stepper import AlignmentStepper
+from lookback.widgets.by_hand import ByHand
 from lookback.widgets.clocks import Clocks
 from lookback.widgets.dataflow import Dataflow
 from lookback.widgets.depth import Depth
 from lookback.widgets.heads import Heads
 from lookback.widgets.lattice import Lattice
+from lookback.widgets.learning import Learning
 from lookback.widgets.lib.half import pack
 from lookback.widgets.likeness import Likeness
 from lookback.widgets.lookup import Lookup
@@ -21,14 +23,17 @@ from lookback.widgets.softmax_stepper import SoftmaxStepper
 from lookback.widgets.squeeze import Squeeze
 from lookback.widgets.story import Story
 from lookback.widgets.swaps import Swaps
+from lookback.widgets.translate import Translate
 
 __all__ = [
     "AlignmentStepper",
+    "ByHand",
     "Clocks",
     "Dataflow",
     "Depth",
     "Heads",
     "Lattice",
+    "Learning",
     "Likeness",
     "Lookup",
     "Masks",
@@ -43,5 +48,6 @@ __all__ = [
     "Squeeze",
     "Story",
     "Swaps",
+    "Translate",
     "pack",
 ]

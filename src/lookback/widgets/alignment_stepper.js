@@ -1,7 +1,9 @@
 // @ts-check
 // An alignment, walked target word by target word: the energies of a row, the
 // weights, the context they mix. Python: alignment_stepper.py.
+
 import { spot, squares } from "./lib/grid.js";
+import { integer } from "./lib/link.js";
 import { mix, softmax, widest } from "./lib/maths.js";
 import { digits, quoted } from "./lib/text.js";
 import {
@@ -332,4 +334,7 @@ function build(model) {
   };
 }
 
-export default widget(["examples", "example"], ["step"], build);
+export default widget(["examples", "example"], ["step"], build, {
+  example: integer(0, (s) => s.examples.length - 1),
+  step: integer(0, (s) => s.examples[s.example].target.length - 1),
+});

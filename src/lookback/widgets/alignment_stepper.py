@@ -30,7 +30,7 @@ class AlignmentStepper(base.Widget):
     """
 
     _esm = base.module("alignment_stepper")
-    _css = base.style("alignment_stepper")
+    _css = base.style("alignment_stepper", "map")
     examples = List(Dict()).tag(sync=True)
     example = Int(0).tag(sync=True)
     step = Int(0).tag(sync=True)

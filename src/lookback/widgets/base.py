@@ -86,11 +86,15 @@ def limits(name: str) -> dict:
 
 
 def style(name: str, *more: str) -> str:
-    """A widget's style sheet, after the one of `lib` that all use, and more."""
-    sheets = [f"lib/{part}" for part in ("view", *more)]
+    """A widget's style sheet, after the one of `lib` that all use, and more.
+
+    Each has its name before it: on a page of many widgets host.js puts each
+    there once, so that what all use overrides no widget's own.
+    """
+    sheets = [f"lib/{part}.css" for part in ("view", *more)]
     return "".join(
-        (HERE / f"{sheet}.css").read_text(encoding="utf-8")
-        for sheet in (*sheets, name)
+        f"/* {sheet} */\n{(HERE / sheet).read_text(encoding='utf-8')}"
+        for sheet in (*sheets, f"{name}.css")
     )
 
 

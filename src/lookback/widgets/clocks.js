@@ -1,6 +1,7 @@
 // @ts-check
 // Positions as clock hands: sinusoidal codes, and rotary queries and keys.
 // Python: clocks.py.
+import { among, integer } from "./lib/link.js";
 import { dot, widest } from "./lib/maths.js";
 import { digits } from "./lib/text.js";
 import {
@@ -266,4 +267,8 @@ function build(model, read) {
   return { node, draw };
 }
 
-export default widget(["query", "key", "last"], ["mode", "a", "b"], build);
+export default widget(["query", "key", "last"], ["mode", "a", "b"], build, {
+  mode: among(Object.keys(MODES)),
+  a: integer(0, (s) => s.last),
+  b: integer(0, (s) => s.last),
+});

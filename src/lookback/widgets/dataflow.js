@@ -3,7 +3,9 @@
 // sizes that the reader sets, how many parameters make it and how many
 // multiplications its matrix products take. Python: dataflow.py; the model is
 // lookback/transformer.py.
+
 import limits from "./dataflow.json" with { type: "json" };
+import { among, integer } from "./lib/link.js";
 import { grouped, readWhole } from "./lib/text.js";
 import {
   bar,
@@ -480,4 +482,8 @@ function build(model, read) {
   return { node, draw, stop: walk.stop };
 }
 
-export default widget([], [...KNOBS, "mode", "step"], build);
+export default widget([], [...KNOBS, "mode", "step"], build, {
+  ...Object.fromEntries(KNOBS.map((name) => [name, (_, s) => refuse(s) === ""])),
+  mode: among(["training", "generation"]),
+  step: integer(0, (s) => stations(s).length - 1),
+});

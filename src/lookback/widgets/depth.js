@@ -3,6 +3,7 @@
 // gradient comes back down. Python: depth.py; what is computed: stack.js.
 
 import limits from "./depth.json" with { type: "json" };
+import { among, flag, integer } from "./lib/link.js";
 import { widest, within } from "./lib/maths.js";
 import { plain } from "./lib/text.js";
 import {
@@ -207,4 +208,12 @@ export default widget(
   ["tokens"],
   ["depth", "seed", "residual", "norm", "feedforward", "step"],
   build,
+  {
+    depth: integer(1, limits.depth),
+    seed: integer(0, 2 ** 31 - 1),
+    residual: flag,
+    norm: among(NORMS.map(([norm]) => norm)),
+    feedforward: flag,
+    step: integer(0, (s) => s.depth),
+  },
 );

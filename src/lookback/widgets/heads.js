@@ -1,7 +1,9 @@
 // @ts-check
 // All heads of a trained encoder on one sentence: a small map for each, and
 // one of them, or two side by side, walked word by word. Python: heads.py.
+
 import { unpack } from "./lib/half.js";
+import { flag, integer } from "./lib/link.js";
 import { dot, mix, softmax } from "./lib/maths.js";
 import { digits, quoted } from "./lib/text.js";
 import {
@@ -306,4 +308,21 @@ function build(model) {
   };
 }
 
-export default widget(["examples", "example", "scaled"], ["step", "layer", "head", "other"], build);
+export default widget(
+  ["examples", "example", "scaled"],
+  ["step", "layer", "head", "other"],
+  build,
+  {
+    example: integer(0, (s) => s.examples.length - 1),
+    scaled: flag,
+    step: integer(0, (s) => s.examples[s.example].words.length - 1),
+    layer: integer(0, (s) => s.examples[0].queries.shape[0] - 1),
+    head: integer(0, (s) => s.examples[0].queries.shape[1] - 1),
+    other: (x, { examples: [{ queries }] }) => {
+      const [layer, head, ...more] = String(x).split("-").map(Number);
+      const [layers, heads] = queries.shape;
+      const place = x === `${layer}-${head}` && !more.length;
+      return ["none", "mean"].includes(x) || (place && layer < layers && head < heads);
+    },
+  },
+);

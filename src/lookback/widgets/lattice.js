@@ -2,9 +2,11 @@
 // A finger on the source, a pen on the target: one path drawn by hand, all of
 // them summed, and where the finger was. Python: lattice.py; the models:
 // cursors.js and rnnsearch.js.
+
 import { backwardSums, bestPath, forwardSums, lay, logSum, posteriorOf } from "./cursors.js";
 import limits from "./lattice.json" with { type: "json" };
 import { tiles } from "./lib/chart.js";
+import { among, integer, series } from "./lib/link.js";
 import { within } from "./lib/maths.js";
 import { END } from "./lib/recurrent.js";
 import { unpackRows } from "./lib/rows.js";
@@ -548,4 +550,12 @@ export default widget(
   ["vocabularies", "models", "sentences", "text"],
   ["mode", "path", "step", "shown"],
   build,
+  {
+    text: (x, s) => readSentence(String(x), s.vocabularies.source).text === x,
+    mode: among(["path", "sum", "where"]),
+    path: (x) =>
+      typeof x === "string" && /^[sw]*$/.test(x) && x.length <= limits.words + limits.written,
+    step: integer(0, limits.words + limits.written),
+    shown: (x) => series(among(MAPS.map(([map]) => map)), x, new Set(x).size),
+  },
 );

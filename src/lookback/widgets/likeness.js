@@ -1,6 +1,7 @@
 // @ts-check
 // A query among keys in a plane, all to be dragged: dot product, scaled dot
 // product and cosine, and what softmax makes of each. Python: likeness.py.
+import { integer, real, series } from "./lib/link.js";
 import { softmax, within } from "./lib/maths.js";
 import { digits } from "./lib/text.js";
 import {
@@ -65,6 +66,9 @@ export function weightsOf({ query, keys, strength }) {
  * @param {Point} point @param {number} dx @param {number} dy */
 export const moved = ([x, y], dx, dy) =>
   [x + dx, y + dy].map((one) => Math.round(10 * within(-REACH, one, REACH)) / 10 + 0);
+
+/** Whether it lies on the plane. @param {any} x */
+const isPoint = (x) => series(real(-REACH, REACH), x, 2);
 
 /** Where a key press moves a point: a tenth, a half with shift; null for others.
  * @param {Pick<KeyboardEvent, "key" | "shiftKey" | "ctrlKey" | "metaKey" | "altKey">} event
@@ -338,4 +342,9 @@ function build(model, read) {
   };
 }
 
-export default widget(["labels"], ["query", "points", "strength", "step"], build);
+export default widget(["labels"], ["query", "points", "strength", "step"], build, {
+  query: isPoint,
+  points: (x, s) => series(isPoint, x, s.labels.length),
+  strength: real(1, 20),
+  step: integer(0, SCORES.length - 1),
+});

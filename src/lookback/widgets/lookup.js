@@ -1,6 +1,7 @@
 // @ts-check
 // A soft dictionary: a query moved among keys in the plane, what it scores,
 // how its attention is shared, and what it brings back. Python: lookup.py.
+import { flag, integer, real, series } from "./lib/link.js";
 import { dot, mix, softmax, total, widest, within } from "./lib/maths.js";
 import { digits, share, spread } from "./lib/text.js";
 import {
@@ -64,6 +65,8 @@ export function readNumbers(text, size) {
   }
   return { numbers: parts.map(Number) };
 }
+
+const drawable = real(-1e6, 1e6);
 
 /** From the slider's place to the temperature and back: 0, then 0.05 to 5.
  * @param {number} place */
@@ -330,4 +333,11 @@ function build(model, read) {
   return { node, draw };
 }
 
-export default widget(["labels"], ["key", "value", "query", "temperature", "mask", "step"], build);
+export default widget(["labels"], ["key", "value", "query", "temperature", "mask", "step"], build, {
+  key: (x, s) => series((row) => series(drawable, row, 2), x, s.labels.length),
+  value: (x, s) => series((row) => series(drawable, row, s.value[0].length), x, s.labels.length),
+  query: (x) => series(drawable, x, 2),
+  temperature: real(0, 5),
+  mask: (x, s) => series(flag, x, s.labels.length) && x.includes(true),
+  step: integer(0, STAGES.length - 1),
+});

@@ -1,7 +1,9 @@
 // @ts-check
 // A sentence that looks at itself: the square of who may see whom, walked row
 // by row, its weights computed again at every change. Python: masks.py.
+
 import { spot, squares } from "./lib/grid.js";
+import { flag, integer, series } from "./lib/link.js";
 import { mix, softmax, widest } from "./lib/maths.js";
 import { digits, share, spread } from "./lib/text.js";
 import {
@@ -215,4 +217,8 @@ function build(model, read) {
   };
 }
 
-export default widget(["tokens", "padding", "scores", "values"], ["mask", "step"], build);
+export default widget(["tokens", "padding", "scores", "values"], ["mask", "step"], build, {
+  mask: (x, { tokens: { length: n } }) =>
+    series((row) => series(flag, row, n) && row.includes(true), x, n),
+  step: integer(0, (s) => s.tokens.length - 1),
+});

@@ -360,4 +360,12 @@ function build(model, read) {
   return { node, draw };
 }
 
-export default widget(["models"], ["model", "sizes"], build);
+export default widget(["models"], ["model", "sizes"], build, {
+  model: (x, s) => s.models.some((one) => one.name === x),
+  sizes: (x, { models: [{ sizes }] }) =>
+    Object.keys(sizes).every(
+      (name) => typeof x[name] === typeof sizes[/** @type {Count} */ (name)],
+    ) &&
+    Object.keys(x).length === Object.keys(sizes).length &&
+    wrong(x) === null,
+});

@@ -2,6 +2,7 @@
 // A question that explains what the reader chose, and the rest once the answer
 // is right or the reader asks.
 // Progress stays in the reader's browser. Python: quiz.py.
+import { follow, recall, remember } from "./lib/progress.js";
 import { bar, button, element, voice, widget } from "./lib/view.js";
 
 /** @typedef {{text: string, correct: boolean, why: string}} Option */
@@ -18,34 +19,11 @@ export function grade(options, chosen) {
   return { all, hit, correct, words: all ? "Right." : `Not yet${some}.` };
 }
 
-const EVENT = "lookback-quiz";
-/** @type {Map<string, number[] | null>} */
-const memory = new Map();
-
-/** What this browser remembers of a quiz: the options chosen and checked.
- * @param {string} name @returns {number[] | null} */
-export function recall(name) {
-  try {
-    const kept = JSON.parse(localStorage.getItem(`lookback:quiz:${name}`) ?? "null");
-    if (Array.isArray(kept?.chosen)) return kept.chosen;
-  } catch {
-    // Storage is off, or holds what is not ours.
-  }
-  return memory.get(name) ?? null;
-}
-
-/** Remembers, and tells the other views of the same quiz; null forgets.
- * @param {string} name @param {number[] | null} chosen */
-export function remember(name, chosen) {
-  memory.set(name, chosen);
-  try {
-    const key = `lookback:quiz:${name}`;
-    if (chosen) localStorage.setItem(key, JSON.stringify({ chosen }));
-    else localStorage.removeItem(key);
-  } catch {
-    // Storage is off or full: this page still remembers, in `memory`.
-  }
-  globalThis.dispatchEvent?.(new CustomEvent(EVENT, { detail: name }));
+/** The options that were chosen and checked in this browser.
+ * @param {string} key @returns {number[] | null} */
+function recallChosen(key) {
+  const chosen = recall(key)?.chosen;
+  return Array.isArray(chosen) ? chosen : null;
 }
 
 /** Text in which `backticks` mark code. @param {string} text */
@@ -87,7 +65,7 @@ function choice(option, several) {
 /** The whole quiz. @param {import("./lib/view.js").Model<State>} model */
 function build(model) {
   const [question, options] = [model.get("question"), model.get("options")];
-  const name = model.get("name");
+  const key = `quiz:${model.get("name")}`;
   const several = options.filter((option) => option.correct).length > 1;
   const choices = options.map((option) => choice(option, several));
   const { say, problem, complain } = voice(model);
@@ -97,7 +75,7 @@ function build(model) {
     const chosen = choices.flatMap(({ input }, i) => (input.checked ? [i] : []));
     complain(chosen.length ? "" : "Choose an answer first.");
     if (!chosen.length) return;
-    remember(name, chosen);
+    remember(key, { chosen });
     retry.focus();
   };
   const check = button("check", "Check");
@@ -112,7 +90,7 @@ function build(model) {
     choices.forEach(({ input }) => {
       input.checked = false;
     });
-    remember(name, null);
+    remember(key, null);
     choices[0].input.focus();
   });
   const node = element(
@@ -133,7 +111,7 @@ function build(model) {
     ),
   );
   const draw = () => {
-    const chosen = recall(name);
+    const chosen = recallChosen(key);
     const graded = chosen && grade(options, chosen);
     asked &&= chosen !== null;
     const all = asked || graded?.all === true;
@@ -146,12 +124,7 @@ function build(model) {
     say.textContent = graded ? graded.words : "";
     node.dataset.state = graded ? (graded.all ? "right" : "wrong") : "open";
   };
-  /** @param {Event} event */
-  const hear = (event) => {
-    if (/** @type {CustomEvent} */ (event).detail === name) draw();
-  };
-  addEventListener(EVENT, hear);
-  return { node, draw, stop: () => removeEventListener(EVENT, hear) };
+  return { node, draw, stop: follow(key, draw) };
 }
 
-export default widget(["question", "options", "name"], [], build);
+export default widget(["question", "options", "name"], [], build, {});

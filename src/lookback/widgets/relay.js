@@ -1,7 +1,9 @@
 // @ts-check
 // One number passed on: h ← tanh(w h + x). A pulse goes in at step 1, and at
 // every step stand the state that is kept and the gradient that comes back.
+
 import { axis, columns, tiles } from "./lib/chart.js";
+import { integer, real } from "./lib/link.js";
 import { within } from "./lib/maths.js";
 import { digits, grouped } from "./lib/text.js";
 import {
@@ -194,4 +196,8 @@ function build(model, read) {
   };
 }
 
-export default widget([], ["w", "pulse", "step"], build);
+export default widget([], ["w", "pulse", "step"], build, {
+  w: real(0, limits.w),
+  pulse: real(-limits.pulse, limits.pulse),
+  step: integer(0, STEPS),
+});

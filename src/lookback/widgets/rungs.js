@@ -1,5 +1,6 @@
 // @ts-check
 // A ladder of translators: walk it, compare any two rungs. Python: rungs.py.
+import { integer } from "./lib/link.js";
 import {
   bar,
   change,
@@ -202,4 +203,8 @@ function build(model) {
   return { node, draw, stop: walk.stop };
 }
 
-export default widget(["rungs", "measures"], ["measure", "step", "against"], build);
+export default widget(["rungs", "measures"], ["measure", "step", "against"], build, {
+  measure: (x, s) => s.measures.some(([name]) => name === x),
+  step: integer(0, (s) => s.rungs.length - 1),
+  against: integer(-1, (s) => s.rungs.length - 1),
+});

@@ -1,7 +1,9 @@
 // @ts-check
 // Random queries and keys: what the size of d_k does to a softmax, with and
 // without the division by √d_k. Python: saturation.py, with the same generator.
+
 import { axis, columns, tiles } from "./lib/chart.js";
+import { among, flag, integer } from "./lib/link.js";
 import { softmax, total } from "./lib/maths.js";
 import { uniform } from "./lib/mulberry.js";
 import { digits } from "./lib/text.js";
@@ -220,4 +222,8 @@ function build(model, read) {
   };
 }
 
-export default widget([], ["d_k", "scaled", "seed"], build);
+export default widget([], ["d_k", "scaled", "seed"], build, {
+  d_k: among(SIZES),
+  scaled: flag,
+  seed: integer(0, 2 ** 31 - 1),
+});

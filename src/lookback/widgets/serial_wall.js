@@ -1,6 +1,7 @@
 // @ts-check
 // A recurrent layer and self-attention race against the clock, each with the
 // same number of workers. Python: serial_wall.py.
+import { among, integer } from "./lib/link.js";
 import { within } from "./lib/maths.js";
 import { grouped, readWhole } from "./lib/text.js";
 import {
@@ -302,4 +303,10 @@ function build(model, read) {
   return { node, draw, stop: walk.stop };
 }
 
-export default widget([], ["length", "width", "workers", "gates", "step"], build);
+export default widget([], ["length", "width", "workers", "gates", "step"], build, {
+  length: integer(1, limits.length),
+  width: integer(1, limits.width),
+  workers: integer(1, limits.workers),
+  gates: among(Object.keys(CELLS).map(Number)),
+  step: integer(0, (s) => Math.max(...KINDS.map((kind) => finish(schedule(kind, s))))),
+});

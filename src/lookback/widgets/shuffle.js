@@ -1,7 +1,8 @@
 // @ts-check
 // Words that change places, and the vector that self-attention makes of each.
 // Python: shuffle.py.
-import { dot, mix, softmax, widest } from "./lib/maths.js";
+import { flag, integer, series } from "./lib/link.js";
+import { dot, mix, softmax, widest, within } from "./lib/maths.js";
 import { uniform } from "./lib/mulberry.js";
 import { digits } from "./lib/text.js";
 import {
@@ -301,4 +302,11 @@ function build(model, read) {
   return { node, draw };
 }
 
-export default widget(["weights"], ["tiles", "order", "positions", "masked", "layers"], build);
+export default widget(["weights"], ["tiles", "order", "positions", "masked", "layers"], build, {
+  tiles: (x) => series((word) => readWord(String(word)) === word, x, within(2, x.length, MOST)),
+  order: (x, { tiles }) =>
+    series(integer(0, tiles.length - 1), x, tiles.length) && new Set(x).size === x.length,
+  positions: flag,
+  masked: flag,
+  layers: integer(1, (s) => s.weights.length),
+});

@@ -1,6 +1,7 @@
 // @ts-check
 // Softmax, one stage at a time: scores → scaled → exponentials → their sum →
 // weights → the weighted sum of the values. Python: softmax_stepper.py.
+import { flag, integer, real, series } from "./lib/link.js";
 import { exponentials, mix, total, widest, within } from "./lib/maths.js";
 import { digits, share, spread } from "./lib/text.js";
 import {
@@ -312,4 +313,10 @@ export default widget(
   ["labels", "values", "d_k"],
   ["scores", "temperature", "scale", "step"],
   build,
+  {
+    scores: (x, s) => series(real(-1e6, 1e6), x, s.labels.length),
+    temperature: real(1e-3, 1e6),
+    scale: flag,
+    step: integer(0, (s) => (s.values.length ? 5 : 4)),
+  },
 );

@@ -1,8 +1,10 @@
 // @ts-check
 // Letters read into one fixed vector and written out again, by the trained
 // RNN Encoder–Decoder. Python: squeeze.py; the model: bottleneck.js.
+
 import { copy, FIRST, idsOf, MOST } from "./bottleneck.js";
 import { unpack } from "./lib/half.js";
+import { integer } from "./lib/link.js";
 import { within } from "./lib/maths.js";
 import {
   bar,
@@ -293,4 +295,8 @@ function build(model) {
   };
 }
 
-export default widget(["alphabet", "models"], ["text", "width", "step"], build);
+export default widget(["alphabet", "models"], ["text", "width", "step"], build, {
+  text: (x, s) => readText(String(x), s.alphabet).text === x,
+  width: (x, s) => Object.keys(s.models).includes(x),
+  step: integer(-1, 2 * MOST + 1),
+});

@@ -1,7 +1,9 @@
 // @ts-check
 // Is one translator better than another? Every caption's two translations
 // change places by the toss of a coin. Python: swaps.py, with the same coins.
+
 import { axis, columns, tiles } from "./lib/chart.js";
+import { integer } from "./lib/link.js";
 import { within } from "./lib/maths.js";
 import { uniform } from "./lib/mulberry.js";
 import { digits, grouped } from "./lib/text.js";
@@ -325,4 +327,10 @@ function build(model, read) {
   };
 }
 
-export default widget(["labels", "counts"], ["first", "second", "size", "trials", "seed"], build);
+export default widget(["labels", "counts"], ["first", "second", "size", "trials", "seed"], build, {
+  first: integer(0, (s) => s.labels.length - 1),
+  second: integer(0, (s) => s.labels.length - 1),
+  size: integer(1, (s) => s.counts[0].split(",").length),
+  trials: integer(0, MOST),
+  seed: integer(0, 2 ** 31 - 1),
+});

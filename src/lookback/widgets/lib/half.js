@@ -1,7 +1,7 @@
 // @ts-check
 // Tensors of sixteen-bit numbers, as half.py packs them for a page.
 
-/** @typedef {{shape: number[], data: string}} Packed base64 of little-endian float16 */
+/** @typedef {{shape: number[], data: DataView}} Packed little-endian float16 */
 /** @typedef {{shape: number[], numbers: Float64Array}} Tensor */
 
 /** The number that sixteen bits of IEEE 754 stand for.
@@ -21,9 +21,8 @@ export function unpack(packed) {
   const tensors = /** @type {Record<Name, Tensor>} */ ({});
   for (const name of /** @type {Name[]} */ (Object.keys(packed))) {
     const { shape, data } = packed[name];
-    const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
-    const numbers = Float64Array.from({ length: bytes.length / 2 }, (_, i) =>
-      half(bytes[2 * i] | (bytes[2 * i + 1] << 8)),
+    const numbers = Float64Array.from({ length: data.byteLength / 2 }, (_, i) =>
+      half(data.getUint16(2 * i, true)),
     );
     tensors[name] = { shape, numbers };
   }

@@ -82,6 +82,14 @@ def question(figure: Figure, text: str, options: list[str]) -> None:
     figure.text(0.02, 0.98, "\n".join(lines), va="top")
 
 
+def blanks(figure: Figure, labels: list[str]) -> None:
+    """A line to write on for each label."""
+    figure.set_size_inches(6.4, 0.3 * len(labels) + 0.1)
+    for place, label in enumerate(labels, start=1):
+        height = 1 - place / (len(labels) + 0.5)
+        figure.text(0.02, height, f"{label}:  {'_' * 16}")
+
+
 def route(figure: Figure, stops: list[str]) -> None:
     """Boxes in a row, an arrow from each to the next."""
     figure.set_size_inches(6.4, 1.2)

@@ -2,7 +2,7 @@
 // The parts that the book's recurrent translators share, run on their trained
 // weights as torch runs them: GRU, two-way reader, maxout readout.
 
-/** @typedef {import("./half.js").Tensor} Tensor */
+/** @typedef {{shape: number[], numbers: Float64Array | Float32Array}} Tensor */
 /** @typedef {Record<string, Tensor>} Weights */
 
 export const [START, END] = [2, 3]; // vocabulary.py
@@ -18,7 +18,7 @@ export function next({ given, most = 20 }, u, scores) {
   return all.indexOf(Math.max(...all));
 }
 
-/** W x + b.
+/** W x + b. Four sums side by side: a processor adds them at once.
  * @param {Weights} p @param {string} weight @param {string | null} bias
  * @param {ArrayLike<number>} x */
 export function linear(p, weight, bias, x) {
@@ -26,11 +26,21 @@ export function linear(p, weight, bias, x) {
     shape: [rows, columns],
     numbers,
   } = p[weight];
-  return Float64Array.from({ length: rows }, (_, i) => {
-    let sum = bias ? p[bias].numbers[i] : 0;
-    for (let j = 0; j < columns; j += 1) sum += numbers[i * columns + j] * x[j];
-    return sum;
-  });
+  const [given, found] = [Float64Array.from(x), new Float64Array(rows)];
+  const even = columns - (columns % 4);
+  for (let i = 0, at = 0; i < rows; i += 1) {
+    let [a, b, c, d] = [0, 0, 0, 0];
+    const end = at + even;
+    for (let j = 0; at < end; at += 4, j += 4) {
+      a += numbers[at] * given[j];
+      b += numbers[at + 1] * given[j + 1];
+      c += numbers[at + 2] * given[j + 2];
+      d += numbers[at + 3] * given[j + 3];
+    }
+    for (let j = even; j < columns; j += 1, at += 1) a += numbers[at] * given[j];
+    found[i] = a + b + (c + d) + (bias ? p[bias].numbers[i] : 0);
+  }
+  return found;
 }
 
 /** @param {number} x */

@@ -1,13 +1,10 @@
 // @ts-check
-// Matrices whose rows have a scale each, a letter a number, as rows.py packs them.
+// Matrices whose rows have a scale each, a byte a number, as rows.py packs them.
 import { unpack } from "./half.js";
 
 /** @typedef {import("./half.js").Tensor} Tensor */
-/** @typedef {{shape: number[], data: string, scales?: string}} Rows letters, or base64 of
+/** @typedef {{shape: number[], data: DataView, scales?: DataView}} Rows signed bytes, or
  *   float16 where there are no scales */
-
-const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+";
-const LEVEL = new Map([...LETTERS].map((letter, i) => [letter, i - 31]));
 
 /** The tensors behind their names: w_ij = s_i · b_ij.
  * @param {Record<string, Rows>} packed @returns {Record<string, Tensor>} */
@@ -16,13 +13,13 @@ export function unpackRows(packed) {
   const tensors = {};
   for (const [name, { shape, data, scales }] of Object.entries(packed)) {
     const { numbers } = unpack({ it: { shape, data: scales ?? data } }).it;
-    const width = shape[1];
+    const [rows, width] = shape;
     tensors[name] = {
       shape,
       numbers: scales
         ? Float64Array.from(
-            data,
-            (letter, i) => (LEVEL.get(letter) ?? NaN) * numbers[Math.floor(i / width)],
+            { length: rows * width },
+            (_, i) => data.getInt8(i) * numbers[Math.floor(i / width)],
           )
         : numbers,
     };

@@ -29,7 +29,7 @@ import { digits } from "./text.js";
 
 /** @typedef {"class" | "type" | "role" | "hidden" | "tabindex" | "style" | "title" | "scope"
  *   | "name" | "value" | "min" | "max" | "step" | "size" | "checked" | "selected"
- *   | "autocomplete" | "autocapitalize" | "inputmode" | "spellcheck"} Known */
+ *   | "lang" | "autocomplete" | "autocapitalize" | "inputmode" | "spellcheck"} Known */
 
 /** @typedef {Listeners & Partial<Record<Known, Value>>
  *   & {[name: `data-${string}` | `aria-${string}`]: Value}} Attributes */
@@ -357,12 +357,16 @@ export function change(model, changes) {
 
 /** What a widget's module exports: a view that is drawn again whenever a trait
  * of `drawn` changes, and built anew for one of `built`. `build` is given the
- * model, and what reads all these traits at once.
+ * model, and what reads all these traits at once; `keeps` says of each trait
+ * that a reader can change what a link may make of it (host.js).
  * @template State
  * @param {(keyof State & string)[]} built @param {(keyof State & string)[]} drawn
  * @param {(model: Model<State>, read: () => State) => View} build
- * @returns {{render: (context: Context<State>) => () => void}} */
-export const widget = (built, drawn, build) => ({
+ * @param {{[Name in keyof NoInfer<State> & string]?:
+ *   import("./link.js").Fits<NoInfer<State>>}} keeps
+ * @returns {{keeps: typeof keeps, render: (context: Context<State>) => () => void}} */
+export const widget = (built, drawn, build, keeps) => ({
+  keeps,
   render({ model, el }) {
     const names = [...built, ...drawn];
     const read = () =>

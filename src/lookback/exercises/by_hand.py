@@ -1,0 +1,157 @@
+"""Exercises by hand: answers of a few numbers, and what each slip gives.
+
+A chapter says once, as plain data, what is right and which numbers every
+likely mistake leads to. The check in a notebook reads it, and so do the fields
+on the page, where no Python runs (widgets/by_hand.js).
+"""
+
+import functools
+import sys
+
+from lookback.exercises.checking import (
+    Exercise,
+    Hint,
+    NotAttempted,
+    check,
+    float64,
+    is_number,
+    plain,
+)
+
+MOST = sys.float_info.max  # JSON has no infinity
+
+
+def around(tolerance):
+    """What lies near a number: [x − t(1 + |x|), x + t(1 + |x|)]."""
+
+    def near(x):
+        by = tolerance * (1 + abs(x))
+        return [x - by, x + by]
+
+    return near
+
+
+def stage(truth, mistakes, otherwise, near, at=0):
+    """One thing to find: what is right, and what each likely mistake gives.
+
+    It is about the numbers from `at` on, as many as `truth` has. `mistakes`
+    maps a hint to the value that this mistake gives, the first that fits is
+    said, and `otherwise` if none does; None goes on to the next stage. `near`
+    makes a range of a number. All of it becomes plain data.
+    """
+
+    def box(value):
+        return [near(x) for x in float64(value).flatten().tolist()]
+
+    return {
+        "at": at,
+        "right": box(truth),
+        "mistakes": [[hint, box(value)] for hint, value in mistakes.items()],
+        "otherwise": otherwise,
+    }
+
+
+def by_hand(solution, wanted, *rows, known=None, read=None, measure=None):
+    """Register the decorated function as an exercise that is done by hand.
+
+    It takes nothing and gives back what is verified, then the stages. The
+    answer is `wanted`: one number for each label in `rows`, and `known` maps a
+    telling wrong count to its hint. `read` takes an answer in another form.
+    `measure` makes of the numbers those that the stages are about, and the
+    words that stand in the texts in {braces}; by_hand.js has its twin.
+    """
+    count = sum(map(len, rows))
+
+    def numbers(answer):
+        if read:
+            return read(answer)
+        return as_numbers(answer, count, wanted, known)
+
+    def register(describe):
+        def page():
+            verified, *stages = describe()
+            return {
+                "name": describe.__name__,
+                "fields": [list(row) for row in rows],
+                "says": _says(wanted),
+                "verified": verified,
+                "stages": stages,
+                "measure": measure.__name__ if measure else None,
+            }
+
+        @functools.wraps(describe)
+        def judge(answer):
+            return _judged(numbers(answer).tolist(), page(), measure)
+
+        made = Exercise(judge, solution, by_hand=True)
+        made.numbers, made.page = numbers, page
+        check.add(made)
+        return made
+
+    return register
+
+
+def _judged(numbers, page, measure):
+    """What is verified; or the hint of the first mistake that shows."""
+    numbers, words = measure(numbers) if measure else (numbers, {})
+
+    def filled(text):
+        for name, value in words.items():
+            text = text.replace(f"{{{name}}}", value)
+        return text
+
+    for stage in page["stages"]:
+        own = numbers[stage["at"] :][: len(stage["right"])]
+        if _inside(own, stage["right"]):
+            continue
+        fits = (hint for hint, box in stage["mistakes"] if _inside(own, box))
+        hint = next(fits, stage["otherwise"])
+        if hint is not None:
+            raise Hint(filled(hint))
+    return filled(page["verified"])
+
+
+def _inside(numbers, box):
+    return all(a <= x <= b for x, (a, b) in zip(numbers, box, strict=True))
+
+
+def _says(wanted):
+    """What is said where there are no numbers to judge yet."""
+    return {
+        "empty": f"Give {wanted}.",
+        "open": f"A part of your answer is still open. Give {wanted}.",
+        "strange": f"NaN or infinity is among your numbers. Give {wanted}.",
+    }
+
+
+def need_begun(given, wanted):
+    """Nothing if all of an answer's parts are there; else what is said."""
+    missing = [number is None or number is ... for number in given]
+    if all(missing):
+        raise NotAttempted(_says(wanted)["empty"])
+    if any(missing):
+        raise Hint(_says(wanted)["open"])
+
+
+def as_numbers(answer, count, wanted, known=None):
+    """An answer found by hand as float64 [count], or the hint that it is not.
+
+    `known` maps a telling wrong count to its hint.
+    """
+    answer = plain(answer)
+    given = list(answer) if isinstance(answer, (list, tuple)) else [answer]
+    given = [plain(number) for number in given]
+    need_begun(given, wanted)
+    if not all(map(is_number, given)):
+        raise Hint(f"Give {wanted} as plain numbers, not text or nested lists.")
+    if count == 1 and len(given) == 2:
+        raise Hint("Two numbers: Python writes decimals with a point, 0.25.")
+    if len(given) != count:
+        if known and len(given) in known:
+            raise Hint(known[len(given)])
+        numbers = "number" if len(given) == 1 else "numbers"
+        raise Hint(f"You gave {len(given)} {numbers}; give {wanted}.")
+    found = float64([float(number) for number in given])
+    if not found.isfinite().all():
+        raise Hint(_says(wanted)["strange"])
+    return found

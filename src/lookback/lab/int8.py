@@ -1,0 +1,70 @@
+"""A trained translator as a page fetches it: a byte a weight.
+
+    w_ij ≈ s_i · b_ij,   s_i = max_j |w_ij| / 127,   b_ij from −127 to 127
+
+Each row of a matrix has a scale of its own, in float16; so have vectors all
+their numbers. One file holds the config, the pieces of words and the weights,
+gzipped: widgets/lib/int8.js reads it.
+"""
+
+import gzip
+import json
+from dataclasses import asdict
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lookback.lab.subwords import Subwords
+from lookback.translator import Translator
+
+MOST = 127
+
+
+def split(matrix: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """b, int8 [rows, columns], and s, float16 [rows]."""
+    rows = matrix.detach().cpu().double().numpy()
+    scales = (np.abs(rows).max(1) / MOST).astype("<f2")
+    by = np.where(scales > 0, scales, 1).astype(float)[:, None]
+    levels = np.clip(np.rint(rows / by), -MOST, MOST).astype(np.int8)
+    return levels, scales
+
+
+@torch.no_grad()
+def rounded(model: Translator) -> Translator:
+    """The model, every matrix as its bytes have it: changed in place."""
+    for tensor in model.state_dict().values():
+        if tensor.ndim == 2:
+            levels, scales = split(tensor)
+            tensor.copy_(
+                torch.from_numpy(levels * scales.astype(float)[:, None])
+            )
+    return model
+
+
+def pack(model: Translator, pieces: Subwords) -> bytes:
+    """One file: the length of a header, the header (JSON), the numbers.
+
+    Raises ValueError where an entry of a model is neither matrix nor vector.
+    """
+    numbers, tensors = [], []
+    for name, tensor in model.state_dict().items():
+        if tensor.ndim == 2:
+            levels, scales = split(tensor)
+            numbers += [levels.tobytes(), scales.tobytes()]
+        elif tensor.ndim == 1:
+            numbers.append(tensor.cpu().numpy().astype("<f2").tobytes())
+        else:
+            raise ValueError(f"{name} has {tensor.ndim} axes, and not 1 or 2")
+        tensors.append([name, list(tensor.shape)])
+    merges = json.loads(pieces.dump())["model"]["merges"]
+    header = {
+        "model": type(model).__name__,
+        "config": asdict(model.config),
+        "pieces": pieces.words,
+        "merges": [pieces.index[part] for pair in merges for part in pair],
+        "tensors": tensors,
+    }
+    text = json.dumps(header, ensure_ascii=False).encode()
+    length = len(text).to_bytes(4, "little")
+    return gzip.compress(b"".join([length, text, *numbers]), 9, mtime=0)

@@ -1,0 +1,164 @@
+// @ts-check
+// The fields of an exercise that is done by hand. What is right, and what is
+// said of each mistake, are the data that its check in Python reads too.
+// Progress stays in the reader's browser. Python: by_hand.py.
+import { softmax } from "./lib/maths.js";
+import { follow, recall, remember } from "./lib/progress.js";
+import { readNumber } from "./lib/typed.js";
+import { bar, button, element, voice, widget } from "./lib/view.js";
+
+/** @typedef {[number, number]} Range the least number and the most */
+/** @typedef {{at: number, right: Range[], mistakes: [string, Range[]][],
+ *   otherwise: string | null}} Stage */
+/** @typedef {{numbers: number[], words: Record<string, string>}} Measured */
+/** @typedef {{name: string, fields: string[][], verified: string, stages: Stage[],
+ *   says: {empty: string, open: string, strange: string},
+ *   measure: keyof typeof MEASURES | null}} Exercise */
+/** @typedef {{exercise: Exercise}} State */
+/** What is said of an answer; `field` is the one that cannot be judged yet.
+ * @typedef {{outcome: boolean | null, words: string, field?: number}} Verdict */
+
+/** What stages are about where it is not the numbers themselves: each is the
+ * twin of a function of its name in exercises/. */
+const MEASURES = {
+  /** @param {number[]} scores @returns {Measured} */
+  mixture(scores) {
+    const [one, two] = [scores.slice(0, 3), scores.slice(3)];
+    const inside = softmax(one.map((x, k) => x / 2 + two[k] / 2));
+    const [first, second] = [softmax(one), softmax(two)];
+    const outside = first.map((p, k) => (p + second[k]) / 2);
+    /** @param {number[]} p */
+    const lead = (p) => p[2] - Math.max(p[0], p[1]);
+    /** @param {number[]} p */
+    const said = (p) => p.map((x) => x.toFixed(2)).join(", ");
+    return {
+      numbers: [lead(inside), -lead(first), -lead(second), -lead(outside)],
+      words: { inside: said(inside), outside: said(outside) },
+    };
+  },
+};
+
+/** The first mistake that the numbers show; or what is verified.
+ * @param {Exercise} exercise @param {number[]} given @returns {Verdict} */
+function judge(exercise, given) {
+  const { measure, stages, verified } = exercise;
+  const { numbers, words } = measure ? MEASURES[measure](given) : { numbers: given, words: {} };
+  /** @param {string} text */
+  const filled = (text) =>
+    Object.entries(words).reduce((all, [name, x]) => all.replaceAll(`{${name}}`, x), text);
+  for (const { at, right, mistakes, otherwise } of stages) {
+    /** @param {Range[]} box */
+    const inside = (box) => box.every(([a, b], i) => a <= numbers[at + i] && numbers[at + i] <= b);
+    if (inside(right)) continue;
+    const hint = mistakes.find(([, box]) => inside(box))?.[0] ?? otherwise;
+    if (hint !== null) return { outcome: false, words: filled(hint) };
+  }
+  return { outcome: true, words: filled(verified) };
+}
+
+/** What is said of what is typed: true if right, false if not yet, null if
+ * there is nothing to judge.
+ * @param {Exercise} exercise @param {string[]} typed @returns {Verdict} */
+export function verdict(exercise, typed) {
+  const { fields, says } = exercise;
+  const read = typed.map(readNumber);
+  const unread = read.findIndex((one) => typeof one === "string");
+  if (unread >= 0) {
+    const words = `${fields.flat()[unread]}: ${read[unread]}`;
+    return { outcome: null, words, field: unread };
+  }
+  const open = read.indexOf(null);
+  if (read.every((one) => one === null)) return { outcome: null, words: says.empty, field: 0 };
+  if (open >= 0) return { outcome: false, words: says.open, field: open };
+  const numbers = /** @type {number[]} */ (read);
+  const strange = numbers.findIndex((x) => !Number.isFinite(x));
+  if (strange >= 0) return { outcome: false, words: says.strange, field: strange };
+  return judge(exercise, numbers);
+}
+
+/** The fields, the verdict, and what this browser remembers.
+ * @param {import("./lib/view.js").Model<State>} model */
+function build(model) {
+  const exercise = model.get("exercise");
+  const key = `by-hand:${exercise.name}`;
+  const { say, problem, complain } = voice(model);
+  const changed = () => {
+    complain("");
+    say.replaceChildren();
+    node.dataset.state = "open";
+  };
+  const rows = exercise.fields.map((labels) =>
+    labels.map((label) => {
+      const input = element("input", {
+        type: "text",
+        size: 6,
+        autocomplete: "off",
+        autocapitalize: "off",
+        spellcheck: "false",
+        "data-action": "number",
+        oninput: () => {
+          input.removeAttribute("aria-invalid");
+          changed();
+        },
+      });
+      return { input, node: element("label", {}, element("span", {}, label), input) };
+    }),
+  );
+  const inputs = rows.flat().map(({ input }) => input);
+  /** @param {SubmitEvent} event */
+  const submit = (event) => {
+    event.preventDefault();
+    const typed = inputs.map(({ value }) => value);
+    const { words, field } = verdict(exercise, typed);
+    changed();
+    inputs.forEach((input, i) => {
+      if (i === field) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+    });
+    if (field === undefined) return remember(key, { typed });
+    complain(words);
+    inputs[field].focus();
+  };
+  const check = button("check", "Check");
+  check.type = "submit"; // so that Enter checks, too
+  const retry = button("retry", "Start over", () => {
+    remember(key, null);
+    inputs[0].focus();
+  });
+  const node = element(
+    "div",
+    { class: "lookback-widget", "data-widget": "by-hand" },
+    element(
+      "form",
+      { onsubmit: submit },
+      element(
+        "fieldset",
+        {},
+        element("legend", {}, "Your answer"),
+        element("p", { class: "example" }, "In numbers such as 0.25, −1/3, 10^4 or √2."),
+        ...rows.map((row) => element("div", { class: "fields" }, ...row.map((one) => one.node))),
+      ),
+      problem,
+      bar(check, retry),
+      say,
+    ),
+  );
+  const draw = () => {
+    const kept = recall(key)?.typed;
+    const typed = Array.isArray(kept) && kept.length === inputs.length ? kept.map(String) : null;
+    inputs.forEach((input, i) => {
+      input.value = typed ? typed[i] : "";
+      input.removeAttribute("aria-invalid");
+    });
+    changed();
+    retry.hidden = typed === null;
+    if (!typed) return;
+    const { outcome, words, field } = verdict(exercise, typed);
+    if (field !== undefined) return; // a page of another day has asked more, or less
+    node.dataset.state = outcome ? "right" : "wrong";
+    say.append(element("strong", {}, outcome ? "Right: " : "Not yet. "), words);
+  };
+  return { node, draw, stop: follow(key, draw) };
+}
+
+export default widget(["exercise"], [], build, {});

@@ -1,0 +1,177 @@
+// What people type into a field, and what is said of it.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { verdict } from "../../src/lookback/widgets/by_hand.js";
+import { readNumber } from "../../src/lookback/widgets/lib/typed.js";
+import { near } from "./near.mjs";
+
+/** @type {[string, number][]} */
+const READ = [
+  ["0.25", 0.25],
+  [" 0.25 ", 0.25],
+  [".25", 0.25],
+  ["2.", 2],
+  ["+3", 3],
+  ["-0.5", -0.5],
+  ["−0.5", -0.5],
+  ["–0,5", -0.5],
+  ["0,333", 0.333],
+  [",333", 0.333],
+  ["2,72", 2.72],
+  ["12,5", 12.5],
+  ["0.333333", 0.333333],
+  ["1/3", 1 / 3],
+  ["-1/3", -1 / 3],
+  ["1 / 3", 1 / 3],
+  ["1÷4", 0.25],
+  ["3/9", 3 / 9],
+  ["50 %", 0.5],
+  ["33.3%", 0.333],
+  ["1e-3", 0.001],
+  ["1e−06", 1e-6],
+  ["9.5E-7", 9.5e-7],
+  ["1,4e4", 14000],
+  ["10^-6", 1e-6],
+  ["10**-6", 1e-6],
+  ["1.4·10^4", 14000],
+  ["1.4 x 10^4", 14000],
+  ["1.4×10^4", 14000],
+  ["-2^2", -4],
+  ["2^3^2", 512],
+  ["2^-1", 0.5],
+  ["(1 + 2) * 3", 9],
+  ["5 + 2 - 1", 6],
+  ["5 − 2 − 1", 2],
+  ["8/2/2", 2],
+  ["ln 2", Math.LN2],
+  ["ln(2)", Math.LN2],
+  ["-ln 0.7", -Math.log(0.7)],
+  ["sqrt(2)", Math.SQRT2],
+  ["√2", Math.SQRT2],
+  ["√(9+16)", 5],
+  ["2·√2", 2 * Math.SQRT2],
+  ["e^2", Math.E ** 2],
+  ["e^-1", 1 / Math.E],
+  ["exp(-1)", 1 / Math.E],
+  ["1/(1+e^-0.5)", 1 / (1 + Math.exp(-0.5))],
+  ["tanh(-1.066)", Math.tanh(-1.066)],
+  ["cos 3 + 1", Math.cos(3) + 1],
+  ["π", Math.PI],
+  ["≈ 14000", 14000],
+  ["= 6", 6],
+  ["47,185,920", 47185920],
+  ["47.185.920", 47185920],
+  ["47 185 920", 47185920],
+  ["47\u202f185\u00a0920", 47185920],
+  ["47'185'920", 47185920],
+  ["47_185_920", 47185920],
+  ["13 800", 13800],
+  ["1,234.5", 1234.5],
+  ["1.234,5", 1234.5],
+  ["1,234,567.5", 1234567.5],
+  ["1,048,576", 1048576],
+  ["((((((((((1))))))))))", 1],
+];
+
+test("a number is read as people write it", () => {
+  for (const [text, value] of READ) {
+    const found = readNumber(text);
+    assert.equal(typeof found, "number", `${text}: ${found}`);
+    near(Number(found), value, 1e-9 * Math.abs(value) + 1e-15);
+  }
+});
+
+test("what has no value is not finite, and is a number all the same", () => {
+  for (const text of ["1/0", "-1/0", "1e999", "√-1", "ln 0", "0/0"]) {
+    assert.ok(!Number.isFinite(readNumber(text)) && typeof readNumber(text) === "number", text);
+  }
+});
+
+test("where nothing is typed, nothing is read", () => {
+  for (const text of ["", " ", "\t\n", "\u00a0"]) assert.equal(readNumber(text), null);
+});
+
+test("a comma that may stand for two things is asked about", () => {
+  assert.match(String(readNumber("13,800")), /^13,800 can mean 13\.800 or 13800;/);
+  assert.match(String(readNumber("-1,024/2")), /can mean 1\.024 or 1024;/);
+});
+
+test("what cannot be read gets one sentence, and no more of it than its digits", () => {
+  const strange = [
+    ..."abc ? … +- / ^ ( ) % , . 1,2,3 1.2.3 1,23,4 2.7.1 --".split(" "),
+    ...["1 2", "12 34", "2 apples", "2.7 and 3", "24, 40", "(1", "1)", "()", "1..2", "1e", "1e1.5"],
+    ...["2√2", "2e^3", "3 4/5", "ln", "ln()", "log 2", "constructor", "__proto__(1)", "toString"],
+    ...["alert(1)", "<b>1</b>", "1n", "Infinity", "NaN", "true", "[1]", "1;2", "1\u00002"],
+    ...[
+      "\u0000",
+      "😀",
+      "0.5😀",
+      "٠٫٢٥",
+      "\u202e0.5",
+      "\u200f",
+      "½",
+      "١",
+      "１",
+      "e²",
+      "0.5²⁰",
+      "None",
+    ],
+    ..."*-1 1** 1//2 1^ ^2 %5 √ √√ π2 2π ee e2".split(" "),
+  ];
+  for (const text of strange) {
+    const found = readNumber(text);
+    assert.equal(typeof found, "string", `“${text}” is ${found}`);
+    assert.match(String(found), /^this is no number that can be read; [^;]+\.$/);
+  }
+  assert.match(String(readNumber("1".repeat(10_000))), /^this is too long;/);
+  assert.match(String(readNumber("(".repeat(10_000))), /^this is too long;/);
+  assert.match(String(readNumber("\u0000".repeat(10_000))), /^this is too long;/);
+  assert.equal(typeof readNumber("(".repeat(80)), "string");
+  assert.equal(typeof readNumber("-".repeat(79)), "string");
+  assert.equal(readNumber(`${"-".repeat(78)}1`), 1);
+});
+
+const exercise = {
+  name: "small",
+  fields: [["one", "two"]],
+  says: { empty: "Give two.", open: "Still open.", strange: "Not finite." },
+  verified: "both.",
+  measure: null,
+  stages: [
+    {
+      at: 0,
+      right: /** @type {[number, number][]} */ ([[0, 1]]),
+      mistakes: /** @type {[string, [number, number][]][]} */ ([
+        ["Too small.", [[-9, 0]]],
+        ["Small.", [[-99, 0]]],
+      ]),
+      otherwise: "Not in the first.",
+    },
+    {
+      at: 0,
+      right: /** @type {[number, number][]} */ ([
+        [0, 1],
+        [2, 3],
+      ]),
+      mistakes: [],
+      otherwise: null,
+    },
+    { at: 1, right: /** @type {[number, number][]} */ ([[2, 3]]), mistakes: [], otherwise: "No." },
+  ],
+};
+
+test("stage after stage, the first mistake that fits is said", () => {
+  /** @param {string[]} typed */
+  const says = (...typed) => verdict(exercise, typed);
+  assert.deepEqual(says("1/2", "2,5"), { outcome: true, words: "both." });
+  assert.deepEqual(says("-1", "7"), { outcome: false, words: "Too small." });
+  assert.deepEqual(says("-10", "7"), { outcome: false, words: "Small." });
+  assert.deepEqual(says("7", "7"), { outcome: false, words: "Not in the first." });
+  assert.deepEqual(says("1", "7"), { outcome: false, words: "No." });
+  assert.deepEqual(says("", " "), { outcome: null, words: "Give two.", field: 0 });
+  assert.deepEqual(says("1", ""), { outcome: false, words: "Still open.", field: 1 });
+  assert.deepEqual(says("1", "1/0"), { outcome: false, words: "Not finite.", field: 1 });
+  const { outcome, words, field } = says("", "x y");
+  assert.deepEqual([outcome, field], [null, 1]);
+  assert.match(words, /^two: this is no number/);
+});

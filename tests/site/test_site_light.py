@@ -1,0 +1,136 @@
+"""What a page loads when it is opened, and what sleeps until it is near."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from contents import PAGES
+from heights import HEIGHTS, WIDTHS, tall
+from lookback.experiments import pages
+from weighing import weigh
+
+MOST = 400_000  # bytes that a page may load when it is opened
+SLACK = 24  # pixels that a figure may miss of the place that was kept for it
+ROOMS = """() => [...document.querySelectorAll(".widget-picture")].map(
+  (one) => one.offsetHeight)"""
+# The sections far below the screen that begin with a sleeping figure.
+SECTIONS = """() => {
+  const top = (one) => one.getBoundingClientRect().top;
+  return [...document.querySelectorAll(".widget-picture")]
+    .map((one) => [top(one), one.closest("section[id]")])
+    .filter(([at, section]) =>
+      at > 3 * innerHeight && at - top(section) < innerHeight)
+    .map(([_, section]) => section.id);
+}"""
+NEAR = """(id) => {
+  const near = (one) => one.getBoundingClientRect().top < 2 * innerHeight;
+  const widgets = `[id="${id}"] .lookback-widget`;
+  return [...document.querySelectorAll(widgets)].some(near);
+}"""
+HELD = """() => document.activeElement.closest(".lookback-widget") !== null"""
+
+
+def rest(page) -> None:
+    """Wait until the page asks for nothing more."""
+    page.wait_for_load_state("networkidle")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_light_when_it_is_opened(visit, site, record_property, name):
+    one = visit(name, kept=False, asleep=True)
+    rest(one.page)
+    weight = weigh(one, site)
+    record_property("weight", [str(site), name, weight])
+    assert 0 < weight <= MOST
+    assert one.troubles == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_figure_that_wakes_has_its_place(visit, name, width):
+    """Else what the reader reads would jump."""
+    one = visit(name, width=width, asleep=True)
+    one.page.wait_for_function("document.fonts.status === 'loaded'")
+    held = json.loads(HEIGHTS.read_text()).get(name, [])
+    rooms = [both[WIDTHS.index(width)] for both in held]
+    asleep = one.page.evaluate(ROOMS)
+    assert asleep == rooms[len(rooms) - len(asleep) :]
+    one.settle()
+    found = tall(one.page)
+    missed = [
+        f"figure {i + 1}: {high} px, kept {room}"
+        for i, (high, room) in enumerate(zip(found, rooms, strict=True))
+        if abs(high - room) > SLACK
+    ]
+    assert missed == [], "run: python tests/site/heights.py, and make book"
+
+
+def test_a_link_inside_the_page_wakes_what_it_leads_to(visit):
+    one = visit("book/heads", asleep=True)
+    ids = one.page.evaluate(SECTIONS)
+    assert ids
+    before = set(one.loaded)
+    one.page.evaluate("(id) => { location.hash = id; }", ids[-1])
+    one.page.wait_for_function(NEAR, arg=ids[-1])
+    assert set(one.loaded) > before
+    assert one.troubles == []
+
+
+@pytest.mark.parametrize("from_disk", [False, True], ids=["served", "disk"])
+def test_the_keyboard_finds_a_sleeping_figure(visit, from_disk):
+    """Its picture can be reached; then its first control has the focus."""
+    one = visit("book/cursors", asleep=True, from_disk=from_disk)
+    picture = one.page.locator(".widget-picture").first
+    assert picture.get_attribute("tabindex") == "0"
+    picture.evaluate("(one) => one.focus({ preventScroll: true })")
+    one.page.wait_for_function(HELD)
+    first = one.page.locator(".lookback-widget").first
+    expect(first.locator(":focus")).to_be_visible()
+    assert one.troubles == []
+
+
+def test_a_sleeping_figure_prints_its_picture(visit):
+    one = visit("book/heads", asleep=True)
+    page = one.page
+    asleep = page.locator(".widget-picture img")
+    assert asleep.count() > 1
+    page.emulate_media(media="print")
+    page.pdf()
+    shown = asleep.evaluate_all(
+        "(all) => all.map((one) => one.complete && one.naturalWidth > 0)"
+    )
+    assert all(shown)
+
+
+def test_bertviz_sleeps_until_it_is_reached(visit):
+    one = visit("book/heads", asleep=True, kept=False)
+    rest(one.page)
+    assert not [url for url in one.loaded if "/vendor/" in url]
+    one.settle()
+    one.walk_down()
+    names = {url.rsplit("/", 1)[1] for url in one.loaded if "/vendor/" in url}
+    assert {"d3.min.js", "jquery.min.js"} <= names
+    assert one.troubles == []
+
+
+def test_nothing_waits_for_nobody(site):
+    """Every file that waits is one that a page asks for, and the other way."""
+    pages = [(site / f"{name}.html").read_text("utf-8") for name in PAGES]
+    files = list((site / "_static" / "waiting").iterdir())
+    assert files
+    for path in files:
+        assert any(path.stem in page for page in pages), path.name
+
+
+def test_what_a_reader_waits_for_is_measured(browser, site, monkeypatch):
+    """Its experiment, on a line and a machine at full speed."""
+    for name, value in {"SLOWER": 1, "LINE": 10**9, "DELAY": 0}.items():
+        monkeypatch.setattr(pages, name, value)
+    with pages.served(site) as address:
+        one = pages.visit(browser, f"{address}/book/cursors.html")
+    assert 1000 * one["kilobytes"] <= MOST
+    assert 0 < one["first_paint"] < 60_000
+    assert 0 < one["figure"] < 60_000
+    assert 0 < one["answer"] < 60_000
+    assert len(pages.chapters(site)) == len(json.loads(HEIGHTS.read_text()))
