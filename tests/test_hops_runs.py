@@ -30,11 +30,20 @@ def test_networks_are_what_their_names_say():
             assert isinstance(model, MemNN)
             continue
         assert isinstance(model, MemN2N)
-        few = {"1 hop": 1, "no ages": 1, "2 hops": 2}.get(name, 3)
+        one = name in ("1 hop", "1 wide hop", "no ages")
+        few = 1 if one else 2 if name == "2 hops" else 3
         assert len(model.words) == few + 1
         trained = [rows.requires_grad for rows in model.ages]
         silent = [rows.abs().sum() == 0 for rows in model.ages]
         assert all(silent) == (name == "no ages") != all(trained)
+
+
+def test_the_wide_hop_has_as_many_numbers_as_three_hops():
+    wide, three = (
+        sum(part.numel() for part in hops.network(name).parameters())
+        for name in ("1 wide hop", "3 hops")
+    )
+    assert wide == three
 
 
 def test_the_kinds_of_question_stand_one_after_another():

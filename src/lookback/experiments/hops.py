@@ -5,18 +5,13 @@ with one, two and three hops learn from the same stories and answers, all three
 kinds of question together; for their first updates they look without a
 softmax, the paper's linear start. Of the others three differ from the network
 with three hops in one thing each: no linear start, ages with gaps, stories of
-many lengths. Two differ in one thing from the one without the start: it is
-told where to look, or looks at the best sentence only. One differs from the
-single hop: it has no ages. The memory network stands by itself; it looks hard
-and is told. All are asked about longer stories too. Writes records/hops.json
-and the weights of the network with gaps.
-
-Five seeds where one decides, three for the rest:
-
-    python -m lookback.experiments.hops --seeds 3
-    python -m lookback.experiments.hops --seeds 5 \\
-        --only "1 hop" "2 hops" "3 hops" "no start" gaps
-    python -m lookback.experiments.hops --seeds 5 --record
+many lengths. Four differ in one thing from the one without the start: it is
+told where to look, looks at the best sentence only, or learns in steps half or
+a quarter as large. Two differ from the
+single hop: one has no ages, the other vectors so long that it has as many
+numbers as three hops. The memory network stands by itself; it looks hard and
+is told. All are asked about longer stories too. Writes records/hops.json and
+the weights of the network with gaps.
 """
 
 from collections.abc import Sequence
@@ -41,28 +36,33 @@ from lookback.lab.stories import (
 from lookback.lab.training import device
 from lookback.vocabulary import PAD
 
-SEEDS = 3
+SEEDS = 5
 STORIES, TESTS = 6_000, 400  # of each kind of question
 HELD_OUT = 1_000_000  # the seed of the stories that nobody learns from
 UPDATES, BATCH, RATE, CLIP = 1600, 128, 0.02, 1.0  # Adam, falling to 0
 START = 400  # updates without softmax
 LENGTH, LENGTHS = 12, (12, 18, 30)  # sentences; the first is trained on
 OLDEST = HopsConfig.ages - 1
+WIDE = 64  # numbers in a vector of the wide hop
 SOLVED = 0.9  # of the answers right
 EVERY = 400  # updates between two points of a curve
 NETWORKS = (
     "1 hop",
+    "1 wide hop",
     "2 hops",
     "3 hops",
     "no ages",
     "no start",
+    "no start, half the rate",
+    "no start, a quarter",
     "told",
     "hard",
     "gaps",
     "long",
     "memory network",
 )
-PLAIN = ("no start", "told", "hard", "memory network")  # no linear start
+SLOWER = {"no start, half the rate": RATE / 2, "no start, a quarter": RATE / 4}
+PLAIN = ("no start", *SLOWER, "told", "hard", "memory network")  # without
 KEPT = "gaps"  # whose weights the book shows, those of the first seed
 
 
@@ -84,8 +84,9 @@ def lessons(name: str, seed: int) -> list[Batch]:
 
 def network(name: str) -> MemN2N | MemNN:
     """Untrained, and sent to the device."""
-    few = {"1 hop": 1, "no ages": 1, "2 hops": 2}.get(name, 3)
-    config = HopsConfig(len(vocabulary()), few)
+    few = {"1 hop": 1, "1 wide hop": 1, "no ages": 1, "2 hops": 2}.get(name, 3)
+    d = WIDE if name == "1 wide hop" else HopsConfig.d
+    config = HopsConfig(len(vocabulary()), few, d)
     model = (MemNN if name == "memory network" else MemN2N)(config)
     if name == "no ages":
         for rows in model.ages:
@@ -171,14 +172,14 @@ def heat_of(name: str) -> float:
 
 def teach(name: str, model, seed: int, updates: int) -> list[dict]:
     """Train; give back who is right, every so often."""
-    heat = heat_of(name)
+    heat, rate = heat_of(name), SLOWER.get(name, RATE)
     taught = [part.to(device()) for part in lessons(name, seed)]
     trained = [p for p in model.parameters() if p.requires_grad]
     adam = torch.optim.Adam(trained, RATE, fused=True)
     curve = []
     for update in range(1, updates + 1):
         for group in adam.param_groups:
-            group["lr"] = RATE * (1 - (update - 1) / updates)
+            group["lr"] = rate * (1 - (update - 1) / updates)
         part = taught[update % len(taught)]
         rows = torch.randint(len(part.answer), (BATCH,))
         starts = update <= START and name not in PLAIN
