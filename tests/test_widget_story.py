@@ -119,7 +119,7 @@ def test_weights_that_are_cut_or_missing_are_refused(story):
     one = story(TOLD, "key")
     for name, wrong, says in (
         ("ages.1", None, "weights lack ages.1"),
-        ("words.2", {"shape": [3, 6], "data": "AAA="}, "words.2 must have"),
+        ("words.2", {"shape": [3, 6], "data": b"00"}, "words.2 must have"),
     ):
         weights = copy.deepcopy(one.weights)
         weights[name] = wrong

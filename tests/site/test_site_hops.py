@@ -102,6 +102,8 @@ def test_sentences_are_told_moved_and_taken_out(story):
     act(root, "add").click()
     told.append(["box", "ben"])
     check(root, state, told, asked, HOPS + 1)
+    assert act(root, "name").input_value() == "box"  # to tell more of it
+    assert act(root, "holder").input_value() == "ben"
     act(root, "remove").first.click()
     told.pop(0)
     check(root, state, told, asked, HOPS + 1)
@@ -140,7 +142,20 @@ def test_story_by_keyboard(story):
     press("Enter")
     told.append(["anna", "attic"])
     check(root, state, told, asked, HOPS + 1)
-    assert act(root, "add").evaluate("(one) => one === document.activeElement")
+    focused = "(one) => one === document.activeElement"
+    assert act(root, "add").evaluate(focused)
+    last = len(told) - 1
+    act(root, "up").nth(last).focus()
+    for i in (last, last - 1):  # the button goes along with its sentence
+        press("Enter")
+        told[i - 1], told[i] = told[i], told[i - 1]
+        check(root, state, told, asked, HOPS + 1)
+        assert act(root, "up").nth(i - 1).evaluate(focused)
+    act(root, "remove").last.focus()
+    press("Enter")
+    told.pop()
+    check(root, state, told, asked, HOPS + 1)
+    assert act(root, "remove").last.evaluate(focused)
 
 
 def test_what_the_task_says_is_seen(story):

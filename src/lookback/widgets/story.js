@@ -3,6 +3,7 @@
 // network that says where a thing is: its weights at every hop. Python: story.py.
 import { axis, columns } from "./lib/chart.js";
 import { unpack } from "./lib/half.js";
+import { integer, series } from "./lib/link.js";
 import { dot, mix, softmax, within } from "./lib/maths.js";
 import { digits, share } from "./lib/text.js";
 import {
@@ -33,6 +34,9 @@ import limits from "./story.json" with { type: "json" };
 const { sentences: MOST } = limits;
 const FIRST = 4; // lookback.vocabulary: the words after the special ones
 
+/** The names that one can ask for. @param {Kind[]} kinds */
+const namesOf = (kinds) => kinds.flatMap(({ names }) => names);
+
 /** The kind of a name. @param {Kind[]} kinds @param {string} name */
 const kindOf = (kinds, name) =>
   /** @type {Kind} */ (kinds.find(({ names }) => names.includes(name)));
@@ -60,7 +64,7 @@ export function follow(kinds, story, asked) {
   return { place: name, missing: null, support };
 }
 
-/** The number of hops that the weights hold. @param {Weights} p */
+/** The number of hops that the weights hold. @param {object} p */
 const hopsOf = (p) => Object.keys(p).filter((name) => name.startsWith("words.")).length - 1;
 
 /** Rows of a table, added up. @param {import("./lib/half.js").Tensor} table @param {number[]} ids */
@@ -159,6 +163,8 @@ function line(hops, up, drop) {
       element("span", { class: "moves" }, rise, out),
       element("span", { class: "hops" }, ...tracks.map(({ node }) => node)),
     ),
+    rise,
+    out,
     /** @param {string} told @param {boolean} first @param {boolean} only
      * @param {(number | null)[]} weights @param {string[]} marks */
     draw(told, first, only, weights, marks) {
@@ -183,13 +189,13 @@ function line(hops, up, drop) {
 /** The whole widget.
  * @param {import("./lib/view.js").Model<State>} model @param {() => State} read */
 function build(model, read) {
-  const { kinds, weights, story: told } = read();
+  const { kinds, weights } = read();
   const p = /** @type {Weights} */ (unpack(weights));
   const hops = hopsOf(p);
   const { say: live, problem, complain, set } = voice(model);
   const at = () => ({ step: within(0, model.get("step"), hops + 1), last: hops + 1 });
   const walk = transport(at, (step) => set({ step }));
-  const names = kinds.flatMap((kind) => kind.names);
+  const names = namesOf(kinds);
   /** @param {Told[]} story */
   const tell = (story) => set({ story });
 
@@ -229,27 +235,34 @@ function build(model, read) {
   );
   ask.setAttribute("aria-label", "the question");
 
-  const lines = told.map((_, i) =>
+  /** @param {number} i */
+  const raise = (i) => {
+    const story = [...model.get("story")];
+    if (i === 0) return;
+    [story[i - 1], story[i]] = [story[i], story[i - 1]];
+    tell(story);
+    lines[i - 1].rise.focus(); // where the sentence went
+  };
+  /** @param {number} i */
+  const drop = (i) => {
+    const story = model.get("story");
+    if (story.length === 1) return complain("One sentence has to stay.");
+    tell(story.filter((_, j) => j !== i));
+    if (i === story.length - 1) lines[i - 1].out.focus();
+  };
+  const lines = Array.from({ length: MOST }, (_, i) =>
     line(
       hops,
-      () => {
-        const story = [...model.get("story")];
-        if (i === 0) return;
-        [story[i - 1], story[i]] = [story[i], story[i - 1]];
-        tell(story);
-      },
-      () => {
-        const story = model.get("story");
-        if (story.length === 1) return complain("One sentence has to stay.");
-        tell(story.filter((_, j) => j !== i));
-      },
+      () => raise(i),
+      () => drop(i),
     ),
   );
+  const list = element("ol");
   const places = columns("place", kinds[0].holders.length);
   const figure = element(
     "div",
     { class: "figure" },
-    element("ol", {}, ...lines.map(({ node }) => node)),
+    list,
     element("p", { class: "head" }, "the answer"),
     places.node,
     axis(kinds[0].holders.map((place) => element("span", {}, place))),
@@ -278,16 +291,18 @@ function build(model, read) {
       const { support } = follow(kinds, story, asked);
       ask.value = asked;
       const best = now.looks.map(largest);
-      lines.forEach((one, i) =>
+      while (list.children.length > story.length) list.lastChild?.remove();
+      lines.slice(0, story.length).forEach((one, i) => {
+        if (one.node.parentNode !== list) list.append(one.node);
+        one.node.classList.toggle("fact", support.includes(i));
         one.draw(
           say(kinds, story[i]),
           i === 0,
           story.length === 1,
           now.looks.map((look, k) => (k < step ? look[i] : null)),
           best.map((most) => (most === i ? " ●" : "")),
-        ),
-      );
-      lines.forEach(({ node: each }, i) => each.classList.toggle("fact", support.includes(i)));
+        );
+      });
       now.places.forEach((x, i) => places.set(i, step > hops ? x : 0, step > hops ? x : 0));
       table.replaceChildren(
         tableOf(
@@ -305,4 +320,13 @@ function build(model, read) {
   };
 }
 
-export default widget(["vocabulary", "kinds", "weights", "story"], ["asked", "step"], build);
+export default widget(["vocabulary", "kinds", "weights"], ["story", "asked", "step"], build, {
+  story: (x, { kinds }) =>
+    series(
+      (one) => series(() => true, one, 2) && kindOf(kinds, one[0])?.holders.includes(one[1]),
+      x,
+      within(1, x?.length, MOST),
+    ),
+  asked: (x, { kinds }) => namesOf(kinds).includes(x),
+  step: integer(0, ({ weights }) => hopsOf(weights) + 1),
+});
