@@ -9,10 +9,10 @@ import math
 import torch
 from torch.nn import functional as F
 
+from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     Hint,
     as_number,
-    as_numbers,
     as_tensor,
     exercise,
     expect,
@@ -61,47 +61,46 @@ def _hard(e):
     return F.one_hot(e.argmax(), len(e)).double()
 
 
-@exercise(two_hops_by_hand_solution, by_hand=True)
-def two_hops_by_hand(answer):
+@by_hand(
+    two_hops_by_hand_solution,
+    "u after the first hop, two numbers, and u after the second, two",
+    ["u after hop 1", "and its second number"],
+    ["u after hop 2", "and its second number"],
+    known={2: "Give u after both hops: four numbers."},
+)
+def two_hops_by_hand():
     """Two looks at a memory of two sentences."""
-    found = as_numbers(
-        answer,
-        4,
-        "u after the first hop, two numbers, and u after the second, two",
-        {2: "Give u after both hops: four numbers."},
-    )
-    expect(
-        found,
-        _by_torch(),
-        {
-            "What was found is ADDED to the question: u' = u + o. You went on "
-            "with o alone.": _walk(add=(0, 0)),
-            "Right after the first hop. The second adds too: u'' = u' + o'.": (
-                _walk(add=(1, 0))
-            ),
-            "You lost the question after the first hop, and added only in the "
-            "second. Add both times.": _walk(add=(0, 1)),
-            "Those are the scores as weights. They go through the softmax "
-            "first: e^(ln 3) = 3 and e^0 = 1, so the shares are ¾ and ¼.": (
-                _walk(lambda e: e)
-            ),
-            "You took the better sentence alone. That is the memory network of "
-            "2014; here the other one has a quarter.": _walk(_hard),
-            "In the second hop you asked with the old u. It is u' that asks "
-            "now.": _walk(ask=True),
-            "The shares stand the wrong way round: the larger one belongs to "
-            "the larger score.": _walk(swap=True),
-            "Those are the shares of 1 : 1. The scores are not equal.": _walk(
-                lambda e: torch.full_like(e, 0.5)
-            ),
-        },
-        otherwise="Not yet right, and no slip that I know. One hop: u · m for "
-        "both keys, the softmax, the mean of the values with these shares, and "
-        "u added to it.",
+    mistakes = {
+        "What was found is ADDED to the question: u' = u + o. You went on "
+        "with o alone.": _walk(add=(0, 0)),
+        "Right after the first hop. The second adds too: u'' = u' + o'.": (
+            _walk(add=(1, 0))
+        ),
+        "You lost the question after the first hop, and added only in the "
+        "second. Add both times.": _walk(add=(0, 1)),
+        "Those are the scores as weights. They go through the softmax "
+        "first: e^(ln 3) = 3 and e^0 = 1, so the shares are ¾ and ¼.": (
+            _walk(lambda e: e)
+        ),
+        "You took the better sentence alone. That is the memory network of "
+        "2014; here the other one has a quarter.": _walk(_hard),
+        "In the second hop you asked with the old u. It is u' that asks "
+        "now.": _walk(ask=True),
+        "The shares stand the wrong way round: the larger one belongs to "
+        "the larger score.": _walk(swap=True),
+        "Those are the shares of 1 : 1. The scores are not equal.": _walk(
+            lambda e: torch.full_like(e, 0.5)
+        ),
+    }
+    otherwise = (
+        "Not yet right, and no slip that I know. One hop: u · m for both "
+        "keys, the softmax, the mean of the values with these shares, and u "
+        "added to it."
     )
     return (
-        "both times three quarters look at one sentence and a quarter at "
-        "the other, and the second look goes the other way."
+        "both times three quarters look at one sentence and a quarter at the "
+        "other, and the second look goes the other way.",
+        stage(_by_torch(), mistakes, otherwise, around(0.012)),
     )
 
 
