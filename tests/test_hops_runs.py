@@ -46,6 +46,23 @@ def test_the_wide_hop_has_as_many_numbers_as_three_hops():
     assert wide == three
 
 
+def test_rates_are_what_their_names_say():
+    rates = {name: hops.rate_of(name) / hops.RATE for name in hops.NETWORKS}
+    slower = {name: rate for name, rate in rates.items() if rate != 1}
+    assert slower == {
+        "no start, half the rate": 0.5,
+        "no start, a quarter": 0.25,
+        "told, a quarter": 0.25,
+        "hard, a quarter": 0.25,
+    }
+    batch = hops.gather(4, 5, 12)
+    for name in slower:
+        torch.manual_seed(0)
+        model, plain = hops.network(name), name.partition(",")[0]
+        assert hops.loss(name, model, batch) == hops.loss(plain, model, batch)
+        assert hops.heat_of(name) == hops.heat_of(plain)
+
+
 def test_the_kinds_of_question_stand_one_after_another():
     batch = hops.gather(3, 4, 12)
     assert batch.facts.tolist() == [1] * 4 + [2] * 4 + [3] * 4
