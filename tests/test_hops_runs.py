@@ -50,6 +50,7 @@ def test_rates_are_what_their_names_say():
     rates = {name: hops.rate_of(name) / hops.RATE for name in hops.NETWORKS}
     slower = {name: rate for name, rate in rates.items() if rate != 1}
     assert slower == {
+        "3 hops, a quarter": 0.25,
         "no start, half the rate": 0.5,
         "no start, a quarter": 0.25,
         "told, a quarter": 0.25,

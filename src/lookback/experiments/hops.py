@@ -6,12 +6,12 @@ kinds of question together; for their first updates they look without a
 softmax, the paper's linear start. Of the others three differ from the network
 with three hops in one thing each: no linear start, ages with gaps, stories of
 many lengths. Two differ in one thing from the one without the start: it is
-told where to look, or looks at the best sentence only. These three learn at a
-quarter of the rate too, and the one without the start at half of it. Two
-differ from the single hop: one has no ages, the other vectors so long that it
-has as many numbers as three hops. The memory network stands by itself; it
-looks hard and is told. All are asked about longer stories too. Writes
-records/hops.json and the weights of the network with gaps.
+told where to look, or looks at the best sentence only. These three and the one
+with three hops learn at a quarter of the rate too, and that without the start
+at half of it. Two differ from the single hop: one has no ages, the other
+vectors so long that it has as many numbers as three hops. The memory network
+stands by itself; it looks hard and is told. All are asked about longer stories
+too. Writes records/hops.json and the weights of the network with gaps.
 """
 
 from collections.abc import Sequence
@@ -51,6 +51,7 @@ NETWORKS = (
     "1 wide hop",
     "2 hops",
     "3 hops",
+    "3 hops, a quarter",
     "no ages",
     "no start",
     "no start, half the rate",
