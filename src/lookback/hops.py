@@ -17,7 +17,7 @@ Memory network: Weston, Chopra & Bordes 2014, arXiv 1410.3916, section 3.
     r = argmax_w s_R([q, m_{o_1}, m_{o_2}, …], w),    s(x, y) = (U x) · (U y)
 
 It is trained with the right o_1, o_2, … given, and by a margin: whatever is
-wrong should score lower than what is right by 1, or costs what is missing.
+wrong should score lower than what is right by 1, or costs what it falls short.
 
 Departures: the words of a sentence are simply added up (the paper also weighs
 them by their place), the first numbers are drawn three times as large, and the
@@ -44,7 +44,7 @@ class HopsConfig:
     source_vocab: int
     hops: int = 3  # 3
     d: int = 32  # 20, or 50 for all tasks at once
-    ages: int = 30  # 50: no story is longer
+    ages: int = 30  # 50: what is older is forgotten
     draw: float = 0.3  # 0.1: the spread of the first random numbers
 
     @property

@@ -64,8 +64,8 @@ def _hard(e):
 @by_hand(
     two_hops_by_hand_solution,
     "u after the first hop, two numbers, and u after the second, two",
-    ["u after hop 1", "and its second number"],
-    ["u after hop 2", "and its second number"],
+    ["after hop 1, first", "after hop 1, second"],
+    ["after hop 2, first", "after hop 2, second"],
     known={2: "Give u after both hops: four numbers."},
 )
 def two_hops_by_hand():

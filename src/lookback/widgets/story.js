@@ -230,7 +230,7 @@ function build(model, read) {
   });
   const ask = select(
     "asked",
-    names.map((name) => [name, question(kinds, name)]),
+    names.map((name) => [name, `${question(kinds, name)}?`]),
     (asked) => set({ asked }),
   );
   ask.setAttribute("aria-label", "the question");
