@@ -213,6 +213,7 @@ EQUAL = {
         "multiplied by 1"
     },
     "hold_for": {"b_ih -> b_hh": "both biases are equally long"},
+    "margin_loss": {"scores -> right": "only the stories are counted"},
     "not_beaten": {
         "(quality >= good, cost <= cheap) -> "
         "(cost <= cheap, quality >= good)": "the two change roles around an &"

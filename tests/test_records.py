@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.cursors import Cursors
 from lookback.experiments import EXPERIMENTS, copying
+from lookback.hops import MemN2N
 from lookback.lab import records, weights
 from lookback.lab.checkpoints import TrainingConfig
 from lookback.lab.corpus import TESTS, digests
@@ -53,6 +54,7 @@ KINDS = {
     "bottleneck": Bottleneck,
     **{f"copying-{n}": Bottleneck for n in copying.WIDTHS},
     "cursors": Cursors,
+    "hops": MemN2N,
     "phrasebook": RNNsearch,
     "rnnsearch": RNNsearch,
     "rung-rnnsearch": Recurrent,

@@ -92,6 +92,8 @@ const jobs = {
       right: widget.examine({ machines, task })[0],
     };
   },
+  story: ({ answer }, { weights, story, asked }) => answer(weights, story, asked),
+  told: (widget, { state, weights }) => widget.run(weights, state),
   lookup: (widget, input) => widget.lookup(input),
   masked: (widget, input) =>
     input.tokens.map((/** @type {string} */ _, /** @type {number} */ i) => widget.row(input, i)),

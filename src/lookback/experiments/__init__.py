@@ -22,6 +22,7 @@ EXPERIMENTS = (
     "order",
     "serial",
     "latch",
+    "hops",
     "depth",
     "memories",
     "pruning",

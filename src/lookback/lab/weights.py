@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 import torch
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
+from torch import Tensor, nn
 
 from lookback.lab import records, training
 from lookback.lab.checkpoints import write
@@ -35,10 +35,9 @@ from lookback.lab.download import (
     http,
 )
 from lookback.lab.subwords import dump, restore
-from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
-Model = TypeVar("Model", bound=Translator)
+Model = TypeVar("Model", bound=nn.Module)
 INSIDE = "src/lookback/records"  # where the repository holds them
 LARGEST = 20_000_000  # bytes of a file of weights
 INSTEAD = "work in a clone of the repository, which holds the weights"
@@ -46,7 +45,7 @@ INSTEAD = "work in a clone of the repository, which holds the weights"
 
 def save(
     name: str,
-    model: Translator,
+    model: nn.Module,
     source: Vocabulary,
     target: Vocabulary,
     folder: Path | None = None,

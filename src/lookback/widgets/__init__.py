@@ -21,6 +21,7 @@ from lookback.widgets.serial_wall import SerialWall
 from lookback.widgets.shuffle import Shuffle
 from lookback.widgets.softmax_stepper import SoftmaxStepper
 from lookback.widgets.squeeze import Squeeze
+from lookback.widgets.story import Story
 from lookback.widgets.swaps import Swaps
 from lookback.widgets.translate import Translate
 
@@ -45,6 +46,7 @@ __all__ = [
     "Shuffle",
     "SoftmaxStepper",
     "Squeeze",
+    "Story",
     "Swaps",
     "Translate",
     "pack",
