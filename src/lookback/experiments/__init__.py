@@ -22,6 +22,7 @@ EXPERIMENTS = (
     "order",
     "serial",
     "latch",
+    "window",
     "depth",
     "memories",
     "pruning",
