@@ -17,13 +17,12 @@ that belongs to it: so the network is taught to leave the last letter. Writing
 ends when φ(t, U + 1) is the largest, and that point is not written any more.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import log, pi
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -210,7 +209,7 @@ class Writer(nn.Module):
     ) -> tuple[
         Float[Tensor, "batch numbers"], Float[Tensor, "batch source"], Pen
     ]:
-        """After one point: the numbers of the next one's mixture, φ, the pen."""
+        """After a point: the numbers of the next one's mixture, φ, the pen."""
         pen, phi = self.slide(point, text, pen)
         below = torch.cat([point, pen.look, pen.h], -1)
         top, state = self.second(below[:, None], pen.top)
@@ -222,23 +221,22 @@ class Writer(nn.Module):
 def write(
     model: Writer,
     text: Float[Tensor, "source signs"],
-    chance: Callable[[int], Float[Tensor, "4"]],
+    chance: Float[Tensor, "most 4"],
     bias: float = 0.0,
-    most: int = 2000,
 ) -> tuple[Float[Tensor, "points 3"], Float[Tensor, "points source"]]:
-    """Write a text, with `chance(i)` for point i; its points, and φ at each.
+    """Write a text, with four numbers of chance for each point; and φ there.
 
     It ends when the window is on the sign behind the text more than on any
-    letter, or after the most points.
+    letter, or when there is no more chance.
     """
     text = text[None]
     pen, point = model.begin(text), text.new_zeros(1, 3)
     points, phis = [], []
-    while len(points) < most:
+    for each in chance.to(text):
         raw, phi, pen = model.step(point, text, pen)
         if phi[0].argmax() == text.shape[1] - 1:
             break
-        point = drawn(mixture(raw, bias), chance(len(points))[None].to(raw))
+        point = drawn(mixture(raw, bias), each[None])
         points.append(point[0])
         phis.append(phi[0])
     if not points:

@@ -264,22 +264,16 @@ def ends(model: Writer, length: int, bias: float) -> dict:
     `excess` is by how many letters' points too many, or too few if negative.
     """
     rng = np.random.default_rng([2, length])
-    stops, excess = 0, []
+    stops, excess, most = 0, [], 40 * length
     where = next(model.parameters()).device
     for _ in range(WRITTEN):
         text = pen.words(length, rng)
         signs = pen.signs(text).to(where)
         if isinstance(model, Untaught):
             signs[:, pen.END] = 0
-        chance = rng.random((40 * length, 4), dtype=np.float32)
-        points, _ = write(
-            model,
-            signs,
-            lambda i: torch.from_numpy(chance[i]),
-            bias,
-            len(chance),
-        )
-        stops += len(points) < len(chance)
+        chance = torch.from_numpy(rng.random((most, 4), dtype=np.float32))
+        points, _ = write(model, signs, chance, bias)
+        stops += len(points) < most
         excess.append((len(points) - usual(text)) / usual(text) * len(text))
     return {"ended": stops / WRITTEN, "excess": mean(excess)}
 

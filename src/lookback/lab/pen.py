@@ -82,7 +82,7 @@ class Line(NamedTuple):
     """A line of writing: one row for each point."""
 
     points: Float[np.ndarray, "points 3"]  # Δx, Δy in paces; 1: pen lifted
-    letters: Int[np.ndarray, "points"]  # which letter it belongs to, from 0
+    letters: Int[np.ndarray, " points"]  # which letter it belongs to, from 0
 
 
 @cache

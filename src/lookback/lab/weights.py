@@ -207,10 +207,10 @@ def load(
 ) -> tuple[Model, Vocabulary | None, Vocabulary | None]:
     """A trained model of the class `kind`, and its vocabularies.
 
-    These are None for what is no translator. It is the book's, or a folder's, in fp32, in evaluation mode, and on the
-    GPU if there is one. Its config is of the class that `kind.__init__`
-    names. Raises RecordError if the file is missing or broken, or if its
-    weights are not those of such a model.
+    These are None for what is no translator. It is the book's, or a folder's,
+    in fp32, in evaluation mode, and on the GPU if there is one. Its config is
+    of the class that `kind.__init__` names. Raises RecordError if the file is
+    missing or broken, or if its weights are not those of such a model.
     """
     path = folder / f"{name}.safetensors" if folder else find(name)
     try:
