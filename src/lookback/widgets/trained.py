@@ -16,10 +16,12 @@ from lookback.rnnsearch import RNNsearch
 from lookback.transformer import Transformer
 from lookback.vocabulary import END, SPECIALS, START, Vocabulary
 from lookback.widgets.alignment_stepper import AlignmentStepper
+from lookback.widgets.handwriting import Handwriting
 from lookback.widgets.lattice import Lattice
 from lookback.widgets.lib import rows
 from lookback.widgets.lib.half import pack
 from lookback.widgets.squeeze import Squeeze
+from lookback.window import Writer
 
 LEAST = 5e-5  # the smallest weight whose logarithm is taken
 
@@ -53,6 +55,12 @@ def lattice(sentences: Sequence[str]) -> Lattice:
         raise ValueError("the two models know different words")
     vocabularies = dict(zip(("source", "target"), words[0], strict=True))
     return Lattice(vocabularies, models, sentences)
+
+
+def handwriting(text: str) -> Handwriting:
+    """The writer of the experiment `window`."""
+    model = weights.load("window", Writer)[0]
+    return Handwriting(pack(model.cpu().state_dict()), text)
 
 
 def alignments(
