@@ -116,6 +116,7 @@ def test_a_bias_sharpens():
     plain, sharp = mixture(numbers), mixture(numbers, 1.0)
     assert sharp.weight.max() > plain.weight.max()
     assert torch.allclose(sharp.spread, plain.spread - 1)
+    assert torch.allclose(sharp.pen, 2 * plain.pen)
     assert torch.allclose(
         sharp.weight, (2 * numbers[:, :3]).log_softmax(-1)
     )  # π̂ (1 + b)

@@ -52,10 +52,11 @@ class Mixture(NamedTuple):
     pen: Float[Tensor, "*batch"]  # logit of e
 
 
-def mixture(raw: Float[Tensor, "*batch numbers"], bias: float = 0.0) -> Mixture:
+def mixture(raw: Float[Tensor, "*batch _"], bias: float = 0.0) -> Mixture:
     """Six numbers for each ellipse and one more, each in its range.
 
-    A bias above 0 makes the likely likelier and every ellipse smaller.
+    A bias above 0 makes the likely likelier and every ellipse smaller. (The
+    paper's leaves the pen as it is, and ink runs through the spaces.)
     """
     weight, mean, spread, tilt = raw[..., :-1].tensor_split(
         _ends((raw.shape[-1] - 1) // 6), -1
@@ -65,7 +66,7 @@ def mixture(raw: Float[Tensor, "*batch numbers"], bias: float = 0.0) -> Mixture:
         mean.unflatten(-1, (-1, 2)),
         spread.unflatten(-1, (-1, 2)) - bias,
         tilt.tanh(),
-        raw[..., -1],
+        (1 + bias) * raw[..., -1],
     )
 
 
@@ -127,7 +128,7 @@ class Pen(NamedTuple):
     h: Float[Tensor, "batch hidden"]  # of the layer that moves the window
     top: Float[Tensor, "1 batch hidden"]  # of the layer above it
     kappa: Float[Tensor, "batch kernels"]  # where the window stands
-    look: Float[Tensor, "batch signs"]  # w: what was seen through it
+    look: Float[Tensor, "batch vocab"]  # w: what was seen through it
 
 
 class Writer(nn.Module):
@@ -145,7 +146,7 @@ class Writer(nn.Module):
             self.window.bias[:] = 0.0
             self.window.bias[-config.kernels :] = -log(config.points)
 
-    def begin(self, text: Float[Tensor, "batch source signs"]) -> Pen:
+    def begin(self, text: Float[Tensor, "batch source vocab"]) -> Pen:
         """Nothing written, nothing seen, the window before the first letter."""
         batch, hidden = len(text), self.config.hidden
         return Pen(
@@ -169,7 +170,7 @@ class Writer(nn.Module):
     def slide(
         self,
         point: Float[Tensor, "batch 3"],
-        text: Float[Tensor, "batch source signs"],
+        text: Float[Tensor, "batch source vocab"],
         pen: Pen,
     ) -> tuple[Pen, Float[Tensor, "batch source"]]:
         """The first layer takes a point in, and the window moves."""
@@ -181,9 +182,9 @@ class Writer(nn.Module):
     def forward(
         self,
         points: Float[Tensor, "batch points 3"],
-        text: Float[Tensor, "batch source signs"],
+        text: Float[Tensor, "batch source vocab"],
     ) -> tuple[
-        Float[Tensor, "batch points numbers"],
+        Float[Tensor, "batch points _"],
         Float[Tensor, "batch points source"],
     ]:
         """For each point the numbers of its mixture, and φ where it was made.
@@ -204,11 +205,9 @@ class Writer(nn.Module):
     def step(
         self,
         point: Float[Tensor, "batch 3"],
-        text: Float[Tensor, "batch source signs"],
+        text: Float[Tensor, "batch source vocab"],
         pen: Pen,
-    ) -> tuple[
-        Float[Tensor, "batch numbers"], Float[Tensor, "batch source"], Pen
-    ]:
+    ) -> tuple[Float[Tensor, "batch _"], Float[Tensor, "batch source"], Pen]:
         """After a point: the numbers of the next one's mixture, φ, the pen."""
         pen, phi = self.slide(point, text, pen)
         below = torch.cat([point, pen.look, pen.h], -1)
@@ -220,8 +219,8 @@ class Writer(nn.Module):
 @torch.no_grad()
 def write(
     model: Writer,
-    text: Float[Tensor, "source signs"],
-    chance: Float[Tensor, "most 4"],
+    text: Float[Tensor, "source vocab"],
+    chance: Float[Tensor, "points 4"],
     bias: float = 0.0,
 ) -> tuple[Float[Tensor, "points 3"], Float[Tensor, "points source"]]:
     """Write a text, with four numbers of chance for each point; and φ there.

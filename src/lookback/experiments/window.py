@@ -39,14 +39,14 @@ from lookback.window import (
 )
 
 SHORT, TESTS = (3, 8), (8, 13, 30)  # letters of a line
-BATCH, UPDATES, RATE, LIMIT = 32, 600, 4e-3, 10.0  # Adam; longest gradient
+BATCH, UPDATES, RATE, LIMIT = 16, 400, 4e-3, 10.0  # Adam; longest gradient
 STAGES = ((600, 8, 32), (400, 24, 24), (500, 60, 16))  # updates, letters, lines
 WARMUP = 50  # updates up to the rate, which then falls to 0
 EVERY = 25  # updates of a point on the curve
 SAVE = 50  # updates between checkpoints
 LINES, WRITTEN = 64, 30  # for each test; lines of each length that are written
 LONG = 60
-BIAS = 0.5  # of what the machine writes for the record
+BIAS = 1.0  # of what the machine writes for the record
 SEEDS = 3
 
 
@@ -58,7 +58,7 @@ class Reading(NamedTuple):
     kappa: Tensor
     look: Tensor
     keys: Float[Tensor, "batch source align"]
-    text: Float[Tensor, "batch source signs"]
+    text: Float[Tensor, "batch source vocab"]
 
 
 class Content(Writer):

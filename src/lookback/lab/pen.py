@@ -167,11 +167,11 @@ class Lines(NamedTuple):
 
     points: Float[Tensor, "batch points 3"]
     letters: Int[Tensor, "batch points"]  # of each point
-    text: Float[Tensor, "batch source signs"]  # 1 at each letter's sign
+    text: Float[Tensor, "batch source vocab"]  # 1 at each letter's sign
     mask: Bool[Tensor, "batch points"]  # True: there is such a point
 
 
-def signs(text: str) -> Float[Tensor, "source signs"]:
+def signs(text: str) -> Float[Tensor, "source vocab"]:
     """The text and the sign of its end, a 1 in each row."""
     numbers = [*map(LETTERS.index, text), END]
     return torch.nn.functional.one_hot(torch.tensor(numbers), SIGNS).float()

@@ -32,7 +32,7 @@ export function mixtureOf(raw, bias) {
     mean: pairs(m),
     spread: pairs(3 * m).map((pair) => pair.map((one) => Math.exp(one - bias))),
     tilt: raw.slice(5 * m, 6 * m).map(Math.tanh),
-    pen: sigmoid(raw[6 * m]),
+    pen: sigmoid((1 + bias) * raw[6 * m]),
   };
 }
 
