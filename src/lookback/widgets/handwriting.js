@@ -6,7 +6,7 @@ import limits from "./handwriting.json" with { type: "json" };
 import { tiles } from "./lib/chart.js";
 import { unpack } from "./lib/half.js";
 import { among, integer, real } from "./lib/link.js";
-import { total, within } from "./lib/maths.js";
+import { total } from "./lib/maths.js";
 import { uniform } from "./lib/mulberry.js";
 import { digits } from "./lib/text.js";
 import {
@@ -264,10 +264,11 @@ function build(model, read) {
           ...[...words, "■"].map((one) => element("span", {}, element("i"), seen(one))),
         );
       }
+      const full = Math.max(1, ...made.flatMap(({ phi }) => phi));
       [...text.children].forEach((one, u) => {
         const weight = last ? last.phi[u] : 0;
         const column = /** @type {HTMLElement} */ (one);
-        tune(column, "--share", within(0, weight, 1));
+        tune(column, "--share", weight / full);
         column.dataset.value = String(weight);
         column.classList.toggle("now", u === here);
       });
