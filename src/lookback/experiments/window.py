@@ -3,11 +3,11 @@
 Short lines of random letters in our own alphabet of strokes; of each point it
 is known to which letter it belongs. Networks that differ in one thing, how the
 weights on the letters are made: Graves' window; the content look of RNNsearch;
-a window that moves at one pace, and one that is told how long the line will
-be. Then lines longer than those of the training. Two more change the window:
-one may slide back, one is taught no end. Last, the machine that the page has
-is trained on lines of up to sixty letters. Writes records/window.json and the
-machine's weights. Needs no corpus.
+a window that is taught no end; one that may slide back. Then lines longer than
+those of the training. Beside them two rulers, which move evenly and learn
+nothing. First of all, the machine that the page has is trained on lines of up
+to sixty letters. Writes records/window.json and the machine's weights. Needs no
+corpus.
 
     python -m lookback.experiments.window
     python -m lookback.experiments.window --only machine
@@ -39,7 +39,7 @@ from lookback.window import (
 )
 
 SHORT, TESTS = (2, 6), (6, 13, 30)  # letters of a line
-BATCH, UPDATES, RATE, LIMIT = 16, 400, 4e-3, 10.0  # Adam; longest gradient
+BATCH, UPDATES, RATE, LIMIT = 16, 900, 4e-3, 10.0  # Adam; longest gradient
 STAGES = ((600, 8, 32), (400, 24, 24), (500, 60, 16))  # updates, letters, lines
 WARMUP = 50  # updates up to the rate, which then falls to 0
 EVERY = 25  # updates of a point on the curve
@@ -95,25 +95,6 @@ class Content(Writer):
         return pen._replace(h=h, look=look), phi
 
 
-class Paced(Writer):
-    """The window moves by `pace` letters a point, whatever the network wants.
-
-    `pace` is set for every batch: it begins in the middle between the left
-    edge and the first letter.
-    """
-
-    pace: Tensor
-
-    def begin(self, text: Tensor):
-        pen = super().begin(text)
-        return pen._replace(kappa=pen.kappa + 0.5)
-
-    def place(self, h: Tensor, kappa: Tensor, length: int):
-        alpha, beta, _ = self.window(h).exp().chunk(3, -1)
-        kappa = kappa + self.pace
-        return window(alpha, beta, kappa, length), kappa
-
-
 class Untaught(Writer):
     """Nothing stands behind the text, and nothing is written there."""
 
@@ -135,10 +116,8 @@ class BothWays(Writer):
 NETWORKS = {
     "window": Writer,
     "content": Content,
-    "constant": Paced,
-    "diagonal": Paced,
-    "both ways": BothWays,
     "no end": Untaught,
+    "both ways": BothWays,
 }
 
 
@@ -153,13 +132,8 @@ def batch(name: str, texts: Sequence[str], rng: np.random.Generator):
     return pen.Lines(*(part.to(device()) for part in lines))
 
 
-def follow(model: Writer, name: str, lines: pen.Lines) -> tuple[Tensor, Tensor]:
+def follow(model: Writer, lines: pen.Lines) -> tuple[Tensor, Tensor]:
     """−log p of every point, and φ where it was made."""
-    if name == "constant":
-        model.pace = torch.tensor(1 / WriterConfig.points)
-    if name == "diagonal":  # it knows how many points there will be
-        letters = lines.text.any(-1).sum(1, keepdim=True)
-        model.pace = letters / lines.mask.sum(1, keepdim=True)
     raw, phi = model(lines.points, lines.text)
     return negative_log_likelihood(mixture(raw), lines.points), phi
 
@@ -193,7 +167,7 @@ def teach(
         adam.param_groups[0]["lr"] = share * RATE
         rng = np.random.default_rng([seed, done])
         lines = batch(name, texts(letters, count, rng), rng)
-        loss = follow(model, name, lines)[0][lines.mask].mean()
+        loss = follow(model, lines)[0][lines.mask].mean()
         adam.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), LIMIT)
@@ -238,7 +212,7 @@ def score(model: Writer, name: str, length: int) -> dict:
     """Nats a point, and how often φ is largest on the point's own letter."""
     rng = np.random.default_rng([1, length])
     lines = batch(name, texts((length, length), LINES, rng), rng)
-    nats, phi = follow(model, name, lines)
+    nats, phi = follow(model, lines)
     right = phi.argmax(-1) == lines.letters
     tenths = [
         right[lines.mask & (lines.letters // 10 == i)].float().mean().item()
@@ -248,6 +222,28 @@ def score(model: Writer, name: str, length: int) -> dict:
         "nats": nats[lines.mask].mean().item(),
         "right": right[lines.mask].float().mean().item(),
         "tens": tenths,
+    }
+
+
+def ruler(length: int) -> dict:
+    """How often a finger is right that moves evenly, and asks nobody.
+
+    `constant` takes the usual time for every letter; `diagonal` is told how
+    many points the line will have.
+    """
+    rng = np.random.default_rng([1, length])
+    lines = pen.lines(texts((length, length), LINES, rng), rng)
+    written = lines.letters < length  # without the rest
+    written &= lines.mask
+    t = torch.arange(lines.letters.shape[1]) + 0.5
+    whole = written.sum(1, keepdim=True)
+    paces = {"constant": 1 / WriterConfig.points, "diagonal": length / whole}
+    return {
+        name: ((t * pace).long() == lines.letters)[written]
+        .float()
+        .mean()
+        .item()
+        for name, pace in paces.items()
     }
 
 
@@ -338,7 +334,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
     return {
         name: runs[0] if name == "machine" else over_seeds(runs)
         for name, runs in found.items()
-    }
+    } | {"rulers": {str(n): ruler(n) for n in TESTS}}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
