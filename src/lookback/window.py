@@ -58,20 +58,15 @@ def mixture(raw: Float[Tensor, "*batch _"], bias: float = 0.0) -> Mixture:
     A bias above 0 makes the likely likelier and every ellipse smaller. (The
     paper's leaves the pen as it is, and ink runs through the spaces.)
     """
-    weight, mean, spread, tilt = raw[..., :-1].tensor_split(
-        _ends((raw.shape[-1] - 1) // 6), -1
-    )
+    m = raw.shape[-1] // 6
+    weight, mean, spread, tilt, pen = raw.split((m, 2 * m, 2 * m, m, 1), -1)
     return Mixture(
         ((1 + bias) * weight).log_softmax(-1),
-        mean.unflatten(-1, (-1, 2)),
-        spread.unflatten(-1, (-1, 2)) - bias,
+        mean.unflatten(-1, (m, 2)),
+        spread.unflatten(-1, (m, 2)) - bias,
         tilt.tanh(),
-        (1 + bias) * raw[..., -1],
+        (1 + bias) * pen[..., 0],
     )
-
-
-def _ends(mixtures: int) -> tuple[int, int, int]:
-    return mixtures, 3 * mixtures, 5 * mixtures
 
 
 def negative_log_likelihood(
@@ -220,7 +215,7 @@ class Writer(nn.Module):
 def write(
     model: Writer,
     text: Float[Tensor, "source vocab"],
-    chance: Float[Tensor, "points 4"],
+    chance: Float[Tensor, "_ 4"],
     bias: float = 0.0,
 ) -> tuple[Float[Tensor, "points 3"], Float[Tensor, "points source"]]:
     """Write a text, with four numbers of chance for each point; and φ there.

@@ -142,7 +142,7 @@ def texts(
     letters: tuple[int, int], count: int, rng: np.random.Generator
 ) -> list[str]:
     """So many texts of one length, which is drawn."""
-    length = rng.integers(letters[0], letters[1] + 1)
+    length = int(rng.integers(letters[0], letters[1] + 1))
     return [pen.words(length, rng) for _ in range(count)]
 
 
