@@ -200,7 +200,7 @@ function build(model, read) {
   const seeded = () => anew({ seed: (model.get("seed") + 1) % (limits.seed + 1) });
   const [ink, fresh] = ["ink", "fresh"].map((name) => svg("path", { class: name, fill: "none" }));
   const nib = svg("circle", { class: "nib", r: 0.7 });
-  const paper = svg("svg", { role: "img", "aria-label": "the line, written by hand" });
+  const paper = svg("svg", { "aria-hidden": "true" });
   paper.append(ink, fresh, nib);
   const sheet = scroller("the line, written by hand", { class: "scroll sheet" });
   sheet.append(paper);
