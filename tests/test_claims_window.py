@@ -149,6 +149,26 @@ def test_the_machine_keeps_the_place_on_sixty_letters(results):
     assert all(one["ended"] == 1 for one in found["ends"].values())
 
 
+def test_all_stop_by_themselves_with_a_sign_of_the_end_or_without(results):
+    for name in ("window", "no end"):
+        found = results[name]["ends"]
+        assert set(found["ended"]["each"]) == {1.0}
+        assert abs(found["excess"]["mean"]) < 0.5  # letters
+
+
+def test_the_content_look_is_behind_the_diagonal_and_still_learning(results):
+    for length in trial.TESTS:
+        diagonal = results["rulers"][str(length)]["diagonal"]
+        assert max(each(results, "content", length)) < diagonal
+    for curve in results["content"]["curve"]:
+        assert np.mean(curve[-3:]) < np.mean(curve[-8:-5])
+
+
+def test_the_window_and_its_variants_keep_the_place(results):
+    for name in ("window", "no end", "both ways"):
+        assert min(each(results, name, 13)) > 0.9
+
+
 def test_its_weights_are_small_enough_for_a_page(results, machine):
     count = sum(part.numel() for part in machine.parameters())
     assert count == results["machine"]["weights"]
