@@ -181,6 +181,12 @@ EQUAL = {
     "without_tanh": {
         "(H @ U.T).unsqueeze(0) -> H @ U.T": "a first axis of 1 comes by itself"
     },
+    "soft_window": {
+        "kappa[:, None] - u -> u - kappa[:, None]": "the distance is squared"
+    },
+    "log_density": {
+        "move - mean -> mean - move": "an ellipse is the same turned half round"
+    },
     "looks_to_connect": {"set(row) -> row": "no row names a position twice"},
     "tokens_apart": {
         "x - x.mean(dim=1, keepdim=True) -> x.mean(dim=1, keepdim=True) - x": (

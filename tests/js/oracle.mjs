@@ -56,6 +56,13 @@ const jobs = {
     const states = relay(w, pulse);
     return { states, back: back(w, states, step) };
   },
+  /** A line that is written, and what a mixture becomes. */
+  handwriting: ({ lineOf, unpack }, { machine, text, seed, bias }) => {
+    const line = lineOf(unpack(machine), text, seed, bias);
+    line.to(3); // it can be asked for in parts
+    line.to(9999);
+    return { made: line.made, done: line.done() };
+  },
   /** A new machine's tensors, its loss on each batch and the gradients, and the
    * tensors after a step of Adam on each. */
   learned(widget, { kind, width, seed, task, rate, batches }) {

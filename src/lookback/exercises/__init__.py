@@ -20,6 +20,7 @@ from lookback.exercises import (  # noqa: F401  (each adds its checks)
     scores,
     serial,
     transformer,
+    window,
 )
 from lookback.exercises.checking import check
 

@@ -23,6 +23,7 @@ EXPERIMENTS = (
     "serial",
     "latch",
     "hops",
+    "window",
     "depth",
     "memories",
     "pruning",

@@ -5,6 +5,7 @@ from lookback.widgets.by_hand import ByHand
 from lookback.widgets.clocks import Clocks
 from lookback.widgets.dataflow import Dataflow
 from lookback.widgets.depth import Depth
+from lookback.widgets.handwriting import Handwriting
 from lookback.widgets.heads import Heads
 from lookback.widgets.lattice import Lattice
 from lookback.widgets.learning import Learning
@@ -31,6 +32,7 @@ __all__ = [
     "Clocks",
     "Dataflow",
     "Depth",
+    "Handwriting",
     "Heads",
     "Lattice",
     "Learning",

@@ -17,11 +17,13 @@ from lookback.rnnsearch import RNNsearch
 from lookback.transformer import Transformer
 from lookback.vocabulary import END, SPECIALS, START, Vocabulary
 from lookback.widgets.alignment_stepper import AlignmentStepper
+from lookback.widgets.handwriting import Handwriting
 from lookback.widgets.lattice import Lattice
 from lookback.widgets.lib import rows
 from lookback.widgets.lib.half import pack
 from lookback.widgets.squeeze import Squeeze
 from lookback.widgets.story import MOST, Story
+from lookback.window import Writer
 
 LEAST = 5e-5  # the smallest weight whose logarithm is taken
 
@@ -67,6 +69,12 @@ def story(told: Sequence[tuple[str, str]], asked: str, step: int = -1) -> Story:
         }
     )
     return Story(words.words[len(SPECIALS) :], tensors, told, asked, step)
+
+
+def handwriting(text: str) -> Handwriting:
+    """The writer of the experiment `window`."""
+    model = weights.load("window", Writer)[0]
+    return Handwriting(pack(model.cpu().state_dict()), text)
 
 
 def alignments(

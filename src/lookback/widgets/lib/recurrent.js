@@ -44,7 +44,7 @@ export function linear(p, weight, bias, x) {
 }
 
 /** @param {number} x */
-const sigmoid = (x) => 1 / (1 + Math.exp(-x));
+export const sigmoid = (x) => 1 / (1 + Math.exp(-x));
 
 /** torch's GRU: r and z gate, n proposes; (1 − z) n + z h.
  * @param {Weights} p @param {string} name @param {string} end of the weights' names
