@@ -261,7 +261,7 @@ function build(model, read) {
   const places = columns("place", kinds[0].holders.length);
   const figure = element(
     "div",
-    { class: "figure" },
+    { class: "scene" },
     list,
     element("p", { class: "head" }, "the answer"),
     places.node,
