@@ -71,7 +71,7 @@ def test_it_computes_what_torch_does(model, story, told, asked):
         near(mine, theirs)
     state = {
         name: getattr(one, name)
-        for name in ("vocabulary", "kinds", "story", "asked", "step")
+        for name in ("vocabulary", "kinds", "story", "asked", "draft", "step")
     }
     told = ask("story", "told", {"state": state, "weights": tensors})
     places = [WORDS.index[place] for place in stories.PLACES]
@@ -104,6 +104,7 @@ def test_it_opens_on_the_answer_or_where_it_is_told(story):
         ("story", [["anna", "bag"]], "nothing in this world says"),
         ("story", [["attic", "anna"]], "nothing in this world says"),
         ("story", [["anna"]], "nothing in this world says"),
+        ("draft", ["anna", "bag"], "nothing in this world says"),
         ("asked", "attic", "asked is 'attic'"),
         ("step", -2, "step is -2"),
         ("step", 5, "step is 5"),

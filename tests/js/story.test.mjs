@@ -88,6 +88,7 @@ test("each step is told", () => {
     weights: {},
     story: STORY,
     asked: "box",
+    draft: STORY[0],
     step: 0,
   };
   const now = {

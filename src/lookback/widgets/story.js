@@ -29,7 +29,7 @@ import limits from "./story.json" with { type: "json" };
  * @typedef {{names: string[], holders: string[], form: string, asked: string}} Kind */
 /** @typedef {[name: string, holder: string]} Told */
 /** @typedef {{vocabulary: string[], kinds: Kind[], weights: Record<string, Packed>, story: Told[],
- *   asked: string, step: number}} State */
+ *   asked: string, draft: Told, step: number}} State */
 
 const { sentences: MOST } = limits;
 const FIRST = 4; // lookback.vocabulary: the words after the special ones
@@ -40,6 +40,10 @@ const namesOf = (kinds) => kinds.flatMap(({ names }) => names);
 /** The kind of a name. @param {Kind[]} kinds @param {string} name */
 const kindOf = (kinds, name) =>
   /** @type {Kind} */ (kinds.find(({ names }) => names.includes(name)));
+
+/** Whether this world has the sentence. @param {Kind[]} kinds @param {any} told */
+const canBe = (kinds, told) =>
+  series(() => true, told, 2) && !!kindOf(kinds, told[0])?.holders.includes(told[1]);
 
 /** A sentence in words. @param {Kind[]} kinds @param {Told} told */
 export const say = (kinds, [name, holder]) =>
@@ -202,31 +206,39 @@ function build(model, read) {
   const who = select(
     "name",
     names.map((name) => [name, name]),
-    () => offer(),
+    (name) => set({ draft: [name, kindOf(kinds, name).holders[0]] }),
   );
-  const where = element("select", { "data-action": "holder", "aria-label": "and where" });
+  const where = select("holder", [], (holder) => set({ draft: [who.value, holder] }));
   who.setAttribute("aria-label", "of whom or what to tell");
-  const between = element("span");
-  const offer = () => {
-    const { form, holders } = kindOf(kinds, who.value);
-    const turned = form.indexOf("{1}") < form.indexOf("{0}");
-    const [before, middle] = form.split(/\{[01]\}/);
-    between.textContent = middle.trim();
-    lead.textContent = before.trim();
-    where.replaceChildren(...holders.map((one) => element("option", { value: one }, one)));
-    sentenceBar.replaceChildren(
-      ...(turned ? [lead, where, between, who] : [lead, who, between, where]),
-    );
-  };
-  const lead = element("span");
+  where.setAttribute("aria-label", "and where");
+  const [lead, between] = [element("span"), element("span")];
   const sentenceBar = element("span", { class: "sentence" });
-  offer();
+  let offered = "";
+  /** What can be told next. @param {Told} draft */
+  const offer = ([name, holder]) => {
+    const { form, holders } = kindOf(kinds, name);
+    if (form !== offered) {
+      offered = form;
+      const turned = form.indexOf("{1}") < form.indexOf("{0}");
+      const [before, middle] = form.split(/\{[01]\}/);
+      lead.textContent = before.trim();
+      between.textContent = middle.trim();
+      where.replaceChildren(...holders.map((one) => element("option", { value: one }, one)));
+      const held = document.activeElement === who;
+      sentenceBar.replaceChildren(
+        ...(turned ? [lead, where, between, who] : [lead, who, between, where]),
+      );
+      if (held) who.focus();
+    }
+    who.value = name;
+    where.value = holder;
+  };
   const add = button("add", "Tell it", () => {
     const story = model.get("story");
     if (story.length >= MOST) {
       return complain(`The network reads up to ${MOST} sentences here: take one out first.`);
     }
-    tell([...story, [who.value, where.value]]);
+    tell([...story, model.get("draft")]);
   });
   const ask = select(
     "asked",
@@ -286,10 +298,11 @@ function build(model, read) {
     stop: walk.stop,
     draw() {
       const state = { ...read(), step: at().step };
-      const { story, asked, step } = state;
+      const { story, asked, draft, step } = state;
       const now = run(p, state);
       const { support } = follow(kinds, story, asked);
       ask.value = asked;
+      offer(draft);
       const best = now.looks.map(largest);
       while (list.children.length > story.length) list.lastChild?.remove();
       lines.slice(0, story.length).forEach((one, i) => {
@@ -320,13 +333,14 @@ function build(model, read) {
   };
 }
 
-export default widget(["vocabulary", "kinds", "weights"], ["story", "asked", "step"], build, {
-  story: (x, { kinds }) =>
-    series(
-      (one) => series(() => true, one, 2) && kindOf(kinds, one[0])?.holders.includes(one[1]),
-      x,
-      within(1, x?.length, MOST),
-    ),
-  asked: (x, { kinds }) => namesOf(kinds).includes(x),
-  step: integer(0, ({ weights }) => hopsOf(weights) + 1),
-});
+export default widget(
+  ["vocabulary", "kinds", "weights"],
+  ["story", "asked", "draft", "step"],
+  build,
+  {
+    story: (x, { kinds }) => series((one) => canBe(kinds, one), x, within(1, x?.length, MOST)),
+    asked: (x, { kinds }) => namesOf(kinds).includes(x),
+    draft: (x, { kinds }) => canBe(kinds, x),
+    step: integer(0, ({ weights }) => hopsOf(weights) + 1),
+  },
+);

@@ -16,7 +16,7 @@ from lookback.widgets import base
 from lookback.widgets.lib.checks import need
 from lookback.widgets.lib.half import unpack, whole
 
-TRAITS = ("vocabulary", "weights", "story", "asked", "step")
+TRAITS = ("vocabulary", "weights", "story", "asked", "draft", "step")
 MOST = base.limits("story")["sentences"]
 KINDS = [
     {
@@ -35,8 +35,8 @@ class Story(base.Widget):
 
     `weights` are a MemN2N's, packed (`pack`), and `vocabulary` is what it
     knows after the special words. `story` has a name and a holder for each
-    sentence. The steps are the question, its hops, and the answer; −1 is the
-    last.
+    sentence; `draft` is the one to be told next. The steps are the question,
+    its hops, and the answer; −1 is the last.
 
     Raises:
         TraitError: for weights, sentences or a question that do not fit.
@@ -49,6 +49,7 @@ class Story(base.Widget):
     weights = Dict().tag(sync=True)
     story = List().tag(sync=True)
     asked = Unicode().tag(sync=True)
+    draft = List(["anna", "attic"]).tag(sync=True)
     step = Int(0).tag(sync=True)
 
     def __init__(self, vocabulary, weights, story, asked, step=-1):
@@ -76,7 +77,7 @@ class Story(base.Widget):
                 need(fit, f"weights: {name}.{k} must have {rows} rows")
         fit = 0 < len(new.story) <= MOST
         need(fit, f"story: give 1 to {MOST} sentences")
-        for one in new.story:
+        for one in (*new.story, new.draft):
             fit = len(one) == 2 and one[1] in HOLDERS.get(one[0], ())
             need(fit, f"story: nothing in this world says {one}")
         need(new.asked in HOLDERS, f"asked is {new.asked!r}: give a name")
