@@ -11,7 +11,11 @@ with three hops learn at a quarter of the rate too, and that without the start
 at half of it. Two differ from the single hop: one has no ages, the other
 vectors so long that it has as many numbers as three hops. The memory network
 stands by itself; it looks hard and is told. All are asked about longer stories
-too. Writes records/hops.json and the weights of the network with gaps.
+too.
+
+    python -m lookback.experiments.hops
+
+writes records/hops.json, and the weights of the network with gaps.
 """
 
 from collections.abc import Sequence

@@ -42,7 +42,7 @@ const kindOf = (kinds, name) =>
   /** @type {Kind} */ (kinds.find(({ names }) => names.includes(name)));
 
 /** Whether this world has the sentence. @param {Kind[]} kinds @param {any} told */
-const canBe = (kinds, told) =>
+const fitting = (kinds, told) =>
   series(() => true, told, 2) && !!kindOf(kinds, told[0])?.holders.includes(told[1]);
 
 /** A sentence in words. @param {Kind[]} kinds @param {Told} told */
@@ -338,9 +338,9 @@ export default widget(
   ["story", "asked", "draft", "step"],
   build,
   {
-    story: (x, { kinds }) => series((one) => canBe(kinds, one), x, within(1, x?.length, MOST)),
+    story: (x, { kinds }) => series((one) => fitting(kinds, one), x, within(1, x?.length, MOST)),
     asked: (x, { kinds }) => namesOf(kinds).includes(x),
-    draft: (x, { kinds }) => canBe(kinds, x),
+    draft: (x, { kinds }) => fitting(kinds, x),
     step: integer(0, ({ weights }) => hopsOf(weights) + 1),
   },
 );
