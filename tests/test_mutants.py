@@ -181,6 +181,12 @@ EQUAL = {
     "without_tanh": {
         "(H @ U.T).unsqueeze(0) -> H @ U.T": "a first axis of 1 comes by itself"
     },
+    "soft_window": {
+        "kappa[:, None] - u -> u - kappa[:, None]": "the distance is squared"
+    },
+    "log_density": {
+        "move - mean -> mean - move": "an ellipse is the same turned half round"
+    },
     "looks_to_connect": {"set(row) -> row": "no row names a position twice"},
     "tokens_apart": {
         "x - x.mean(dim=1, keepdim=True) -> x.mean(dim=1, keepdim=True) - x": (
@@ -213,6 +219,7 @@ EQUAL = {
         "multiplied by 1"
     },
     "hold_for": {"b_ih -> b_hh": "both biases are equally long"},
+    "margin_loss": {"scores -> right": "only the stories are counted"},
     "not_beaten": {
         "(quality >= good, cost <= cheap) -> "
         "(cost <= cheap, quality >= good)": "the two change roles around an &"

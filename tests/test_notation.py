@@ -67,7 +67,7 @@ def axes_of_the_code():
 def test_the_axes_are_those_of_the_code():
     named = axes_of_the_page()
     assert len(named) == len(set(named))
-    assert set(named) == axes_of_the_code()
+    assert set(named) == axes_of_the_code() - {"_"}  # of any length
 
 
 @pytest.mark.parametrize("page", symbol_tables(), ids=lambda page: page.stem)

@@ -31,12 +31,16 @@ LETTER = re.compile(rf"\\({'|'.join(GREEK)})(?![A-Za-z])|[A-Za-z]")
 TITLE = re.compile(r"^# ([^:\n]+)", re.MULTILINE)
 
 
-def chapters(root: Path = ROOT) -> list[Path]:
-    """The pages with a symbol table, in the order of the book."""
+def pages(root: Path = ROOT) -> list[Path]:
+    """All pages but the first, in the order of the book."""
     toc = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
     parts = [part["chapters"] for part in toc["parts"]]
-    pages = [root / f"{one['file']}.md" for part in parts for one in part]
-    return [page for page in pages if HEAD in page.read_text("utf-8")]
+    return [root / f"{one['file']}.md" for part in parts for one in part]
+
+
+def chapters(root: Path = ROOT) -> list[Path]:
+    """The pages with a symbol table, in the order of the book."""
+    return [page for page in pages(root) if HEAD in page.read_text("utf-8")]
 
 
 def rows(page: Path) -> list[dict[str, str]]:

@@ -64,6 +64,13 @@ const jobs = {
     const { steps, written, wrong } = run(unpack(machine), text, slots);
     return { steps, written: written.join(""), wrong };
   },
+  /** A line that is written, and what a mixture becomes. */
+  handwriting: ({ lineOf, unpack }, { machine, text, seed, bias }) => {
+    const line = lineOf(unpack(machine), text, seed, bias);
+    line.to(3); // it can be asked for in parts
+    line.to(9999);
+    return { made: line.made, done: line.done() };
+  },
   /** A new machine's tensors, its loss on each batch and the gradients, and the
    * tensors after a step of Adam on each. */
   learned(widget, { kind, width, seed, task, rate, batches }) {
@@ -100,6 +107,8 @@ const jobs = {
       right: widget.examine({ machines, task })[0],
     };
   },
+  story: ({ answer }, { weights, story, asked }) => answer(weights, story, asked),
+  told: (widget, { state, weights }) => widget.run(weights, state),
   lookup: (widget, input) => widget.lookup(input),
   masked: (widget, input) =>
     input.tokens.map((/** @type {string} */ _, /** @type {number} */ i) => widget.row(input, i)),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
+from playwright.sync_api import expect
 
 from contents import chapters
 
@@ -59,3 +60,110 @@ def test_each_work_links_back_to_where_it_is_cited(site):
                 back["href"].endswith(f"bibliography.html#{entry['id']}")
                 for back in citation.find_all("a")
             ), words(entry)
+
+
+def test_each_myth_leads_to_its_claim(site):
+    listed = soup(site / "book/myths.html").select("article li")
+    assert len(listed) > 30
+    for item in listed:
+        page, place = item.find("a")["href"].split("#")
+        claim = soup(site / "book" / page).find(id=place)
+        assert words(claim.find("strong")) == words(item.find("a"))
+        verdict = item.select_one(".verdict")
+        assert words(claim.select_one(".verdict")) == words(verdict)
+
+
+def test_each_term_leads_to_its_sentence(site):
+    count = 0
+    for name in chapters():
+        for link in soup(site / f"{name}.html").select("a.term"):
+            place = link["href"].split("#")[1]
+            entry = soup(site / "book/glossary.html").find(id=place)
+            sentence = words(entry.find_next("dd"))
+            assert link["title"].replace("'", "’") in sentence
+            count += 1
+    assert count > 50
+
+
+@pytest.mark.parametrize("typed", ["注意力", "treillis", "lattice"])
+def test_the_search_knows_the_terms_in_three_languages(visit, typed):
+    one = visit("search")
+    one.page.goto(f"{one.base}/search.html?q={typed}")
+    found = one.page.locator("#search-results li", has_text="Words")
+    found.first.wait_for()
+
+
+TICK = ".exercise-list input"
+
+
+def test_ticks_stay_and_travel_in_a_file(visit, tmp_path):
+    one = visit("book/exercises", kept=False)
+    page = one.page
+    told = page.locator(".exercise-bar [role=status]")
+    count = page.locator(TICK).count()
+    expect(told).to_have_text(f"0 of {count} done.")
+    page.locator(TICK).nth(3).check()
+    page.get_by_label("Done: What is a head?").focus()
+    page.keyboard.press("Space")
+    expect(told).to_have_text(f"2 of {count} done.")
+    page.reload()
+    expect(page.locator(f"{TICK}:checked")).to_have_count(2)
+    with page.expect_download() as coming:
+        page.locator("[data-action=save]").click()
+    file = tmp_path / "mine.json"
+    coming.value.save_as(file)
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    expect(page.locator(f"{TICK}:checked")).to_have_count(0)
+    page.set_input_files(".exercise-bar input", file)
+    expect(told).to_contain_text(f"2 of {count} done.")
+    expect(page.locator(f"{TICK}:checked")).to_have_count(2)
+    assert one.troubles == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"kept": 1}',
+        '{"kept": {"theme": "x"}}',
+        '{"kept": {"lookback:a": 1}}',
+        '{"kept": {"lookback:a": "' + "x" * 20_000 + '"}}',
+    ],
+    ids=range(7),
+)
+def test_another_file_changes_nothing(visit, tmp_path, text):
+    one = visit("book/exercises", kept=False)
+    one.page.locator(TICK).first.check()
+    file = tmp_path / "other.json"
+    file.write_text(text)
+    one.page.set_input_files(".exercise-bar input", file)
+    told = one.page.locator(".exercise-bar [role=status]")
+    expect(told).to_contain_text("Nothing was changed")
+    expect(one.page.locator(f"{TICK}:checked")).to_have_count(1)
+    assert one.troubles == []
+
+
+def test_threads_of_the_timeline_are_chosen(visit):
+    one = visit("book/timeline")
+    page = one.page
+    rows = page.locator("table.timeline tbody tr")
+    total = rows.count()
+    told = page.locator("[role=status]")
+    expect(told).to_have_text(f"{total} of {total} events.")
+    depth = page.get_by_role("button", name="depth")
+    depth.focus()
+    page.keyboard.press("Enter")
+    expect(depth).to_have_attribute("aria-pressed", "false")
+    left = rows.locator("visible=true")
+    assert 0 < left.count() < total
+    threads = left.locator(".thread").all_inner_texts()
+    assert len(threads) == left.count() and "depth" not in threads
+    expect(told).to_have_text(f"{left.count()} of {total} events.")
+    dots = page.locator(".timeline-line circle")
+    assert dots.count() == total
+    dots.nth(total - 1).click()
+    expect(page.locator("tr.chosen")).to_be_in_viewport()
+    assert one.troubles == []

@@ -177,28 +177,38 @@ def test_training_pauses_at_once_and_goes_on(learning):
     reach(root, steps + 5)
 
 
-def test_the_letters_are_found_and_the_fixed_vector_stays_behind(learning):
-    """Generous in steps: on a quiet machine it takes a few seconds."""
-    one, root, state = learning
-    act(root, "play").click()
-    reach(root, 400)
+def found_by_now(one, root: Locator, n: int) -> bool:
+    """Whether the look, once training is paused, has found the letters."""
     act(root, "play").click()
     one.page.wait_for_timeout(1000)  # the chunk that was under way
     [steps] = numbers(root, "step")
     told = root.locator('[data-role="live"]')
     expect(told).to_contain_text(f"Step {steps:g}. ", timeout=LONG)
-    n = len(state["text"])
     look = np.reshape(numbers(root, "weight"), (n + 1, n + 1))[:n]
     hits = (look.argmax(1) == np.arange(n)[::-1]).sum()
-    assert hits >= n - 1
-    found = re.search(r"itself for (\d+) of", live(root))
-    assert found and int(found[1]) == hits
+    said = re.search(r"itself for (\d+) of", live(root))
+    assert said and int(said[1]) == hits
     fixed, look_back = (
         numbers(root, f"loss-{k}")[0] for k in ("fixed", "look")
     )
-    assert look_back < 0.6 * fixed
     right = np.reshape(numbers(root, "right"), (-1, 2))
-    assert right[2:6, 1].mean() > 60 and right[2:6, 0].mean() < 20
+    return (
+        hits >= n - 1
+        and look_back < 0.6 * fixed
+        and right[2:6, 1].mean() > 60
+        and right[2:6, 0].mean() < 20
+    )
+
+
+def test_the_letters_are_found_and_the_fixed_vector_stays_behind(learning):
+    """Generous in steps, since at this rate the look stumbles now and then."""
+    one, root, state = learning
+    for least in range(400, 1000, 150):
+        act(root, "play").click()
+        reach(root, least)
+        if found_by_now(one, root, len(state["text"])):
+            return
+    pytest.fail("in a thousand steps the look has not found the letters")
 
 
 def kill(worker: Worker) -> None:

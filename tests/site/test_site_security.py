@@ -5,6 +5,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from playwright.sync_api import expect
 
 from contents import OTHERS, PAGES, ROOT
 from lookback.exercises import check
@@ -202,10 +203,12 @@ def test_figures_live_without_storage(browser, address):
         f' src="{address}/book/bottleneck.html"></iframe>'
     )
     frame = page.frame_locator("iframe")
-    frame.locator(".widget-picture").first.scroll_into_view_if_needed()
-    squeeze = frame.locator('.lookback-widget[data-widget="squeeze"]')
-    squeeze.wait_for()  # though no file may be fetched
-    frame.locator(".widget-picture").first.scroll_into_view_if_needed()
+    asleep = frame.locator(".widget-picture")
+    for _ in range(asleep.count()):  # though no file may be fetched
+        left = asleep.count()
+        asleep.first.scroll_into_view_if_needed()
+        expect(asleep).not_to_have_count(left)
+    frame.locator('.lookback-widget[data-widget="squeeze"]').wait_for()
     quiz = frame.locator('.lookback-widget[data-widget="quiz"]').first
     quiz.locator("input").first.check()
     quiz.locator('[data-action="check"]').click()

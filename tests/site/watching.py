@@ -61,6 +61,7 @@ SEE_ALL = """async (most) => {
 # and the page's own host renders them again.
 ANEW = """async () => {
   localStorage.clear();
+  history.replaceState(null, "", location.pathname);  // no link is followed
   const kind = "application/vnd.jupyter.widget-view+json";
   for (const view of document.querySelectorAll(`script[type="${kind}"]`))
     view.nextElementSibling.remove();

@@ -57,6 +57,13 @@ def box(writer, directive):
     return text(directive, "\n".join(f"> {line}".rstrip() for line in lines))
 
 
+def myth(writer, directive):
+    """The claim and the verdict; the paragraph below takes it apart."""
+    claim = writer.inline(directive.argument, directive.line)
+    verdict = option(writer, directive, "verdict")
+    return text(directive, f"**{claim}** *{verdict}*")
+
+
 def mathematics(writer, directive):
     option(writer, directive, "label")
     return text(directive, writer.equation(directive.body, directive.line))
@@ -136,6 +143,7 @@ DIRECTIVES = {
     "in-notebook": (cell, "body"),
     "literalinclude": (include, "argument :language: :pyobject:"),
     "math": (mathematics, ":label: body"),
+    "myth": (myth, "argument :in-short: :verdict:"),
     "note": (box, "body"),
     "solution-end": (solution_end, ""),
     "solution-start": (solution, "argument :class: :label:"),

@@ -9,6 +9,8 @@ Whatever else is found is an error: nothing passes through raw.
 import re
 from dataclasses import dataclass
 
+import glossary
+
 from to_notebook.myst import SourceError, read_directive
 
 PLAIN_BLOCKS = frozenset(
@@ -161,6 +163,8 @@ class Writer:
             return link(f"({found.number})", url)
         if name == "doc":
             return self._doc(content, line)
+        if name == "term":
+            return self._term(content, line)
         if name == "record":
             return self.record(content)
         if name == "math":
@@ -204,6 +208,13 @@ class Writer:
         if docname is None:
             raise self.error(line, f"no page “{target}”")
         return link(text or self.book.titles[docname], self.book.url(docname))
+
+    def _term(self, content, line):
+        text, term = split_title(content)
+        if term not in (row["term"] for row in glossary.terms()):
+            raise self.error(line, f"“{term}” is not in terms.csv")
+        url = self.book.url("book/glossary", glossary.anchor(term))
+        return link(text or term, url)
 
     def equation(self, latex, line):
         """Displayed mathematics with its number."""

@@ -11,6 +11,7 @@ from lookback.exercises import (  # noqa: F401  (each adds its checks)
     cursors,
     feedforward,
     heads,
+    hops,
     ladder,
     positions,
     recurrence,
@@ -20,6 +21,7 @@ from lookback.exercises import (  # noqa: F401  (each adds its checks)
     serial,
     tape,
     transformer,
+    window,
 )
 from lookback.exercises.checking import check
 

@@ -107,8 +107,18 @@ def _judged(numbers, page, measure):
         fits = (hint for hint, box in stage["mistakes"] if _inside(own, box))
         hint = next(fits, stage["otherwise"])
         if hint is not None:
-            raise Hint(filled(hint))
+            raise Hint(filled(hint) + _found(own, stage, page, hint))
     return filled(page["verified"])
+
+
+def _found(own, stage, page, hint):
+    """Which numbers are right already, where no mistake is known."""
+    labels = sum(page["fields"], [])[stage["at"] :]
+    pairs = zip(own, stage["right"], labels, strict=False)
+    found = [label for x, box, label in pairs if _inside([x], [box])]
+    if page["measure"] or hint != stage["otherwise"] or not found:
+        return ""
+    return f" Right already: {', '.join(found)}."
 
 
 def _inside(numbers, box):

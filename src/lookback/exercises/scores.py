@@ -57,7 +57,7 @@ def likeness_by_hand():
         "Those are angles in degrees; give their cosines.": (16.26, 36.87),
     }
     otherwise = (
-        "The dot products are right, the cosines are not: divide each by "
+        "The dot products are right. For the cosines divide each by "
         "|q| |k|. The lengths are 5, 5 and 10."
     )
     return (

@@ -22,6 +22,8 @@ EXPERIMENTS = (
     "order",
     "serial",
     "latch",
+    "hops",
+    "window",
     "tape",
     "depth",
     "memories",

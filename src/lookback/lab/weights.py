@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 import torch
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
+from torch import Tensor, nn
 
 from lookback.lab import records, training
 from lookback.lab.checkpoints import write
@@ -35,10 +35,9 @@ from lookback.lab.download import (
     http,
 )
 from lookback.lab.subwords import dump, restore
-from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
-Model = TypeVar("Model", bound=Translator)
+Model = TypeVar("Model", bound=nn.Module)
 INSIDE = "src/lookback/records"  # where the repository holds them
 LARGEST = 20_000_000  # bytes of a file of weights
 INSTEAD = "work in a clone of the repository, which holds the weights"
@@ -46,14 +45,15 @@ INSTEAD = "work in a clone of the repository, which holds the weights"
 
 def save(
     name: str,
-    model: Translator,
-    source: Vocabulary,
-    target: Vocabulary,
+    model: nn.Module,
+    source: Vocabulary | None = None,
+    target: Vocabulary | None = None,
     folder: Path | None = None,
 ) -> Path:
     """Write a model's weights in fp16, with all that `load` needs.
 
-    Without a folder they become the book's, where this is its source tree.
+    A translator has vocabularies; another model has none. Without a folder the
+    weights become the book's, where this is its source tree.
     Raises ValueError, and writes nothing, if one is not finite in fp16.
     """
     path = (folder or records.place()) / f"{name}.safetensors"
@@ -61,9 +61,10 @@ def save(
     meta = {
         "model": type(model).__name__,
         "config": json.dumps(asdict(model.config)),
-        "source": dump(source),
-        "target": "" if target is source else dump(target),  # "": the same
     }
+    if source is not None:
+        same = target is source
+        meta |= {"source": dump(source), "target": "" if same else dump(target)}
     halves = {k: v.half() for k, v in model.state_dict().items()}
     check(halves)
     write(path, halves, meta)
@@ -181,15 +182,34 @@ def git_show(place: str, url: str, out: BinaryIO, most: int) -> None:
         git("-C", folder, "show", place, stdout=out)
 
 
+def vocabularies(
+    meta: dict[str, str], config: object
+) -> tuple[Vocabulary | None, Vocabulary | None]:
+    """Those of a file's header; none for a config that asks for none.
+
+    Raises ValueError if they are not as large as the config says.
+    """
+    if not hasattr(config, "source_vocab"):
+        return None, None
+    source = restore(meta["source"])
+    target = restore(meta["target"]) if meta["target"] else source
+    if (len(source), len(target)) != (
+        config.source_vocab,
+        config.target_vocab,
+    ):
+        raise ValueError("vocabularies and config differ in size")
+    return source, target
+
+
 def load(
     name: str, kind: type[Model], folder: Path | None = None
-) -> tuple[Model, Vocabulary, Vocabulary]:
+) -> tuple[Model, Vocabulary | None, Vocabulary | None]:
     """A trained model of the class `kind`, and its vocabularies.
 
-    It is the book's, or a folder's, in fp32, in evaluation mode, and on the
-    GPU if there is one. Its config is of the class that `kind.__init__`
-    names. Raises RecordError if the file is missing or broken, or if its
-    weights are not those of such a model.
+    These are None for what is no translator. It is the book's, or a folder's,
+    in fp32, in evaluation mode, and on the GPU if there is one. Its config is
+    of the class that `kind.__init__` names. Raises RecordError if the file is
+    missing or broken, or if its weights are not those of such a model.
     """
     path = folder / f"{name}.safetensors" if folder else find(name)
     try:
@@ -203,13 +223,7 @@ def load(
             )
         make_config = get_type_hints(kind.__init__)["config"]
         config = make_config(**json.loads(meta["config"]))
-        source = restore(meta["source"])
-        target = restore(meta["target"]) if meta["target"] else source
-        if (len(source), len(target)) != (
-            config.source_vocab,
-            config.target_vocab,
-        ):
-            raise ValueError("vocabularies and config differ in size")
+        source, target = vocabularies(meta, config)
         model = kind(config)
         model.load_state_dict({k: v.float() for k, v in weights.items()})
     except (

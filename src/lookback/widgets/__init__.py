@@ -6,6 +6,7 @@ from lookback.widgets.clocks import Clocks
 from lookback.widgets.copier import Copier
 from lookback.widgets.dataflow import Dataflow
 from lookback.widgets.depth import Depth
+from lookback.widgets.handwriting import Handwriting
 from lookback.widgets.heads import Heads
 from lookback.widgets.lattice import Lattice
 from lookback.widgets.learning import Learning
@@ -22,6 +23,7 @@ from lookback.widgets.serial_wall import SerialWall
 from lookback.widgets.shuffle import Shuffle
 from lookback.widgets.softmax_stepper import SoftmaxStepper
 from lookback.widgets.squeeze import Squeeze
+from lookback.widgets.story import Story
 from lookback.widgets.swaps import Swaps
 from lookback.widgets.tape_head import TapeHead
 from lookback.widgets.translate import Translate
@@ -33,6 +35,7 @@ __all__ = [
     "Copier",
     "Dataflow",
     "Depth",
+    "Handwriting",
     "Heads",
     "Lattice",
     "Learning",
@@ -48,6 +51,7 @@ __all__ = [
     "Shuffle",
     "SoftmaxStepper",
     "Squeeze",
+    "Story",
     "Swaps",
     "TapeHead",
     "Translate",

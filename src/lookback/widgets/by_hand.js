@@ -41,17 +41,26 @@ const MEASURES = {
 /** The first mistake that the numbers show; or what is verified.
  * @param {Exercise} exercise @param {number[]} given @returns {Verdict} */
 function judge(exercise, given) {
-  const { measure, stages, verified } = exercise;
+  const { fields, measure, stages, verified } = exercise;
   const { numbers, words } = measure ? MEASURES[measure](given) : { numbers: given, words: {} };
   /** @param {string} text */
   const filled = (text) =>
     Object.entries(words).reduce((all, [name, x]) => all.replaceAll(`{${name}}`, x), text);
   for (const { at, right, mistakes, otherwise } of stages) {
+    /** @param {Range} range @param {number} i */
+    const fits = ([a, b], i) => a <= numbers[at + i] && numbers[at + i] <= b;
     /** @param {Range[]} box */
-    const inside = (box) => box.every(([a, b], i) => a <= numbers[at + i] && numbers[at + i] <= b);
+    const inside = (box) => box.every(fits);
     if (inside(right)) continue;
-    const hint = mistakes.find(([, box]) => inside(box))?.[0] ?? otherwise;
-    if (hint !== null) return { outcome: false, words: filled(hint) };
+    const known = mistakes.find(([, box]) => inside(box))?.[0];
+    const hint = known ?? otherwise;
+    if (hint === null) continue;
+    const found = fields
+      .flat()
+      .slice(at, at + right.length)
+      .filter((_, i) => fits(right[i], i));
+    const more = measure || known || !found.length ? "" : ` Right already: ${found.join(", ")}.`;
+    return { outcome: false, words: filled(hint) + more };
   }
   return { outcome: true, words: filled(verified) };
 }

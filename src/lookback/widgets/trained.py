@@ -10,16 +10,20 @@ from torch import Tensor
 
 from lookback.bottleneck import Bottleneck
 from lookback.cursors import Cursors
+from lookback.hops import MemN2N
 from lookback.lab import weights
 from lookback.lab.decoding import translate
 from lookback.rnnsearch import RNNsearch
 from lookback.transformer import Transformer
 from lookback.vocabulary import END, SPECIALS, START, Vocabulary
 from lookback.widgets.alignment_stepper import AlignmentStepper
+from lookback.widgets.handwriting import Handwriting
 from lookback.widgets.lattice import Lattice
 from lookback.widgets.lib import rows
 from lookback.widgets.lib.half import pack
 from lookback.widgets.squeeze import Squeeze
+from lookback.widgets.story import MOST, Story
+from lookback.window import Writer
 
 LEAST = 5e-5  # the smallest weight whose logarithm is taken
 
@@ -53,6 +57,24 @@ def lattice(sentences: Sequence[str]) -> Lattice:
         raise ValueError("the two models know different words")
     vocabularies = dict(zip(("source", "target"), words[0], strict=True))
     return Lattice(vocabularies, models, sentences)
+
+
+def story(told: Sequence[tuple[str, str]], asked: str, step: int = -1) -> Story:
+    """The network of the experiment `hops`, with the ages that are needed."""
+    model, words, _ = weights.load("hops", MemN2N)
+    tensors = pack(
+        {
+            name: part[:MOST] if name.startswith("ages") else part
+            for name, part in model.cpu().state_dict().items()
+        }
+    )
+    return Story(words.words[len(SPECIALS) :], tensors, told, asked, step)
+
+
+def handwriting(text: str) -> Handwriting:
+    """The writer of the experiment `window`."""
+    model = weights.load("window", Writer)[0]
+    return Handwriting(pack(model.cpu().state_dict()), text)
 
 
 def alignments(

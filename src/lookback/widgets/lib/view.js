@@ -238,16 +238,22 @@ export const root = (name, label, ...children) =>
     ...children,
   );
 
-/** First, back, play, next, last: the buttons of a walk, and its clock.
- * @param {Place} at @param {(step: number) => unknown} go @param {number} [pause] */
-export function transport(at, go, pause = 1200) {
+/** First, back, play, next, last: the buttons of a walk, and its clock, which
+ * may take several steps at once.
+ * @param {Place} at @param {(step: number) => unknown} go @param {number} [pause]
+ * @param {() => number} [stride] */
+export function transport(at, go, pause = 1200, stride = () => 1) {
   let clock = 0;
   const stop = () => {
     clearInterval(clock);
     clock = 0;
     play.textContent = "Play";
   };
-  const tick = () => (at().step < at().last ? go(at().step + 1) : stop());
+  const tick = () => {
+    const { step, last } = at();
+    if (step < last) go(Math.min(step + stride(), last));
+    else stop();
+  };
   const start = () => {
     if (at().step === at().last) go(0);
     clock = Number(setInterval(tick, pause));

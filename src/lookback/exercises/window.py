@@ -1,0 +1,295 @@
+"""The exercises of `window`: each check beside its reference solution.
+
+What is right is found letter by letter and bell by bell, or by torch's own
+normal distribution, never by the solution's formula.
+"""
+
+import math
+
+import torch
+from torch.distributions import MultivariateNormal
+
+from lookback.exercises.by_hand import around, by_hand, stage
+from lookback.exercises.checking import (
+    as_tensor,
+    exercise,
+    expect,
+    float64,
+    random_inputs,
+)
+
+_ALPHA, _BETA, _KAPPA = [1.0, 0.5], [1.0, 2.0], [2.0, 3.0]
+
+
+def _bells(alpha, beta, kappa, places, shape=None):
+    """Σ_k α_k exp(−β_k (κ_k − u)²), place by place; or another shape."""
+    shape = shape or (lambda a, b, d: a * math.exp(-b * d * d))
+    return [
+        sum(
+            shape(float(a), float(b), float(k) - u)
+            for a, b, k in zip(alpha, beta, kappa, strict=True)
+        )
+        for u in places
+    ]
+
+
+def phi_by_hand_solution():
+    """Two bells over three letters."""
+    return [0.36805, 1.06767, 0.86788]
+
+
+@by_hand(
+    phi_by_hand_solution,
+    "the weights of letters 1, 2 and 3",
+    ["φ(1)", "φ(2)", "φ(3)"],
+)
+def phi_by_hand():
+    """The window's weights from two bells."""
+    given, three = (_ALPHA, _BETA, _KAPPA), (1, 2, 3)
+    truth = _bells(*given, three)
+    mistakes = {
+        "You divided by the sum. These weights need not sum to 1, and nothing "
+        "is normalised.": [x / sum(truth) for x in truth],
+        "β stands in the exponent: it makes a bell narrow, not high.": _bells(
+            *given, three, lambda a, b, d: a * b * math.exp(-d * d)
+        ),
+        "You counted the letters from 0. The first is at u = 1.": _bells(
+            *given, (0, 1, 2)
+        ),
+        "The distance is squared.": _bells(
+            *given, three, lambda a, b, d: a * math.exp(-b * abs(d))
+        ),
+        "You squared β together with the distance.": _bells(
+            *given, three, lambda a, b, d: a * math.exp(-((b * d) ** 2))
+        ),
+        "You divided by β: a large β makes a bell narrow, not wide.": _bells(
+            *given, three, lambda a, b, d: a * math.exp(-d * d / b)
+        ),
+        "That is the first bell alone. Add the second.": _bells(
+            _ALPHA[:1], _BETA[:1], _KAPPA[:1], three
+        ),
+        "That is the second bell alone. Add the first.": _bells(
+            _ALPHA[1:], _BETA[1:], _KAPPA[1:], three
+        ),
+        "The second bell is only half as high: you left out α.": _bells(
+            [1, 1], _BETA, _KAPPA, three
+        ),
+        "You multiplied the bells; they are added.": [
+            math.exp(-((2 - u) ** 2)) * 0.5 * math.exp(-2 * (3 - u) ** 2)
+            for u in three
+        ],
+    }
+    otherwise = (
+        "Not yet. Take letter 2: the first bell stands on it and gives 1, the "
+        "second is one letter away and gives 0.5 e⁻². Then the other letters."
+    )
+    return (
+        "the weights sum to 2.30, and nobody minds.",
+        stage(truth, mistakes, otherwise, around(2.5e-3)),
+    )
+
+
+def first_speed_by_hand_solution():
+    """ln(1/13), and 20."""
+    return [-2.56495, 20]
+
+
+@by_hand(
+    first_speed_by_hand_solution,
+    "the bias of κ̂, and the number of points",
+    ["bias"],
+    ["points"],
+)
+def first_speed_by_hand():
+    """Where the window's speed should start, and what 0 would do."""
+    near = around(4e-3)
+    speed = {
+        "That is the speed itself. κ̂ goes through an exponential before it "
+        "moves the window.": 1 / 13,
+        "That speed is 13 letters a point; you want 13 points a letter.": (
+            math.log(13)
+        ),
+        "That moves the window by e⁻¹³ letters, which is hardly at all.": -13,
+        "The logarithm to the base e, since it is undone by e to a power.": (
+            math.log10(1 / 13)
+        ),
+        "The logarithm to the base e, not to the base 2.": math.log2(1 / 13),
+        "The speed does not depend on how long the text is.": (
+            math.log(1 / 20)
+        ),
+    }
+    points = {
+        "That is how many points it should take. With a bias of 0 it is "
+        "exp 0 letters a point.": 260,
+        "With a speed of exp 0 = 1 the window would be on the first letter "
+        "after the first point, and on the second after the next.": 1,
+        "exp 0 is 1, not 0: the window does move.": 0,
+    }
+    return (
+        "a thirteenth of a letter for each point, or the text in twenty.",
+        stage(
+            math.log(1 / 13),
+            speed,
+            "The bias is not right yet: which number, in an exponential, gives "
+            "1/13?",
+            near,
+        ),
+        stage(
+            20,
+            points,
+            "The bias is right. Now let it be 0: how far does the window go "
+            "with each point?",
+            near,
+            at=1,
+        ),
+    )
+
+
+def soft_window_solution(raw, kappa, length):
+    """Eqs. 46, 49, 50 and 51 for one line."""
+    alpha, beta, forward = raw.exp().chunk(3)
+    kappa = kappa + forward
+    u = torch.arange(1, length + 1)
+    far = (kappa[:, None] - u) ** 2
+    return (alpha[:, None] * torch.exp(-beta[:, None] * far)).sum(0)
+
+
+@exercise(soft_window_solution)
+def soft_window(mine):
+    """One move of the window, and the weights that it gives."""
+    for seed, (bells, length) in enumerate(((2, 4), (1, 3), (3, 1), (4, 6))):
+        raw, before = random_inputs(seed, (3 * bells,), (bells,))
+        kappa = before.abs() * 2
+        known = {
+            (bells, length): "That is a row for each bell; sum over them.",
+            (bells,): "One weight for each letter, and not for each bell.",
+            (length, bells): "That is a column for each bell; sum over them.",
+            (length + 1,): "There are `length` letters, u = 1 … length.",
+        }
+        result = mine(raw.clone(), kappa.clone(), length)
+        found = as_tensor(result, (length,), "[length]", known)
+        a, b, k = float64(raw).chunk(3)
+        old, u = float64(kappa), range(1, length + 1)
+        A, B, K = a.exp(), b.exp(), k.exp()
+        truth = _bells(A, B, old + K, u)
+        total = sum(truth)
+        mistakes = {
+            "The window starts from nothing each time. Add the move to "
+            "`kappa`, where it stood before.": _bells(A, B, K, u),
+            "The window does not move.": _bells(A, B, old, u),
+            "κ̂ has no exponential in yours, so the window may go back.": (
+                _bells(A, B, old + k, u)
+            ),
+            "α̂ has no exponential in yours, so a weight may be below 0.": (
+                _bells(a, B, old + K, u)
+            ),
+            "None of the three has its exponential.": _bells(a, b, old + k, u),
+            "β̂ has no exponential in yours, so a bell may open upwards.": (
+                _bells(A, b, old + K, u)
+            ),
+            "You took the three parts in another order: α̂ first, then β̂, "
+            "then κ̂.": _bells(B, A, old + K, u),
+            "The letters are counted from 1.": _bells(
+                A, B, old + K, range(length)
+            ),
+            "You divided by the sum; the window is not normalised.": [
+                x / total for x in truth
+            ],
+            "The minus sign in the exponent is missing.": _bells(
+                A, B, old + K, u, lambda p, q, d: p * math.exp(q * d * d)
+            ),
+            "The distance is squared.": _bells(
+                A, B, old + K, u, lambda p, q, d: p * math.exp(-q * abs(d))
+            ),
+            "You take the exponential of the place itself: only the move is "
+            "an exponential.": _bells(A, B, (old + k).exp(), u),
+        }
+        given = f"with {bells} bells over {length} letters"
+        expect(found, truth, mistakes, given)
+    return "windows of one, two, three and four bells."
+
+
+def log_density_solution(weight, mean, spread, tilt, move):
+    """log Σ_m π_m N(Δ; μ_m, σ_m, ρ_m)."""
+    z = (move - mean) / spread
+    one = 1 - tilt**2
+    Z = (z**2).sum(-1) - 2 * tilt * z.prod(-1)
+    height = 2 * math.pi * spread.prod(-1) * one.sqrt()
+    return (weight * torch.exp(-Z / (2 * one)) / height).sum().log()
+
+
+@exercise(log_density_solution)
+def log_density(mine):
+    """How likely a mixture of tilted ellipses holds a move of the pen."""
+    for seed, count in enumerate((3, 1, 4)):
+        raw, mean, wide, lean, move = random_inputs(
+            seed, (count,), (count, 2), (count, 2), (count,), (2,)
+        )
+        weight, spread = raw.softmax(0), (wide / 2).exp()
+        tilt = lean.tanh()
+        known = {
+            (count,): "That is a number for each ellipse; what is asked is the "
+            "whole mixture.",
+            (2,): "That is a number for each axis; one density is asked.",
+        }
+        result = mine(weight, mean, spread, tilt, move)
+        found = as_tensor(result, (), "a single number", known)
+        pi, mu, sd, rho, at = map(float64, (weight, mean, spread, tilt, move))
+
+        def ellipses(rho, sd=sd, mu=mu, at=at):
+            cross = rho * sd.prod(-1)
+            table = torch.stack([sd[:, 0] ** 2, cross, cross, sd[:, 1] ** 2], 1)
+            return MultivariateNormal(mu, table.view(-1, 2, 2)).log_prob(at)
+
+        each, one = ellipses(rho), 1 - rho**2
+        z = (at - mu) / sd
+        Z = (z**2).sum(-1) - 2 * rho * z.prod(-1)
+        height = 2 * math.pi * sd.prod(-1) * one.sqrt()
+
+        def mixed(values, pi=pi):
+            return (pi * values).sum().log()
+
+        expected = mixed(each.exp())
+        mistakes = {
+            "That is the density; its logarithm is asked.": expected.exp(),
+            "That is minus the logarithm, the loss.": -expected,
+            "You took the logarithms first and then the mean. Sum the "
+            "densities, then take one logarithm.": (pi * each).sum(),
+            "You left out the weights π.": each.exp().sum().log(),
+            "ρ is left out: your ellipses do not lean.": mixed(
+                ellipses(0 * rho).exp()
+            ),
+            "ρ has the wrong sign: in Z stands minus 2 ρ z₁ z₂.": mixed(
+                ellipses(-rho).exp()
+            ),
+            "The root of 1 − ρ² is missing below the line.": mixed(
+                (-Z / (2 * one)).exp() / (height / one.sqrt())
+            ),
+            "1 − ρ² is missing in the exponent.": mixed(
+                (-Z / 2).exp() / height
+            ),
+            "The 2 π is missing below the line.": mixed(
+                (-Z / (2 * one)).exp() / (height / (2 * math.pi))
+            ),
+            "σ₁ σ₂ is missing below the line: a narrow ellipse is high.": (
+                mixed((-Z / (2 * one)).exp() / (height / sd.prod(-1)))
+            ),
+            "The 2 in the exponent is missing: −Z / (2 (1 − ρ²)).": mixed(
+                (-Z / one).exp() / height
+            ),
+            "`spread` is σ already; you took its exponential once more.": (
+                mixed(ellipses(rho, sd.exp()).exp())
+            ),
+            "You divided by σ² where z is divided by σ.": mixed(
+                (
+                    -(
+                        ((at - mu) ** 2 / sd**4).sum(-1)
+                        - 2 * rho * ((at - mu) / sd**2).prod(-1)
+                    )
+                    / (2 * one)
+                ).exp()
+                / height
+            ),
+        }
+        expect(found, expected, mistakes, f"with {count} ellipses")
+    return "mixtures of one, three and four ellipses."

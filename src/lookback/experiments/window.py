@@ -1,0 +1,375 @@
+"""Which look writes: a window that slides, one by content, one at a fixed pace?
+
+Short lines of random letters in our own alphabet of strokes; of each point it
+is known to which letter it belongs. Networks that differ in one thing, how the
+weights on the letters are made: Graves' window; the content look of RNNsearch;
+a window that is taught no end; one that may slide back. Then lines longer than
+those of the training. Beside them two rulers, which move evenly and learn
+nothing. First of all, the machine that the page has is trained on lines of up
+to sixty letters. Writes records/window.json and the machine's weights. Needs no
+corpus.
+
+    python -m lookback.experiments.window
+    python -m lookback.experiments.window --only machine
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from lookback.experiments.runs import campaign
+from lookback.lab import pen, weights
+from lookback.lab.training import device
+from lookback.rnnsearch import AdditiveAttention
+from lookback.window import (
+    Writer,
+    WriterConfig,
+    mixture,
+    negative_log_likelihood,
+    window,
+    write,
+)
+
+SHORT, TESTS = (2, 6), (6, 13, 30)  # letters of a line
+BATCH, UPDATES, RATE, LIMIT = 16, 900, 4e-3, 10.0  # Adam; longest gradient
+STAGES = ((600, 8, 32), (400, 24, 24), (500, 60, 16))  # updates, letters, lines
+WARMUP = 50  # updates up to the rate, which then falls to 0
+EVERY = 25  # updates of a point on the curve
+SAVE = 50  # updates between checkpoints
+LINES, WRITTEN = 40, 20  # for each test; lines of each length that are written
+LONG = 60
+BIAS = 1.0  # of what the machine writes for the record
+SEEDS = 3
+
+
+class Reading(NamedTuple):
+    """A `Pen`, and what the reader has noted of every letter."""
+
+    h: Tensor
+    top: Tensor
+    kappa: Tensor
+    look: Tensor
+    keys: Float[Tensor, "batch source align"]
+    text: Float[Tensor, "batch source vocab"]
+
+
+class Content(Writer):
+    """The weights are RNNsearch's: a query compared with a two-way reading.
+
+    What is summed are the letters, as in the others.
+    """
+
+    def __init__(self, config: WriterConfig):
+        super().__init__(config)
+        half, whole = config.hidden // 2, config.hidden
+        self.reader = nn.GRU(
+            config.signs, half, batch_first=True, bidirectional=True
+        )
+        self.attention = AdditiveAttention(whole, whole, half)
+        del self.window
+
+    def begin(self, text: Tensor) -> Reading:
+        lengths = text.sum((1, 2)).long().cpu()
+        packed = nn.utils.rnn.pack_padded_sequence(
+            text, lengths, batch_first=True, enforce_sorted=False
+        )
+        notes, _ = nn.utils.rnn.pad_packed_sequence(
+            self.reader(packed)[0], batch_first=True
+        )
+        return Reading(*super().begin(text), self.attention.U(notes), text)
+
+    def slide(
+        self, point: Tensor, text: Tensor, pen: Reading
+    ) -> tuple[Reading, Tensor]:
+        h = self.first(torch.cat([point, pen.look], -1), pen.h)
+        mask = text.any(-1)
+        look, phi = self.attention(h, pen.keys, text, mask)
+        return pen._replace(h=h, look=look), phi
+
+
+class Untaught(Writer):
+    """Nothing stands behind the text, and nothing is written there."""
+
+
+class BothWays(Writer):
+    """The window moves by κ̂ itself, which may be below 0."""
+
+    def __init__(self, config: WriterConfig):
+        super().__init__(config)
+        with torch.no_grad():
+            self.window.bias[-config.kernels :] = 1 / config.points
+
+    def place(self, h: Tensor, kappa: Tensor, length: int):
+        alpha, beta, move = self.window(h).chunk(3, -1)
+        kappa = kappa + move
+        return window(alpha.exp(), beta.exp(), kappa, length), kappa
+
+
+NETWORKS = {
+    "window": Writer,
+    "content": Content,
+    "no end": Untaught,
+    "both ways": BothWays,
+}
+
+
+def batch(name: str, texts: Sequence[str], rng: np.random.Generator):
+    """Lines of these texts; without any sign of the end for `no end`."""
+    lines = pen.lines(texts, rng)
+    if name == "no end":
+        text = lines.text.clone()
+        text[..., pen.END] = 0
+        letter = lines.letters < torch.tensor([[len(t)] for t in texts])
+        lines = lines._replace(text=text, mask=lines.mask & letter)
+    return pen.Lines(*(part.to(device()) for part in lines))
+
+
+def follow(model: Writer, lines: pen.Lines) -> tuple[Tensor, Tensor]:
+    """−log p of every point, and φ where it was made."""
+    raw, phi = model(lines.points, lines.text)
+    return negative_log_likelihood(mixture(raw), lines.points), phi
+
+
+def texts(
+    letters: tuple[int, int], count: int, rng: np.random.Generator
+) -> list[str]:
+    """So many texts of one length, which is drawn."""
+    length = int(rng.integers(letters[0], letters[1] + 1))
+    return [pen.words(length, rng) for _ in range(count)]
+
+
+def teach(
+    model: Writer,
+    name: str,
+    stages: Iterable[tuple[int, tuple[int, int], int]],
+    seed: int,
+    folder: Path | None = None,
+) -> list[float]:
+    """Train; the curve. With a folder, an interrupted training goes on.
+
+    A stage is its updates, the fewest and the most letters, and the lines of
+    a batch. Each update draws its lines from a generator of its own.
+    """
+    plan = [one for stage in stages for one in [stage[1:]] * stage[0]]
+    adam = torch.optim.Adam(model.parameters(), RATE)
+    losses = resume(folder, model, adam) if folder else []
+    while (done := len(losses)) < len(plan):
+        letters, count = plan[done]
+        share = min((done + 1) / WARMUP, 1) * (1 - done / len(plan))
+        adam.param_groups[0]["lr"] = share * RATE
+        rng = np.random.default_rng([seed, done])
+        lines = batch(name, texts(letters, count, rng), rng)
+        loss = follow(model, lines)[0][lines.mask].mean()
+        adam.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), LIMIT)
+        adam.step()
+        losses.append(loss.item())
+        if folder and len(losses) % SAVE == 0:
+            keep(folder, model, adam, losses)
+    points = range(0, len(losses), EVERY)
+    return [round(mean(losses[i : i + EVERY]), 4) for i in points]
+
+
+def keep(folder: Path, model: Writer, adam, losses: list[float]) -> None:
+    """Write the weights, Adam's moments and the losses so far."""
+    held = {f"model.{k}": v for k, v in model.state_dict().items()}
+    for i, moments in adam.state_dict()["state"].items():
+        held |= {f"adam.{i}.{k}": v for k, v in moments.items()}
+    held["losses"] = torch.tensor(losses, dtype=torch.float64)
+    save_file(held, folder / "checkpoint.part")
+    os.replace(folder / "checkpoint.part", folder / "checkpoint.safetensors")
+
+
+def resume(folder: Path, model: Writer, adam) -> list[float]:
+    """Take up what `keep` wrote, if there is such a thing; the losses."""
+    path = folder / "checkpoint.safetensors"
+    if not path.exists():
+        return []
+    held, moments = load_file(path), {}
+    losses = held.pop("losses").tolist()
+    for name, value in held.items():
+        if name.startswith("adam."):
+            _, i, kind = name.split(".")
+            moments.setdefault(int(i), {})[kind] = value
+    model.load_state_dict(
+        {k[6:]: v for k, v in held.items() if k.startswith("model.")}
+    )
+    adam.load_state_dict(adam.state_dict() | {"state": moments})
+    return losses
+
+
+@torch.no_grad()
+def score(model: Writer, name: str, length: int) -> dict:
+    """Nats a point, and how often φ is largest on the point's own letter."""
+    rng = np.random.default_rng([1, length])
+    lines = batch(name, texts((length, length), LINES, rng), rng)
+    nats, phi = follow(model, lines)
+    right = phi.argmax(-1) == lines.letters
+    tenths = [
+        right[lines.mask & (lines.letters // 10 == i)].float().mean().item()
+        for i in range(length // 10)
+    ]
+    return {
+        "nats": nats[lines.mask].mean().item(),
+        "right": right[lines.mask].float().mean().item(),
+        "tens": tenths,
+    }
+
+
+def ruler(length: int) -> dict:
+    """How often a finger is right that moves evenly, and asks nobody.
+
+    `constant` takes the usual time for every letter; `diagonal` is told how
+    many points the line will have.
+    """
+    rng = np.random.default_rng([1, length])
+    lines = pen.lines(texts((length, length), LINES, rng), rng)
+    written = lines.letters < length  # without the rest
+    written &= lines.mask
+    t = torch.arange(lines.letters.shape[1]) + 0.5
+    whole = written.sum(1, keepdim=True)
+    paces = {"constant": 1 / WriterConfig.points, "diagonal": length / whole}
+    return {
+        name: ((t * pace).long() == lines.letters)[written]
+        .float()
+        .mean()
+        .item()
+        for name, pace in paces.items()
+    }
+
+
+def usual(text: str) -> int:
+    """The points of a text in the plainest hand."""
+    rng = np.random.default_rng(0)
+    letters = pen.write(text, pen.Hand(), rng).letters
+    return int((letters < len(text)).sum())
+
+
+def ends(model: Writer, length: int, bias: float) -> dict:
+    """Lines written freely: how many end by themselves, and where.
+
+    `excess` is by how many letters' points too many, or too few if negative.
+    """
+    rng = np.random.default_rng([2, length])
+    stops, excess, most = 0, [], 40 * length
+    where = next(model.parameters()).device
+    for _ in range(WRITTEN):
+        text = pen.words(length, rng)
+        signs = pen.signs(text).to(where)
+        if isinstance(model, Untaught):
+            signs[:, pen.END] = 0
+        chance = torch.from_numpy(rng.random((most, 4), dtype=np.float32))
+        points, _ = write(model, signs, chance, bias)
+        stops += len(points) < most
+        excess.append((len(points) - usual(text)) / usual(text) * len(text))
+    return {"ended": stops / WRITTEN, "excess": mean(excess)}
+
+
+def run(name: str, seed: int) -> dict:
+    """Train one network on short lines, and try it on longer ones."""
+    torch.manual_seed(seed)
+    model = NETWORKS[name](WriterConfig()).to(device())
+    found = {
+        "curve": teach(model, name, [(UPDATES, SHORT, BATCH)], seed),
+        "weights": sum(part.numel() for part in model.parameters()),
+        "scores": {str(n): score(model, name, n) for n in TESTS},
+    }
+    if name in ("window", "no end"):
+        found["ends"] = ends(model, SHORT[1], BIAS)
+    return found
+
+
+def machine(seed: int, folder: Path) -> dict:
+    """Train the machine of the page, and keep its weights with the book."""
+    torch.manual_seed(seed)
+    model = Writer(WriterConfig()).to(device())
+    stages = [(n, (1, most), lines) for n, most, lines in STAGES]
+    folder.mkdir(parents=True, exist_ok=True)
+    found = {
+        "curve": teach(model, "window", stages, seed, folder),
+        "weights": sum(part.numel() for part in model.parameters()),
+    }
+    weights.save("window", model)
+    model = weights.load("window", Writer)[0]  # as it is kept, in fp16
+    found["scores"] = {
+        str(n): score(model, "window", n) for n in (*TESTS, LONG)
+    }
+    found["ends"] = {
+        str(n): ends(model, n, BIAS) for n in (TESTS[0], TESTS[2], LONG)
+    }
+    return found
+
+
+def over_seeds(runs: list[dict]) -> dict:
+    """The means, and each seed's own."""
+
+    def gather(parts: list) -> object:
+        if isinstance(parts[0], dict):
+            return {
+                key: gather([part[key] for part in parts]) for key in parts[0]
+            }
+        if isinstance(parts[0], list):
+            return parts
+        return {"mean": mean(parts), "each": parts}
+
+    kept = ("curve", "scores", "ends")
+    return {"weights": runs[0]["weights"]} | {
+        key: gather([one[key] for one in runs])
+        for key in kept
+        if key in runs[0]
+    }
+
+
+def summary(found: dict[str, list[dict]]) -> dict:
+    """Each network over its seeds; of the machine there is one."""
+    return {
+        name: runs[0] if name == "machine" else over_seeds(runs)
+        for name, runs in found.items()
+    } | {"rulers": {str(n): ruler(n) for n in TESTS}}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    torch.set_num_threads(1)
+
+    def part(name: str):
+        return lambda seed, _: run(name, seed)
+
+    def first(seed: int, folder: Path) -> dict:
+        return machine(seed, folder) if seed == 0 else {}
+
+    campaign(
+        "window",
+        __doc__,
+        {"machine": first} | {name: part(name) for name in NETWORKS},
+        summary,
+        config={
+            "short": list(SHORT),
+            "tests": list(TESTS),
+            "batch": BATCH,
+            "updates": UPDATES,
+            "rate": RATE,
+            "limit": LIMIT,
+            "warmup": WARMUP,
+            "stages": [list(stage) for stage in STAGES],
+            "every": EVERY,
+            "lines": LINES,
+            "written": WRITTEN,
+            "long": LONG,
+            "bias": BIAS,
+        },
+        seeds=SEEDS,
+        arguments=arguments,
+    )
+
+
+if __name__ == "__main__":
+    main()

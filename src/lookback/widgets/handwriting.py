@@ -1,0 +1,98 @@
+"""The trained writer of `lookback.window`, writing what the reader types.
+
+Graves 2013, arXiv 1308.0850, section 5. It runs in window.js, on numbers of
+chance that are the same in every browser and here.
+"""
+
+import torch
+from jaxtyping import Float
+from matplotlib.figure import Figure
+from torch import Tensor
+from traitlets import Dict, Int, Unicode, validate
+from traitlets import Float as Number
+
+from lookback.lab import pen
+from lookback.widgets import base
+from lookback.widgets.lib.checks import need
+from lookback.widgets.lib.half import unpack, whole
+from lookback.widgets.lib.mulberry import uniform
+from lookback.window import Writer, WriterConfig, write
+
+LIMITS = base.limits("handwriting")
+MOST, POINTS = LIMITS["most"], LIMITS["points"]
+TRAITS = ("machine", "text", "bias", "seed", "speed", "step")
+SHAPES = {
+    name: list(part.shape)
+    for name, part in Writer(WriterConfig()).state_dict().items()
+}
+
+
+class Handwriting(base.Widget):
+    """Type a line, and watch it being written.
+
+    `machine` holds the weights of a `Writer`, packed; `bias` makes the hand
+    neater, `seed` is its chance, `speed` how many points are written at once;
+    `step` counts points, and −1 is the last.
+
+    Raises:
+        TraitError: for weights, letters or numbers that do not fit.
+    """
+
+    _esm = base.module("handwriting")
+    _css = base.style("handwriting", "chart")
+    machine = Dict().tag(sync=True)
+    text = Unicode().tag(sync=True)
+    bias = Number(1.0).tag(sync=True)
+    seed = Int(0).tag(sync=True)
+    speed = Int(4).tag(sync=True)
+    step = Int(-1).tag(sync=True)
+
+    def __init__(self, machine, text="looking back", **how):
+        super().__init__(machine=machine, text=text, **how)
+
+    @validate(*TRAITS)
+    def _fits(self, proposal):
+        new = self.proposed(proposal, TRAITS)
+        for name, shape in SHAPES.items():
+            need(name in new.machine, f"machine lacks {name}")
+            one = new.machine[name]
+            fit = one["shape"] == shape and whole(one)
+            need(fit, f"machine: {name} is not {shape} float16")
+        strange = sorted(set(new.text) - set(pen.LETTERS))
+        need(not strange, f"text: {strange} are none of its letters")
+        need(0 < len(new.text) <= MOST, f"text: give 1 to {MOST} letters")
+        tidy = new.text == " ".join(new.text.split())
+        need(tidy, "text: single spaces, and none at its ends")
+        most = LIMITS["bias"]
+        need(0 <= new.bias <= most, f"bias is {new.bias}: give 0 to {most}")
+        most = LIMITS["seed"]
+        need(0 <= new.seed <= most, f"seed is {new.seed}: give 0 to {most}")
+        speeds = LIMITS["speeds"]
+        need(new.speed in speeds, f"speed is {new.speed}: one of {speeds}")
+        fit = -1 <= new.step <= POINTS
+        need(fit, f"step is {new.step}: give -1 to {POINTS}")
+        return proposal["value"]
+
+    def line(
+        self,
+    ) -> tuple[Float[Tensor, "points 3"], Float[Tensor, "points _"]]:
+        """The points of the whole line, and φ at each."""
+        model = Writer(WriterConfig()).double()
+        model.load_state_dict(
+            {k: torch.tensor(unpack(one)) for k, one in self.machine.items()}
+        )
+        chance = torch.tensor(uniform(self.seed, 4 * POINTS)).view(-1, 4)
+        return write(model, pen.signs(self.text).double(), chance, self.bias)
+
+    def words(self) -> str:
+        return (
+            f"A machine writes “{self.text}” by hand, point after point, while"
+            " its window slides along the text."
+        )
+
+    def draw(self, figure: Figure) -> None:
+        axes = figure.subplots()
+        for stroke in pen.ink(self.line()[0].numpy()):
+            axes.plot(*stroke.T, color="black", linewidth=1)
+        axes.set_aspect("equal")
+        axes.set_axis_off()

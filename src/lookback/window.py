@@ -1,0 +1,238 @@
+r"""A soft window that slides along the text while a network writes it by hand.
+
+Graves 2013, arXiv 1308.0850, section 5; the output is that of section 4.1.
+
+    (α̂_t, β̂_t, κ̂_t) = W h_t + b
+    α_t = exp α̂_t,  β_t = exp β̂_t                              eqs. 49, 50
+    κ_t = κ_{t−1} + exp κ̂_t                                      eq. 51
+    φ(t, u) = Σ_k α_t^k exp(−β_t^k (κ_t^k − u)²)                 eq. 46
+    w_t = Σ_u φ(t, u) c_u                                        eq. 47
+
+    p(x_{t+1}) = Σ_m π^m N(Δ; μ^m, σ^m, ρ^m) · Bernoulli(e)      a mixture
+
+κ counts letters from 1 and starts at 0. Departures: two layers of GRU cells in
+place of three of LSTM; the paper's sizes stand beside ours. Behind the text
+stands a sign of its own, at u = U + 1, and behind the writing a point of rest
+that belongs to it: so the network is taught to leave the last letter. Writing
+ends when φ(t, U + 1) is the largest, and that point is not written any more.
+"""
+
+from dataclasses import dataclass
+from math import log, pi
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+def window(
+    alpha: Float[Tensor, "batch kernels"],
+    beta: Float[Tensor, "batch kernels"],
+    kappa: Float[Tensor, "batch kernels"],
+    length: int,
+) -> Float[Tensor, "batch source"]:
+    """φ(t, u) = Σ_k α^k exp(−β^k (κ^k − u)²), u = 1 … length; eq. 46."""
+    u = torch.arange(1, length + 1, device=kappa.device)
+    far = (kappa[:, :, None] - u) ** 2
+    return (alpha[:, :, None] * (-beta[:, :, None] * far).exp()).sum(1)
+
+
+class Mixture(NamedTuple):
+    """What the next point may be: some ellipses, and whether the pen is lifted.
+
+    Made of any numbers by `mixture`.
+    """
+
+    weight: Float[Tensor, "*batch mixtures"]  # log π: how likely each ellipse
+    mean: Float[Tensor, "*batch mixtures 2"]  # μ
+    spread: Float[Tensor, "*batch mixtures 2"]  # log σ
+    tilt: Float[Tensor, "*batch mixtures"]  # ρ, between −1 and 1
+    pen: Float[Tensor, "*batch"]  # logit of e
+
+
+def mixture(raw: Float[Tensor, "*batch _"], bias: float = 0.0) -> Mixture:
+    """Six numbers for each ellipse and one more, each in its range.
+
+    A bias above 0 makes the likely likelier and every ellipse smaller. (The
+    paper's leaves the pen as it is, and ink runs through the spaces.)
+    """
+    m = raw.shape[-1] // 6
+    weight, mean, spread, tilt, pen = raw.split((m, 2 * m, 2 * m, m, 1), -1)
+    return Mixture(
+        ((1 + bias) * weight).log_softmax(-1),
+        mean.unflatten(-1, (m, 2)),
+        spread.unflatten(-1, (m, 2)) - bias,
+        tilt.tanh(),
+        (1 + bias) * pen[..., 0],
+    )
+
+
+def negative_log_likelihood(
+    mixture: Mixture, point: Float[Tensor, "*batch 3"]
+) -> Float[Tensor, "*batch"]:
+    """−log p(Δx, Δy) − log p(pen), in nats."""
+    z = (point[..., None, :2] - mixture.mean) / mixture.spread.exp()
+    one = 1 - mixture.tilt**2
+    Z = (z**2).sum(-1) - 2 * mixture.tilt * z.prod(-1)
+    density = -Z / (2 * one) - log(2 * pi) - mixture.spread.sum(-1)
+    density = density - one.log() / 2
+    where = (mixture.weight + density).logsumexp(-1)
+    return -where + F.binary_cross_entropy_with_logits(
+        mixture.pen, point[..., 2], reduction="none"
+    )
+
+
+def drawn(
+    mixture: Mixture, chance: Float[Tensor, "batch 4"]
+) -> Float[Tensor, "batch 3"]:
+    """A point for four numbers of chance between 0 and 1.
+
+    The first chooses the ellipse, two more (by Box and Muller) the place in
+    it, the last the pen.
+    """
+    below = mixture.weight.exp().cumsum(-1) < chance[:, :1]
+    which = below.sum(-1, keepdim=True).clamp(max=below.shape[1] - 1)
+    each = torch.arange(len(which), device=which.device), which[:, 0]
+    tilt = mixture.tilt[each]
+    radius = (-2 * (1 - chance[:, 1]).log()).sqrt()
+    a, b = (
+        radius * turn(2 * pi * chance[:, 2]) for turn in (torch.cos, torch.sin)
+    )
+    z = torch.stack([a, tilt * a + (1 - tilt**2).sqrt() * b], -1)
+    place = mixture.mean[each] + mixture.spread[each].exp() * z
+    lifted = chance[:, 3] < mixture.pen.sigmoid()
+    return torch.cat([place, lifted[:, None].to(place)], -1)
+
+
+@dataclass(frozen=True)
+class WriterConfig:
+    """Sizes; in the comments the paper's."""
+
+    signs: int = 28  # 26 letters, the space, the end; 57
+    hidden: int = 96  # two layers of GRU cells; three of 400 LSTM cells
+    kernels: int = 3  # bells in the window; 10
+    mixtures: int = 8  # ellipses; 20
+    points: float = 13.0  # of a letter, on average: the window's first speed
+
+
+class Pen(NamedTuple):
+    """All that goes on from one point to the next."""
+
+    h: Float[Tensor, "batch hidden"]  # of the layer that moves the window
+    top: Float[Tensor, "1 batch hidden"]  # of the layer above it
+    kappa: Float[Tensor, "batch kernels"]  # where the window stands
+    look: Float[Tensor, "batch vocab"]  # w: what was seen through it
+
+
+class Writer(nn.Module):
+    """A network that writes a text by hand, point after point."""
+
+    def __init__(self, config: WriterConfig):
+        super().__init__()
+        self.config = config
+        signs, hidden = config.signs, config.hidden
+        self.first = nn.GRUCell(3 + signs, hidden)
+        self.window = nn.Linear(hidden, 3 * config.kernels)
+        self.second = nn.GRU(3 + signs + hidden, hidden, batch_first=True)
+        self.output = nn.Linear(2 * hidden, 6 * config.mixtures + 1)
+        with torch.no_grad():
+            self.window.bias[:] = 0.0
+            self.window.bias[-config.kernels :] = -log(config.points)
+
+    def begin(self, text: Float[Tensor, "batch source vocab"]) -> Pen:
+        """Nothing written, nothing seen, the window before the first letter."""
+        batch, hidden = len(text), self.config.hidden
+        return Pen(
+            text.new_zeros(batch, hidden),
+            text.new_zeros(1, batch, hidden),
+            text.new_zeros(batch, self.config.kernels),
+            text.new_zeros(batch, self.config.signs),
+        )
+
+    def place(
+        self,
+        h: Float[Tensor, "batch hidden"],
+        kappa: Float[Tensor, "batch kernels"],
+        length: int,
+    ) -> tuple[Float[Tensor, "batch source"], Float[Tensor, "batch kernels"]]:
+        """φ, and where the window stands now; eqs. 48 to 51."""
+        alpha, beta, forward = self.window(h).exp().chunk(3, -1)
+        kappa = kappa + forward  # never back
+        return window(alpha, beta, kappa, length), kappa
+
+    def slide(
+        self,
+        point: Float[Tensor, "batch 3"],
+        text: Float[Tensor, "batch source vocab"],
+        pen: Pen,
+    ) -> tuple[Pen, Float[Tensor, "batch source"]]:
+        """The first layer takes a point in, and the window moves."""
+        h = self.first(torch.cat([point, pen.look], -1), pen.h)
+        phi, kappa = self.place(h, pen.kappa, text.shape[1])
+        look = (phi[:, None] @ text)[:, 0]  # w_t, eq. 47
+        return pen._replace(h=h, kappa=kappa, look=look), phi
+
+    def forward(
+        self,
+        points: Float[Tensor, "batch points 3"],
+        text: Float[Tensor, "batch source vocab"],
+    ) -> tuple[
+        Float[Tensor, "batch points _"],
+        Float[Tensor, "batch points source"],
+    ]:
+        """For each point the numbers of its mixture, and φ where it was made.
+
+        Each is made from the points before it. (The layer above does not
+        move the window, so that it can take all points at once.)
+        """
+        pen, seen, phis = self.begin(text), [], []
+        for point in F.pad(points, (0, 0, 1, -1)).unbind(1):
+            pen, phi = self.slide(point, text, pen)
+            seen.append(torch.cat([point, pen.look, pen.h], -1))
+            phis.append(phi)
+        below = torch.stack(seen, 1)
+        top, _ = self.second(below)
+        h = below[..., -self.config.hidden :]
+        return self.output(torch.cat([h, top], -1)), torch.stack(phis, 1)
+
+    def step(
+        self,
+        point: Float[Tensor, "batch 3"],
+        text: Float[Tensor, "batch source vocab"],
+        pen: Pen,
+    ) -> tuple[Float[Tensor, "batch _"], Float[Tensor, "batch source"], Pen]:
+        """After a point: the numbers of the next one's mixture, φ, the pen."""
+        pen, phi = self.slide(point, text, pen)
+        below = torch.cat([point, pen.look, pen.h], -1)
+        top, state = self.second(below[:, None], pen.top)
+        raw = self.output(torch.cat([pen.h, top[:, 0]], -1))
+        return raw, phi, pen._replace(top=state)
+
+
+@torch.no_grad()
+def write(
+    model: Writer,
+    text: Float[Tensor, "source vocab"],
+    chance: Float[Tensor, "_ 4"],
+    bias: float = 0.0,
+) -> tuple[Float[Tensor, "points 3"], Float[Tensor, "points source"]]:
+    """Write a text, with four numbers of chance for each point; and φ there.
+
+    It ends when the window is on the sign behind the text more than on any
+    letter, or when there is no more chance.
+    """
+    text = text[None]
+    pen, point = model.begin(text), text.new_zeros(1, 3)
+    points, phis = [], []
+    for each in chance.to(text):
+        raw, phi, pen = model.step(point, text, pen)
+        if phi[0].argmax() == text.shape[1] - 1:
+            break
+        point = drawn(mixture(raw, bias), each[None])
+        points.append(point[0])
+        phis.append(phi[0])
+    if not points:
+        return text.new_zeros(0, 3), text.new_zeros(0, text.shape[1])
+    return torch.stack(points), torch.stack(phis)

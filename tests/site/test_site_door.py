@@ -1,0 +1,87 @@
+"""What each page says of itself, in its head and at its foot."""
+
+import sys
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+
+from contents import PAGES, ROOT
+
+sys.path[:0] = [str(ROOT / "book" / "_ext")]
+
+import door  # noqa: E402
+
+FORMS = ROOT / ".github" / "ISSUE_TEMPLATE"
+
+
+def page(site, name: str) -> BeautifulSoup:
+    text = (site / f"{name}.html").read_text("utf-8")
+    return BeautifulSoup(text, "html.parser")
+
+
+def built(site) -> str:
+    """The version that the site's first page names; the number is ours."""
+    said = page(site, PAGES[0]).select_one(".version").get_text()
+    assert said.split(" (")[0] == door.version().split(" (")[0]
+    return said
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_presents_itself(site, name):
+    found = page(site, name)
+    said = {
+        tag.get("property") or tag.get("name"): tag["content"]
+        for tag in found.select("meta[content]")
+    }
+    [canonical] = found.select("link[rel=canonical]")
+    assert said["og:url"] == canonical["href"]
+    assert canonical["href"].endswith(f"/{name}.html")
+    assert said["og:title"] == found.find("h1").get_text().rstrip("#")
+    assert said["og:description"] == said["description"]
+    assert 20 < len(said["description"]) < 400
+    picture = said["og:image"].removeprefix(
+        canonical["href"].removesuffix(f"{name}.html")
+    )
+    assert (site / picture).is_file()
+    [version] = found.select(".extra_footer .version")
+    assert version.get_text() == built(site)
+    assert found.select("a[rel=license]")
+
+
+def test_descriptions_differ(site):
+    said = [
+        page(site, name).find("meta", {"name": "description"}) for name in PAGES
+    ]
+    assert len({one["content"] for one in said}) == len(PAGES)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_an_error_is_reported_by_a_form_that_knows_the_page(site, name):
+    [link] = page(site, name).select("a.report")
+    address = urlsplit(link["href"])
+    asked = {key: one for key, [one] in parse_qs(address.query).items()}
+    assert address.path.endswith("/issues/new")
+    assert asked["page"] == name and asked["version"] == built(site)
+    form = yaml.safe_load((FORMS / asked["template"]).read_text("utf-8"))
+    ids = {part["id"] for part in form["body"]}
+    assert {"page", "version"} < ids
+
+
+@pytest.mark.parametrize(
+    "form", sorted(FORMS.glob("*.yml")), ids=lambda f: f.stem
+)
+def test_forms_are_whole(form):
+    asked = yaml.safe_load(form.read_text("utf-8"))
+    if form.stem == "config":
+        return
+    assert asked["name"] and asked["description"] and asked["labels"]
+    kinds = {part["type"] for part in asked["body"]}
+    assert kinds <= {"input", "textarea"}
+    assert all(part["attributes"]["label"] for part in asked["body"])
+
+
+def test_without_git_the_version_is_the_package_s(tmp_path):
+    (tmp_path / "pyproject.toml").write_text('version = "1.2"\n')
+    assert door.version(tmp_path) == "1.2"

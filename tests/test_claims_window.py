@@ -1,0 +1,214 @@
+"""The writing experiment, and what the chapter `window` says of its record."""
+
+import numpy as np
+import pytest
+import torch
+
+from lookback.experiments import window as trial
+from lookback.lab import pen, records, weights
+from lookback.window import Writer, WriterConfig, write
+
+SMALL = WriterConfig(hidden=8, kernels=2, mixtures=2)
+
+
+@pytest.fixture
+def lines():
+    return pen.lines(["no", "look back"], np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("name", trial.NETWORKS)
+def test_each_network_says_a_mixture_and_weights_for_every_point(name, lines):
+    torch.manual_seed(0)
+    model = trial.NETWORKS[name](SMALL)
+    nats, phi = trial.follow(model, lines)
+    assert nats.shape == lines.mask.shape and nats.isfinite().all()
+    assert phi.shape == (*lines.mask.shape, lines.text.shape[1])
+
+
+def test_the_content_look_is_a_softmax_over_the_letters_that_are_there(lines):
+    torch.manual_seed(0)
+    model = trial.Content(SMALL)
+    _, phi = trial.follow(model, lines)
+    assert torch.allclose(phi.sum(-1), torch.ones(()))
+    assert phi[0, :, 3:].eq(0).all()  # n, o, the end; then nothing
+    assert torch.allclose(phi[1, 0], torch.full((10,), 0.1))  # v = 0
+    with torch.no_grad():
+        model.attention.v.normal_()
+    _, phi = trial.follow(model, lines)
+    assert phi[1, 0].std() > 0
+
+
+def test_both_ways_may_go_back_and_starts_at_the_usual_speed():
+    torch.manual_seed(0)
+    model = trial.BothWays(SMALL)
+    kappa = torch.full((1, 2), 3.0)
+    _, same = model.place(torch.zeros(1, 8), kappa, 4)
+    assert torch.allclose(same, kappa + 1 / SMALL.points)
+    moved = [model.place(9 * torch.randn(1, 8), kappa, 4)[1] for _ in range(20)]
+    assert min(float(one.min()) for one in moved) < 3
+
+
+def test_without_an_end_nothing_stands_or_is_written_behind_the_text():
+    rng = np.random.default_rng(0)
+    lines = trial.batch("no end", ["ab", "abc"], rng)
+    assert lines.text[..., pen.END].sum() == 0
+    assert lines.letters[0][lines.mask[0]].max() == 1
+    assert lines.letters[1][lines.mask[1]].max() == 2
+    usual = trial.batch("window", ["ab", "abc"], np.random.default_rng(0))
+    assert (usual.mask.sum(1) - lines.mask.sum(1)).tolist() == [1, 1]
+
+
+def test_the_rulers_know_the_time_and_nothing_else():
+    found = trial.ruler(1)  # a letter alone: whoever knows the end is right
+    assert found["diagonal"] == 1
+    assert trial.ruler(6)["constant"] < trial.ruler(6)["diagonal"] < 1
+
+
+def test_an_interrupted_training_goes_on_to_the_same_weights(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(trial, "SAVE", 2)
+    stages = [(2, (1, 2), 2), (2, (2, 3), 2)]
+
+    def train(folder):
+        torch.manual_seed(0)
+        model = Writer(SMALL)
+        folder.mkdir(exist_ok=True)
+        return trial.teach(model, "window", stages, 0, folder), model
+
+    whole, theirs = train(tmp_path / "whole")
+    made, lines = [], pen.lines
+
+    def breaks(*given):
+        made.append(given)
+        if len(made) == 4:
+            raise KeyboardInterrupt
+        return lines(*given)
+
+    monkeypatch.setattr(pen, "lines", breaks)
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "broken")
+    again, mine = train(tmp_path / "broken")
+    assert len(made) == 4 + 2 and again == whole
+    for a, b in zip(mine.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+# What the page says of the record.
+
+
+@pytest.fixture(scope="module")
+def record():
+    return records.load("window")
+
+
+@pytest.fixture(scope="module")
+def results(record):
+    return record["results"]
+
+
+@pytest.fixture(scope="module")
+def machine():
+    return weights.load("window", Writer)[0].cpu()
+
+
+def each(results, name, length):
+    return results[name]["scores"][str(length)]["right"]["each"]
+
+
+def test_the_record_is_of_the_present_settings(record):
+    config = record["config"]
+    assert config["updates"] == trial.UPDATES
+    assert config["short"] == list(trial.SHORT)
+    assert config["stages"] == [list(stage) for stage in trial.STAGES]
+    assert len(record["seeds"]) == trial.SEEDS
+
+
+def test_the_window_keeps_the_place_and_the_content_look_less(results):
+    for length in trial.TESTS:
+        window, content = (
+            each(results, name, length) for name in ("window", "content")
+        )
+        assert min(window) > max(content)
+        assert min(window) > results["rulers"][str(length)]["diagonal"]
+
+
+def test_the_rulers_lose_it(results):
+    for name in ("constant", "diagonal"):
+        shares = [results["rulers"][str(n)][name] for n in trial.TESTS]
+        assert shares == sorted(shares, reverse=True) and shares[-1] < 0.5
+    for length in trial.TESTS:
+        found = results["rulers"][str(length)]
+        assert trial.ruler(length) == pytest.approx(found, abs=1e-6)
+
+
+def test_the_machine_keeps_the_place_on_sixty_letters(results):
+    found = results["machine"]
+    tens = found["scores"][str(trial.LONG)]["tens"]
+    assert len(tens) == 6 and min(tens) > 0.98  # no worse at its end
+    assert all(one["ended"] == 1 for one in found["ends"].values())
+
+
+def test_all_stop_by_themselves_with_a_sign_of_the_end_or_without(results):
+    for name in ("window", "no end"):
+        found = results[name]["ends"]
+        assert set(found["ended"]["each"]) == {1.0}
+        assert abs(found["excess"]["mean"]) < 0.5  # letters
+
+
+def test_the_content_look_is_behind_the_diagonal_and_still_learning(results):
+    for length in trial.TESTS:
+        diagonal = results["rulers"][str(length)]["diagonal"]
+        assert max(each(results, "content", length)) < diagonal
+    for curve in results["content"]["curve"]:
+        assert np.mean(curve[-3:]) < np.mean(curve[-8:-5])
+
+
+def test_the_window_and_its_variants_keep_the_place(results):
+    for name in ("window", "no end", "both ways"):
+        assert min(each(results, name, 13)) > 0.9
+
+
+def test_its_weights_are_small_enough_for_a_page(results, machine):
+    count = sum(part.numel() for part in machine.parameters())
+    assert count == results["machine"]["weights"]
+    assert 2 * count <= 300_000
+
+
+def test_the_recorded_score_is_that_of_the_committed_weights(results, machine):
+    found = trial.score(machine, "window", 6)
+    assert found["right"] == pytest.approx(
+        results["machine"]["scores"]["6"]["right"], abs=5e-3
+    )
+
+
+def test_an_m_takes_three_times_as_long_as_an_i_if_it_is_seen(machine):
+    """The widget's task, and the exercise `place-or-content`."""
+
+    class Blind(Writer):
+        def slide(self, point, text, pen):
+            return super().slide(point, 0 * text, pen)
+
+    blind = Blind(machine.config)
+    blind.load_state_dict(machine.state_dict())
+    spent = {}
+    for name, model in (("seeing", machine), ("blind", blind)):
+        for text in ("mmmmmm", "iiiiii"):
+            torch.manual_seed(0)
+            _, phi = write(model, pen.signs(text), torch.rand(400, 4), 1.0)
+            count = torch.bincount(phi.argmax(1), minlength=6)
+            spent[name, text] = count[:6].tolist()
+    assert min(spent["seeing", "mmmmmm"]) > 20
+    assert all(6 <= n <= 8 for n in spent["seeing", "iiiiii"])
+    assert spent["blind", "mmmmmm"] == spent["blind", "iiiiii"]
+    assert sum(spent["blind", "iiiiii"]) < 30
+
+
+def test_twenty_equal_letters_are_twenty(machine):
+    """The last of the widget's tasks, in five hands."""
+    text = 20 * "a"
+    for seed in range(5):
+        torch.manual_seed(seed)
+        points, _ = write(machine, pen.signs(text), torch.rand(900, 4), 1.0)
+        strokes = pen.ink(points.numpy())
+        assert len(strokes) == 20  # an a is one stroke

@@ -1,0 +1,189 @@
+"""The experiment of the hops: what its names say, and that it resumes."""
+
+import pytest
+import torch
+
+from lookback.experiments import hops
+from lookback.hops import MemN2N, MemNN, shortfall
+from lookback.lab import records, stories, weights
+
+SMALL = {"STORIES": 30, "TESTS": 6, "UPDATES": 4, "START": 2, "BATCH": 5}
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(records, "FOLDER", tmp_path)
+    for name, value in SMALL.items():
+        monkeypatch.setattr(hops, name, value)
+    monkeypatch.setattr(hops, "EVERY", 2)
+    monkeypatch.setattr(hops, "LENGTHS", (12, 14))
+    hops.gather.cache_clear()
+    yield
+    hops.gather.cache_clear()
+
+
+def test_networks_are_what_their_names_say():
+    for name in hops.NETWORKS:
+        model = hops.network(name)
+        if name == "memory network":
+            assert isinstance(model, MemNN)
+            continue
+        assert isinstance(model, MemN2N)
+        one = name in ("1 hop", "1 wide hop", "no ages")
+        few = 1 if one else 2 if name == "2 hops" else 3
+        assert len(model.words) == few + 1
+        trained = [rows.requires_grad for rows in model.ages]
+        silent = [rows.abs().sum() == 0 for rows in model.ages]
+        assert all(silent) == (name == "no ages") != all(trained)
+
+
+def test_the_wide_hop_has_as_many_numbers_as_three_hops():
+    wide, three = (
+        sum(part.numel() for part in hops.network(name).parameters())
+        for name in ("1 wide hop", "3 hops")
+    )
+    assert wide == three
+
+
+def test_rates_are_what_their_names_say():
+    rates = {name: hops.rate_of(name) / hops.RATE for name in hops.NETWORKS}
+    slower = {name: rate for name, rate in rates.items() if rate != 1}
+    assert slower == {
+        "3 hops, a quarter": 0.25,
+        "no start, half the rate": 0.5,
+        "no start, a quarter": 0.25,
+        "told, a quarter": 0.25,
+        "hard, a quarter": 0.25,
+    }
+    batch = hops.gather(4, 5, 12)
+    for name in slower:
+        torch.manual_seed(0)
+        model, plain = hops.network(name), name.partition(",")[0]
+        assert hops.loss(name, model, batch) == hops.loss(plain, model, batch)
+        assert hops.heat_of(name) == hops.heat_of(plain)
+
+
+def test_the_kinds_of_question_stand_one_after_another():
+    batch = hops.gather(3, 4, 12)
+    assert batch.facts.tolist() == [1] * 4 + [2] * 4 + [3] * 4
+    shares = hops.by_facts(torch.tensor([1.0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0]))
+    assert shares == {"1": 0.25, "2": 0.5, "3": 0.75}
+
+
+def test_only_the_long_one_reads_long_stories(monkeypatch):
+    monkeypatch.setattr(hops, "STORIES", 30)
+    for name in ("3 hops", "gaps", "long"):
+        lengths = [part.story.shape[1] for part in hops.lessons(name, 0)]
+        assert lengths == (list(hops.LENGTHS) if name == "long" else [12])
+    counts = [len(part.answer) for part in hops.lessons("long", 0)]
+    assert counts == [30, 30, 30]  # ten of each kind
+
+
+def test_losses_are_what_their_names_say():
+    batch = hops.gather(4, 5, 12)
+    torch.manual_seed(0)
+    model = hops.network("3 hops").double()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(0.3)  # no share is so small that it is cut off
+    logits, looks = model(batch.story, batch.question)
+    plain = torch.nn.functional.cross_entropy(logits, batch.answer)
+    torch.testing.assert_close(hops.loss("3 hops", model, batch), plain)
+    cost = 0.0
+    for i, support in enumerate(batch.support.tolist()):
+        for k, place in enumerate(support):
+            if place >= 0:
+                cost -= float(looks[k][i, place].log()) / len(batch.answer)
+    told = hops.loss("told", model, batch)
+    assert float(told) == pytest.approx(float(plain) + cost)
+    hard, _ = model(batch.story, batch.question, temperature=0.0)
+    torch.testing.assert_close(
+        hops.loss("hard", model, batch),
+        torch.nn.functional.cross_entropy(hard, batch.answer),
+    )
+    starts = hops.loss("3 hops", model, batch, starts=True)
+    bare, _ = model(batch.story, batch.question, temperature=None)
+    torch.testing.assert_close(
+        starts, torch.nn.functional.cross_entropy(bare, batch.answer)
+    )
+    torch.manual_seed(1)
+    one, two = (float(hops.loss("gaps", model, batch)) for _ in range(2))
+    assert one != two != float(plain)  # other ages each time
+
+
+def test_the_memory_networks_loss_counts_every_fact_once():
+    batch = hops.gather(5, 4, 12)
+    torch.manual_seed(0)
+    model = hops.network("memory network").double()
+    scores, looks = model(
+        batch.story, batch.question, batch.facts, batch.support
+    )
+    cost = float(shortfall(scores, batch.answer).sum())
+    for i, support in enumerate(batch.support.tolist()):
+        for k, place in enumerate(support):
+            if place >= 0:
+                row, at = looks[k][i : i + 1], torch.tensor([place])
+                cost += float(shortfall(row, at))
+    found = hops.loss("memory network", model, batch)
+    assert float(found) == pytest.approx(cost / len(batch.answer))
+
+
+class Knows:
+    """Looks where it should, one fact a hop, in the order of need."""
+
+    def __init__(self, batch):
+        self.config = hops.HopsConfig(len(stories.vocabulary()))
+        self.batch = batch
+
+    def __call__(self, story, question, old, heat):
+        looks = []
+        for k in range(3):
+            at = self.batch.support[:, k].clamp(min=0)
+            looks.append(torch.nn.functional.one_hot(at, 12).float())
+        words = len(stories.vocabulary())
+        answers = torch.nn.functional.one_hot(self.batch.answer, words)
+        return answers.float(), looks
+
+
+def test_where_it_looked_is_counted(monkeypatch):
+    monkeypatch.setattr(hops, "device", lambda: torch.device("cpu"))
+    batch = hops.gather(6, 5, 12)
+    knows = Knows(batch)
+    rows, chained = hops.looked(knows, batch)
+    assert chained == {"1": 1.0, "2": 1.0, "3": 1.0}
+    for facts in (1, 2, 3):
+        for k in range(facts):
+            row = rows[str(facts)][k]
+            assert row[k] == 1.0 and sum(row) == 1.0
+    support = batch.support.clone()
+    support[4, 0] = (support[4, 0] + 1) % 12  # it is elsewhere,
+    support[14, 2] = (support[14, 2] + 3) % 12  # the third one too
+    rows, chained = hops.looked(knows, batch._replace(support=support))
+    assert chained["1"] < 1 and chained["3"] == pytest.approx(0.8)
+    assert rows["3"][2][2] == pytest.approx(0.8)
+
+
+def test_a_guess_is_as_good_as_chance_makes_it(monkeypatch):
+    """With three persons in six places."""
+    monkeypatch.setattr(hops, "TESTS", 600)
+    for facts in stories.NAMES:
+        assert hops.guess(facts) == pytest.approx(1 / 3 + 2 / 3 / 6, abs=0.04)
+
+
+def test_it_runs_resumes_and_writes_its_record(small, tmp_path, monkeypatch):
+    hops.main(["--seeds", "2"])
+    results = records.load("hops")["results"]
+    assert [*results] == [*hops.NETWORKS, "guess"]
+    for name in hops.NETWORKS:
+        found = results[name]
+        assert found["seeds"] == len(found["runs"]) == 2
+        assert set(found["right"]) == {"12", "14"}
+        assert ("oldest" in found) == (name != "memory network")
+        assert [row["updates"] for row in found["runs"][0]["curve"]] == [2, 4]
+    model, words, _ = weights.load("hops", MemN2N, tmp_path)
+    assert len(words) == len(stories.vocabulary())
+    assert len(model.words) == 4
+    monkeypatch.setattr(hops, "teach", None)  # all runs are kept
+    hops.main(["--seeds", "2"])
+    assert records.load("hops")["results"] == results
