@@ -2,9 +2,9 @@
 
 Short lines of random letters in our own alphabet of strokes; of each point it
 is known to which letter it belongs. Networks that differ in one thing, how the
-weights on the letters are made: Graves' window; the content look of RNNsearch;
-a window that is taught no end; one that may slide back. Then lines longer than
-those of the training. Beside them two rulers, which move evenly and learn
+weights on the letters are made: Graves' window; the content look of RNNsearch,
+which is also given four times as many updates; a window that is taught no end;
+one that may slide back. Then lines longer than those of the training. Beside them two rulers, which move evenly and learn
 nothing. First of all, the machine that the page has is trained on lines of up
 to sixty letters. Writes records/window.json and the machine's weights. Needs no
 corpus.
@@ -38,6 +38,7 @@ from lookback.window import (
     write,
 )
 
+PATIENT = 4  # times as many updates, for the look by content
 SHORT, TESTS = (2, 6), (6, 13, 30)  # letters of a line
 BATCH, UPDATES, RATE, LIMIT = 16, 900, 4e-3, 10.0  # Adam; longest gradient
 STAGES = ((600, 8, 32), (400, 24, 24), (500, 60, 16))  # updates, letters, lines
@@ -274,12 +275,14 @@ def ends(model: Writer, length: int, bias: float) -> dict:
     return {"ended": stops / WRITTEN, "excess": mean(excess)}
 
 
-def run(name: str, seed: int) -> dict:
+def run(name: str, seed: int, folder: Path, patience: int = 1) -> dict:
     """Train one network on short lines, and try it on longer ones."""
     torch.manual_seed(seed)
     model = NETWORKS[name](WriterConfig()).to(device())
+    folder.mkdir(parents=True, exist_ok=True)
+    stages = [(patience * UPDATES, SHORT, BATCH)]
     found = {
-        "curve": teach(model, name, [(UPDATES, SHORT, BATCH)], seed),
+        "curve": teach(model, name, stages, seed, folder),
         "weights": sum(part.numel() for part in model.parameters()),
         "scores": {str(n): score(model, name, n) for n in TESTS},
     }
@@ -341,7 +344,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
 
     def part(name: str):
-        return lambda seed, _: run(name, seed)
+        return lambda seed, folder: run(name, seed, folder)
+
+    def patient(seed: int, folder: Path) -> dict:
+        return run("content", seed, folder, PATIENT)
 
     def first(seed: int, folder: Path) -> dict:
         return machine(seed, folder) if seed == 0 else {}
@@ -349,7 +355,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
         "window",
         __doc__,
-        {"machine": first} | {name: part(name) for name in NETWORKS},
+        {"machine": first}
+        | {name: part(name) for name in NETWORKS}
+        | {"content, patient": patient},
         summary,
         config={
             "short": list(SHORT),
