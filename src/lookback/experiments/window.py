@@ -3,11 +3,11 @@
 Short lines of random letters in our own alphabet of strokes; of each point it
 is known to which letter it belongs. Networks that differ in one thing, how the
 weights on the letters are made: Graves' window; the content look of RNNsearch,
-which is also given four times as many updates; a window that is taught no end;
-one that may slide back. Then lines longer than those of the training. Beside them two rulers, which move evenly and learn
-nothing. First of all, the machine that the page has is trained on lines of up
-to sixty letters. Writes records/window.json and the machine's weights. Needs no
-corpus.
+also at other learning rates, and with four times as many updates; a window
+that is taught no end; one that may slide back. Then lines longer than those of
+the training. Beside them two rulers, which move evenly and learn nothing. First
+of all, the machine that the page has is trained on lines of up to sixty
+letters. Writes records/window.json and the machine's weights. Needs no corpus.
 
     python -m lookback.experiments.window
     python -m lookback.experiments.window --only machine
@@ -38,7 +38,12 @@ from lookback.window import (
     write,
 )
 
-PATIENT = 4  # times as many updates, for the look by content
+# how many times the updates and the rate, for other looks by content
+OTHERS = {
+    "content, half the rate": (1, 0.5),
+    "content, twice the rate": (1, 2),
+    "content, patient": (4, 1),
+}
 SHORT, TESTS = (2, 6), (6, 13, 30)  # letters of a line
 BATCH, UPDATES, RATE, LIMIT = 16, 900, 4e-3, 10.0  # Adam; longest gradient
 STAGES = ((600, 8, 32), (400, 24, 24), (500, 60, 16))  # updates, letters, lines
@@ -153,6 +158,7 @@ def teach(
     stages: Iterable[tuple[int, tuple[int, int], int]],
     seed: int,
     folder: Path | None = None,
+    rate: float = RATE,
 ) -> list[float]:
     """Train; the curve. With a folder, an interrupted training goes on.
 
@@ -160,12 +166,12 @@ def teach(
     a batch. Each update draws its lines from a generator of its own.
     """
     plan = [one for stage in stages for one in [stage[1:]] * stage[0]]
-    adam = torch.optim.Adam(model.parameters(), RATE)
+    adam = torch.optim.Adam(model.parameters(), rate)
     losses = resume(folder, model, adam) if folder else []
     while (done := len(losses)) < len(plan):
         letters, count = plan[done]
         share = min((done + 1) / WARMUP, 1) * (1 - done / len(plan))
-        adam.param_groups[0]["lr"] = share * RATE
+        adam.param_groups[0]["lr"] = share * rate
         rng = np.random.default_rng([seed, done])
         lines = batch(name, texts(letters, count, rng), rng)
         loss = follow(model, lines)[0][lines.mask].mean()
@@ -210,11 +216,16 @@ def resume(folder: Path, model: Writer, adam) -> list[float]:
 
 @torch.no_grad()
 def score(model: Writer, name: str, length: int) -> dict:
-    """Nats a point, and how often φ is largest on the point's own letter."""
+    """Nats a point, and how often φ is largest on the point's own letter.
+
+    `sign` counts another place with the same letter as right, too.
+    """
     rng = np.random.default_rng([1, length])
     lines = batch(name, texts((length, length), LINES, rng), rng)
     nats, phi = follow(model, lines)
+    signs = lines.text.argmax(-1)
     right = phi.argmax(-1) == lines.letters
+    alike = signs.gather(1, phi.argmax(-1)) == signs.gather(1, lines.letters)
     tenths = [
         right[lines.mask & (lines.letters // 10 == i)].float().mean().item()
         for i in range(length // 10)
@@ -222,6 +233,7 @@ def score(model: Writer, name: str, length: int) -> dict:
     return {
         "nats": nats[lines.mask].mean().item(),
         "right": right[lines.mask].float().mean().item(),
+        "sign": alike[lines.mask].float().mean().item(),
         "tens": tenths,
     }
 
@@ -275,14 +287,16 @@ def ends(model: Writer, length: int, bias: float) -> dict:
     return {"ended": stops / WRITTEN, "excess": mean(excess)}
 
 
-def run(name: str, seed: int, folder: Path, patience: int = 1) -> dict:
+def run(
+    name: str, seed: int, folder: Path, patience: int = 1, rate: float = 1
+) -> dict:
     """Train one network on short lines, and try it on longer ones."""
     torch.manual_seed(seed)
     model = NETWORKS[name](WriterConfig()).to(device())
     folder.mkdir(parents=True, exist_ok=True)
     stages = [(patience * UPDATES, SHORT, BATCH)]
     found = {
-        "curve": teach(model, name, stages, seed, folder),
+        "curve": teach(model, name, stages, seed, folder, rate * RATE),
         "weights": sum(part.numel() for part in model.parameters()),
         "scores": {str(n): score(model, name, n) for n in TESTS},
     }
@@ -343,11 +357,8 @@ def summary(found: dict[str, list[dict]]) -> dict:
 def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
 
-    def part(name: str):
-        return lambda seed, folder: run(name, seed, folder)
-
-    def patient(seed: int, folder: Path) -> dict:
-        return run("content", seed, folder, PATIENT)
+    def part(name: str, *more: float):
+        return lambda seed, folder: run(name, seed, folder, *more)
 
     def first(seed: int, folder: Path) -> dict:
         return machine(seed, folder) if seed == 0 else {}
@@ -357,7 +368,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         __doc__,
         {"machine": first}
         | {name: part(name) for name in NETWORKS}
-        | {"content, patient": patient},
+        | {name: part("content", *how) for name, how in OTHERS.items()},
         summary,
         config={
             "short": list(SHORT),
