@@ -252,6 +252,15 @@ def guess(facts: int) -> float:
     return mean(hits)
 
 
+def average(parts: list):
+    """The mean of numbers; of lists and dicts the mean of each entry."""
+    if isinstance(parts[0], dict):
+        return {key: average([one[key] for one in parts]) for key in parts[0]}
+    if isinstance(parts[0], list):
+        return [average(list(row)) for row in zip(*parts, strict=True)]
+    return mean(parts)
+
+
 def over_seeds(runs: list[dict]) -> dict:
     """Mean and spread, by length and facts, who solved what, and each run."""
 
@@ -275,6 +284,10 @@ def over_seeds(runs: list[dict]) -> dict:
 
     wanted = [what for what in ("right", "oldest") if what in runs[0]]
     found = {what: middle(what) for what in wanted}
+    for what in ("looked", "chained", "cold"):
+        if what in runs[0]:
+            found[what] = average([run[what] for run in runs])
+    found["early"] = average([run["curve"][0] for run in runs])
     found["solved"] = {str(facts): solved(str(facts)) for facts in NAMES}
     return found | {"seeds": len(runs), "runs": runs}
 
