@@ -36,6 +36,7 @@ def walked(share=lambda e: e.softmax(-1), kept=(1, 1), ask=None):
         (walked(ask=torch.tensor([1.0, 0.0])), "the old u"),
         (walked(lambda e: e.softmax(-1).flip(0)), "the wrong way round"),
         ([3, 1, 7, 5], "the shares of 1 : 1"),
+        ([1, 1, 2, 6], "what each hop found"),
         ([2, 1], "Give u after both hops"),
         ([2, 1, 4, 8], "no slip that I know"),
         ([2, 1, 4, ...], "still open"),
@@ -78,6 +79,10 @@ def looked(score=None, share=None, hand=None, keep=True):
             "You compared u with the values",
         ),
         (looked(share=torch.exp), "not divided by its sum"),
+        (
+            looked(share=lambda e: (e == e.amax(1, keepdim=True)).float()),
+            "the best sentence alone",
+        ),
         (looked(share=lambda e: e.log_softmax(-1)), "logarithms"),
         (looked(keep=False), "the question is lost"),
         (

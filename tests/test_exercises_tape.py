@@ -64,6 +64,19 @@ def convolved(w, s, padding):
             lambda w, s: s[0] * w + s[1] * w.roll(1) + s[2] * w.roll(-1),
             "Here moves[0] is s(−1)",
         ),
+        (
+            lambda w, s: s[0] * w + s[1] * w.roll(-1) + s[2] * w.roll(1),
+            "s(0), s(−1), s(+1)",
+        ),
+        (
+            lambda w, s: (
+                s[0] * torch.cat([w[1:], 0 * w[:1]])
+                + s[1] * w
+                + s[2] * torch.cat([0 * w[:1], w[:-1]])
+                + torch.cat([w[:1] * s[0], 0 * w[2:], w[-1:] * s[2]])[: len(w)]
+            ),
+            "stays there in yours",
+        ),
         (lambda w, s: w.roll(int(s.argmax()) - 1), "all three have a share"),
         (
             lambda w, s: convolved(w, s, 1) / convolved(w, s, 1).sum(),
@@ -117,6 +130,12 @@ def column(w):
         (
             lambda M, w, e, a: M * (1 - column(w)) + column(w) * a,
             "You erase whole slots",
+        ),
+        (
+            lambda M, w, e, a: (
+                M * (1 - column(w)) * (1 - e) + torch.outer(w, a)
+            ),
+            "The two are one factor",
         ),
         (lambda M, w, e, a: M + torch.outer(w, a), "Nothing is erased"),
         (

@@ -51,7 +51,10 @@ def test_first_speed_by_hand(answer, words, capsys):
     assert words in said_about(capsys, "first_speed_by_hand", answer)
 
 
-def bells(a, b, k, length, first=1, sign=-1, power=2):
+def bells(
+    a, b, k, length, first=1, sign=-1, power=2, squared=False, wide=False
+):
+    b = b**2 if squared else 1 / b if wide else b
     u = torch.arange(first, first + length)
     far = (k[:, None] - u).abs() ** power
     return (a[:, None] * torch.exp(sign * b[:, None] * far)).sum(0)
@@ -59,6 +62,11 @@ def bells(a, b, k, length, first=1, sign=-1, power=2):
 
 def parts(raw):
     return raw.chunk(3)
+
+
+def cut(raw, kappa):
+    a, b, k = raw.exp().reshape(-1, 3).unbind(1)
+    return a, b, kappa + k
 
 
 def weights_of(raw, kappa, length, **how):
@@ -97,6 +105,9 @@ def plain(which):
             ),
             "in another order",
         ),
+        (lambda r, k, n: bells(*cut(r, k), n), "bell by bell"),
+        (lambda r, k, n: weights_of(r, k, n, squared=True), "squared β"),
+        (lambda r, k, n: weights_of(r, k, n, wide=True), "took β for a width"),
         (lambda r, k, n: weights_of(r, k, n, first=0), "counted from 1"),
         (
             lambda r, k, n: weights_of(r, k, n) / weights_of(r, k, n).sum(),
@@ -170,7 +181,11 @@ def logs_first(w, m, s, t, at):
         (lambda w, *a: likely(torch.ones_like(w), *a), "weights π"),
         (lambda w, m, s, t, at: likely(w, m, s, 0 * t, at), "do not lean"),
         (lambda w, m, s, t, at: likely(w, m, s, -t, at), "wrong sign"),
-        (lambda *a: likely(*a, power=0.0), "root of 1 − ρ²"),
+        (lambda *a: likely(*a, power=0.0), "root of 1 − ρ² is missing"),
+        (lambda *a: likely(*a, power=1.0), "√(1 − ρ²)"),
+        (lambda *a: likely(*a, lean=0.0), "2 ρ z₁ z₂ is missing"),
+        (lambda w, *a: likely(w.exp(), *a), "took it for a logarithm"),
+        (lambda w, *a: likely(w.softmax(0), *a), "its softmax once more"),
         (without_one, "missing in the exponent"),
         (lambda *a: likely(*a, top=1 / (2 * math.pi)), "The 2 π"),
         (
@@ -179,6 +194,7 @@ def logs_first(w, m, s, t, at):
         ),
         (lambda *a: likely(*a, two=1.0), "The 2 in the exponent"),
         (lambda w, m, s, t, at: likely(w, m, s.exp(), t, at), "once more"),
+        (lambda w, m, s, t, at: likely(w, m, s.sqrt(), t, at), "its root"),
         (
             lambda w, m, s, t, at: likely(w, m, s, t, at, z=(at - m) / s**2),
             "divided by σ²",
@@ -189,8 +205,8 @@ def logs_first(w, m, s, t, at):
     ],
 )
 def test_log_density(mine, words, capsys):
-    def named(weight, mean, spread, tilt, move):
-        return mine(weight, mean, spread, tilt, move)
+    def named(share, mean, sigma, tilt, move):
+        return mine(share, mean, sigma, tilt, move)
 
     assert words in said_about(capsys, "log_density", named)
 
@@ -204,3 +220,4 @@ def by_torch(weight, mean, spread, tilt, move):
 
 def test_log_density_by_another_route():
     assert check.log_density(by_torch) is True
+    assert check.log_density(lambda *a: by_torch(*a).item()) is True

@@ -72,12 +72,15 @@ def is_number(value):
 def as_tensor(result, shape, axes, known=None):
     """A result as float64 on the CPU, once its type and shape are right.
 
-    `known` maps a telling wrong shape to its hint.
+    `known` maps a telling wrong shape to its hint. Where one number is asked,
+    a plain one will do.
     """
+    if type(result) in (int, float) and not shape:
+        result = torch.tensor(result, dtype=torch.float64)
     if not isinstance(result, torch.Tensor):
         raise Hint(
             f"Your function gives back {type(result).__name__}; "
-            f"give back a torch tensor {axes}."
+            f"give back a torch tensor, {axes}."
         )
     kinds = {
         "complex": result.is_complex(),

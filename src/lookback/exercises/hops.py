@@ -76,6 +76,11 @@ def two_hops_by_hand():
         "Right after the first hop. The second adds too: u'' = u' + o'.": (
             _walk(add=(1, 0))
         ),
+        "That is what each hop found, o and o'. u' and u'' are sums: the "
+        "question, and what was found.": [
+            new - old
+            for new, old in zip(_walk(), [*QUESTION, *_walk()[:2]], strict=True)
+        ],
         "You lost the question after the first hop, and added only in the "
         "second. Add both times.": _walk(add=(0, 1)),
         "Those are the scores as weights. They go through the softmax "
@@ -184,6 +189,8 @@ def add_a_hop(mine):
                 "handed back.": torch.stack(
                     [C[b] @ u[b] for b in range(batch)]
                 ).softmax(-1),
+                "You took the best sentence alone. In a soft look all have a "
+                "share: softmax.": torch.stack([_hard(row) for row in e]),
                 "That is e to the scores, and not divided by its sum.": e.exp(),
                 "Those are the logarithms of the weights.": e.log_softmax(-1),
             },

@@ -103,6 +103,14 @@ def circular_shift(mine):
             "You took s as s(0), s(+1), s(−1). Here moves[0] is s(−1).": (
                 _summed(w, s.roll(1))
             ),
+            "You took s as s(0), s(−1), s(+1). Here moves[0] is s(−1).": (
+                _summed(w, s[[1, 0, 2]])
+            ),
+            "What leaves at an end stays there in yours. After the last slot "
+            "comes the first.": _summed(w, s, ring=False)
+            + torch.cat([w[:1] * s[0], 0 * w[2:], w[-1:] * s[2]])[:slots]
+            if slots > 1
+            else w,
             "You moved everything by the likeliest step; all three have a "
             "share.": w.roll(int(s.argmax()) - 1),
             "You normalised what was cut off at the ends. Nothing is cut off "
@@ -150,6 +158,9 @@ def erase_then_add(mine):
             ),
             "You erase whole slots. e says for each number how much of it "
             "goes.": M * (1 - w) + w * a,
+            "The two are one factor: 1 − w(i) e, and not (1 − w(i)) (1 − e).": (
+                M * (1 - w) * (1 - e) + w * a
+            ),
             "Nothing is erased.": M + w * a,
             "You keep what should go: multiply by 1 − w(i) e, not by w(i) e.": (
                 M * (w * e) + w * a

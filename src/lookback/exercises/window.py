@@ -80,7 +80,7 @@ def phi_by_hand():
         ],
     }
     otherwise = (
-        "Not yet. Take letter 2: the first bell stands on it and gives 1, the "
+        "Take letter 2: the first bell stands on it and gives 1, the "
         "second is one letter away and gives 0.5 e⁻². Then the other letters."
     )
     return (
@@ -171,6 +171,7 @@ def soft_window(mine):
         a, b, k = float64(raw).chunk(3)
         old, u = float64(kappa), range(1, length + 1)
         A, B, K = a.exp(), b.exp(), k.exp()
+        p, q, r = float64(raw).exp().view(-1, 3).T
         truth = _bells(A, B, old + K, u)
         total = sum(truth)
         mistakes = {
@@ -189,6 +190,8 @@ def soft_window(mine):
             ),
             "You took the three parts in another order: α̂ first, then β̂, "
             "then κ̂.": _bells(B, A, old + K, u),
+            "You cut `raw` into threes, bell by bell. α̂ of all bells comes "
+            "first, then β̂, then κ̂.": _bells(p, q, old + r, u),
             "The letters are counted from 1.": _bells(
                 A, B, old + K, range(length)
             ),
@@ -201,6 +204,13 @@ def soft_window(mine):
             "The distance is squared.": _bells(
                 A, B, old + K, u, lambda p, q, d: p * math.exp(-q * abs(d))
             ),
+            "You squared β together with the distance.": _bells(
+                A, B, old + K, u, lambda p, q, d: p * math.exp(-((q * d) ** 2))
+            ),
+            "You took β for a width. It says how narrow a bell is: "
+            "exp(−β d²).": _bells(
+                A, B, old + K, u, lambda p, q, d: p * math.exp(-d * d / q)
+            ),
             "You take the exponential of the place itself: only the move is "
             "an exponential.": _bells(A, B, (old + k).exp(), u),
         }
@@ -209,13 +219,13 @@ def soft_window(mine):
     return "windows of one, two, three and four bells."
 
 
-def log_density_solution(weight, mean, spread, tilt, move):
+def log_density_solution(share, mean, sigma, tilt, move):
     """log Σ_m π_m N(Δ; μ_m, σ_m, ρ_m)."""
-    z = (move - mean) / spread
+    z = (move - mean) / sigma
     one = 1 - tilt**2
     Z = (z**2).sum(-1) - 2 * tilt * z.prod(-1)
-    height = 2 * math.pi * spread.prod(-1) * one.sqrt()
-    return (weight * torch.exp(-Z / (2 * one)) / height).sum().log()
+    height = 2 * math.pi * sigma.prod(-1) * one.sqrt()
+    return (share * torch.exp(-Z / (2 * one)) / height).sum().log()
 
 
 @exercise(log_density_solution)
@@ -225,16 +235,16 @@ def log_density(mine):
         raw, mean, wide, lean, move = random_inputs(
             seed, (count,), (count, 2), (count, 2), (count,), (2,)
         )
-        weight, spread = raw.softmax(0), (wide / 2).exp()
+        share, sigma = raw.softmax(0), (wide / 2).exp()
         tilt = lean.tanh()
         known = {
             (count,): "That is a number for each ellipse; what is asked is the "
             "whole mixture.",
             (2,): "That is a number for each axis; one density is asked.",
         }
-        result = mine(weight, mean, spread, tilt, move)
+        result = mine(share, mean, sigma, tilt, move)
         found = as_tensor(result, (), "a single number", known)
-        pi, mu, sd, rho, at = map(float64, (weight, mean, spread, tilt, move))
+        pi, mu, sd, rho, at = map(float64, (share, mean, sigma, tilt, move))
 
         def ellipses(rho, sd=sd, mu=mu, at=at):
             cross = rho * sd.prod(-1)
@@ -265,6 +275,18 @@ def log_density(mine):
             "The root of 1 − ρ² is missing below the line.": mixed(
                 (-Z / (2 * one)).exp() / (height / one.sqrt())
             ),
+            "The root is missing: √(1 − ρ²) stands below the line.": mixed(
+                (-Z / (2 * one)).exp() / (height * one.sqrt())
+            ),
+            "The term − 2 ρ z₁ z₂ is missing in Z.": mixed(
+                (-(z**2).sum(-1) / (2 * one)).exp() / height
+            ),
+            "`share` is π already; you took it for a logarithm.": (
+                (each + pi).logsumexp(0)
+            ),
+            "`share` is π already; you took its softmax once more.": mixed(
+                each.exp(), pi.softmax(0)
+            ),
             "1 − ρ² is missing in the exponent.": mixed(
                 (-Z / 2).exp() / height
             ),
@@ -277,8 +299,11 @@ def log_density(mine):
             "The 2 in the exponent is missing: −Z / (2 (1 − ρ²)).": mixed(
                 (-Z / one).exp() / height
             ),
-            "`spread` is σ already; you took its exponential once more.": (
+            "`sigma` is σ already; you took its exponential once more.": (
                 mixed(ellipses(rho, sd.exp()).exp())
+            ),
+            "`sigma` is σ, not σ²: you took its root.": mixed(
+                ellipses(rho, sd.sqrt()).exp()
             ),
             "You divided by σ² where z is divided by σ.": mixed(
                 (

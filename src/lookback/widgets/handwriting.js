@@ -124,7 +124,7 @@ const seen = (letter) => (letter === " " ? "␣" : letter);
 export function sentence(text, made, done) {
   if (!made.length) return `“${text}”, ${text.length} letters: nothing is written yet.`;
   if (done) {
-    return `Written, “${text}”: ${made.length} points. The window has left the last letter.`;
+    return `Written, “${text}”: ${made.length} points. With the next one the window leaves the last letter.`;
   }
   const { phi } = made[made.length - 1];
   const u = letterOf(made[made.length - 1]);

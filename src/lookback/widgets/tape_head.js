@@ -79,7 +79,11 @@ export function sentence(done, next) {
   const { weights, found } = replay(done);
   const last = done[done.length - 1];
   const at = top(weights);
-  const place = `slot ${at} with weight ${digits(weights[at])}`;
+  const alike = weights.flatMap((w, i) => (w > 0.9 * weights[at] ? [i] : []));
+  const place =
+    alike.length > 1
+      ? `slots ${alike.join(", ")} with weight ${digits(weights[at])} each`
+      : `slot ${at} with weight ${digits(weights[at])}`;
   const was = !last
     ? "The tape is blank and the head stands on slot 0."
     : last.ink
