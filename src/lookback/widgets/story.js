@@ -135,7 +135,8 @@ export function sentence(state, now, last) {
   const place = largest(now.places);
   const said = `${what} The network answers ${kinds[0].holders[place]}, with ${share(now.places[place])}.`;
   const { place: truth, missing } = follow(kinds, story, asked);
-  if (truth === null) return `${said} It is a guess: the story does not say “${question(kinds, missing ?? "")}”.`;
+  if (truth === null)
+    return `${said} It is a guess: the story does not say “${question(kinds, missing ?? "")}”.`;
   return truth === kinds[0].holders[place]
     ? `${said} So says the story.`
     : `${said} The story says ${truth}.`;
