@@ -4,6 +4,7 @@ import functools
 import http.server
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from browsers import launch
 from watching import PATIENCE, Visit
 
 ROOT = Path(__file__).resolve().parents[2]
+# Else what one test has opened would be kept for the next (test_site_offline).
+NO_WORKER = "delete Navigator.prototype.serviceWorker"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -41,6 +44,23 @@ def site() -> Path:
         folder = ROOT / "_build" / "html"
     assert (Path(folder) / "index.html").exists(), f"no book in {folder}"
     return Path(folder).resolve()
+
+
+@pytest.fixture(scope="session")
+def downloads(site: Path) -> Path:
+    """The PDF, the EPUB and the ZIP; `make test` has just made them."""
+    folder = site / "downloads"
+    tools = {
+        "pdf": ROOT / "tools" / "pdf.py",
+        "epub": ROOT / "tools" / "epub.py",
+        "zip": ROOT / "book" / "_ext" / "offline.py",
+    }
+    (ROOT / ".cache").mkdir(exist_ok=True)
+    with FileLock(ROOT / ".cache" / "downloads.lock"):
+        for kind, tool in tools.items():
+            if not (folder / f"looking-back.{kind}").exists():
+                subprocess.run([sys.executable, tool, site], check=True)
+    return folder
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -102,6 +122,7 @@ class Reader:
         if scripts not in self.tabs:
             context = self.browser.new_context(java_script_enabled=scripts)
             context.set_default_timeout(1000 * PATIENCE)
+            context.add_init_script(NO_WORKER)
             page = self.tabs[scripts] = context.new_page()
             self.wires[scripts] = context.new_cdp_session(page)
             self.wires[scripts].send("Network.enable")
