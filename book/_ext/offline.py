@@ -42,8 +42,9 @@ KEPT = (
 MODULES = ("core", "precaching", "routing", "strategies")
 # What pages do not ask for, or keep for themselves.
 AWAY = re.compile(
-    r"downloads/|workbox/|sw\.js|_static/(machines|drawings)/|_static/screenshot"
-    r"|_sphinx_design_static/|\.buildinfo|objects\.inv|.*(\.map|LICENSE.*)$"
+    r"downloads/|workbox/|vendor/|sw\.js|_static/(machines|drawings)/"
+    r"|_static/screenshot|_sphinx_design_static/|\.buildinfo|objects\.inv"
+    r"|.*(\.map|LICENSE.*)$"
 )
 
 
@@ -83,7 +84,7 @@ def lay(site: Path) -> None:
     """Offer what there is, then lay the worker, which knows every page."""
     for page in [*site.glob("*.html"), *site.glob("book/*.html")]:
         old = page.read_text(encoding="utf-8")
-        new = FOOT.sub(links(site, page), old)
+        new = FOOT.sub(links(site, page), old, count=1)
         if new != old:
             page.write_text(new, encoding="utf-8")
     files = [LIBRARIES / "workbox-sw/build/workbox-sw.js"]
@@ -111,7 +112,7 @@ def pack(site: Path) -> Path:
                 continue
             data = path.read_bytes()
             if path.suffix == ".html":
-                data = FOOT.sub("", data.decode("utf-8")).encode()
+                data = FOOT.sub("", data.decode("utf-8"), count=1).encode()
             archive.writestr(f"{STEM}/{name}", data)
     return target
 
