@@ -8,6 +8,7 @@ the first print knows the page numbers that the contents give.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -17,7 +18,8 @@ from fontTools.ttLib import TTFont
 from fontTools.varLib.instancer import instantiateVariableFont
 from playwright.sync_api import Page
 from printing import ROOT, Book, chromium, colophon, download, gather
-from pypdf import PdfReader
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
 SHEETS = ("pygments.css", "katex/katex.min.css", "lookback.css")
 FACE = "fonts/source-serif-4-latin-wght-{}.woff2"
@@ -31,6 +33,8 @@ FIT = """() => {
     if (share < 1) one.querySelector(inner(one)).style.zoom = 0.99 * share;
   }
 }"""
+HEADINGS = """() => [...document.querySelectorAll("h1, h2, h3, h4")]
+  .map((one) => one.textContent.trim().replace(/\\s+/g, " "))"""
 NUMBERS = """(numbers) => {
   for (const one of document.querySelectorAll("[data-page-of]"))
     one.textContent = numbers[one.dataset.pageOf];
@@ -127,6 +131,31 @@ def numbers(data: bytes) -> dict[str, int]:
     }
 
 
+def entries(outline: DictionaryObject) -> Iterator[DictionaryObject]:
+    """The outline's entries, in the order of the pages."""
+    entry = outline.get("/First")
+    while entry is not None:
+        entry = entry.get_object()
+        yield entry
+        yield from entries(entry)
+        entry = entry.get("/Next")
+
+
+def named(data: bytes, headings: list[str]) -> bytes:
+    """The PDF, each entry of its outline with its heading's words.
+
+    Chromium loses spaces at the ends of lines, and says a heading twice that it
+    has moved to the next page.
+    """
+    pdf = PdfWriter(BytesIO(data), incremental=True)
+    found = entries(pdf.root_object["/Outlines"])
+    for entry, heading in zip(found, headings, strict=True):
+        entry[NameObject("/Title")] = TextStringObject(heading)
+    written = BytesIO()
+    pdf.write(written)
+    return written.getvalue()
+
+
 def main(site: Path) -> None:
     """Print it, and let the site offer it."""
     with TemporaryDirectory() as folder, chromium() as browser:
@@ -140,7 +169,7 @@ def main(site: Path) -> None:
         page.evaluate("document.fonts.ready.then(() => true)")
         page.evaluate(FIT)
         page.evaluate(NUMBERS, numbers(printed(page)))
-        data = printed(page)
+        data = named(printed(page), page.evaluate(HEADINGS))
     download(site, "pdf", data)
 
 
