@@ -1,11 +1,8 @@
 """The built book, a server for it, and a browser that notes every trouble."""
 
-import functools
-import http.server
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +13,7 @@ from filelock import FileLock
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 from browsers import launch
-from watching import PATIENCE, Visit
+from watching import PATIENCE, Visit, served
 
 ROOT = Path(__file__).resolve().parents[2]
 # Else what one test has opened would be kept for the next (test_site_offline).
@@ -63,21 +60,11 @@ def downloads(site: Path) -> Path:
     return folder
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """The usual server, without its log."""
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="session")
 def address(site: Path) -> Iterator[str]:
     """The site's address on a port of this machine's choice."""
-    handler = functools.partial(Quiet, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with served(site) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,12 @@
 """Rules that the repository keeps: pins, ranges, package data, no hosts."""
 
 import functools
-import http.server
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import threading
 import zipfile
 from fnmatch import fnmatch
 
@@ -17,9 +15,9 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from conftest import Quiet
 from contents import ROOT
 from test_site_door import built
+from watching import served
 
 sys.path[:0] = [str(ROOT / "tools")]
 
@@ -197,11 +195,8 @@ def shown(tmp_path):
     page = tmp_path / "book" / "index.html"
     page.parent.mkdir()
     page.write_text('<p>x <span class="version">1.0 (a, b)</span>. y</p>')
-    handler = functools.partial(Quiet, directory=str(tmp_path))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with served(tmp_path) as address:
+        yield f"{address}/"
 
 
 @pytest.mark.parametrize("built", ["1.0 (a, b)", "1.0 (a, c)", ""])

@@ -151,6 +151,14 @@ def test_every_picture_is_printed(pdf, articles):
     assert min(told.values()) >= 0, [w for w, n in told.items() if n < 0]
 
 
+def chinese() -> bool:
+    """Has this machine letters for the glossary's Chinese?"""
+    if not shutil.which("fc-list"):
+        return False
+    command = ["fc-list", ":lang=zh", "family"]
+    return bool(subprocess.run(command, capture_output=True).stdout)
+
+
 def test_code_and_solutions_are_whole(said, articles, places):
     """Every line of every listing is there; solutions stand at the end."""
     whole = plain("".join(said))
@@ -162,7 +170,8 @@ def test_code_and_solutions_are_whole(said, articles, places):
             assert places[f"{stem}--{one['id']}"] >= places["solutions"]
         for one in article.select(".exercise"):
             assert places[f"{stem}--{one['id']}"] < places["solutions"]
-    assert "消融实验" in whole  # its letters were at hand
+    if chinese():
+        assert "消融实验" in whole
 
 
 def test_what_is_too_wide_for_paper_is_set_smaller(browser, site):

@@ -1,19 +1,15 @@
 """The book without a line: what a browser keeps of it, and the ZIP."""
 
-import functools
-import http.server
 import shutil
 import sys
-import threading
 from types import SimpleNamespace
 from zipfile import ZipFile
 
 import pytest
 
-from conftest import Quiet
 from contents import OTHERS, PAGES, ROOT, chapters
 from test_links import dead
-from watching import PATIENCE, Visit
+from watching import PATIENCE, Visit, served
 
 sys.path[:0] = [str(ROOT / "book" / "_ext")]
 
@@ -33,12 +29,8 @@ def published(site, tmp_path):
     away = shutil.ignore_patterns("downloads", "machines", "notebooks")
     shutil.copytree(site, folder, ignore=away)
     offline.lay(folder)
-    handler = functools.partial(Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}"
+    with served(folder) as address:
         yield SimpleNamespace(folder=folder, address=address)
-        server.shutdown()
 
 
 @pytest.fixture
