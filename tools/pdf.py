@@ -34,7 +34,8 @@ FIT = """() => {
   }
 }"""
 HEADINGS = """() => [...document.querySelectorAll("h1, h2, h3, h4")]
-  .map((one) => one.textContent.trim().replace(/\\s+/g, " "))"""
+  .map(({ textContent: words }) =>
+    words.replace(/\\u200b/g, "").trim().replace(/\\s+/g, " "))"""
 NUMBERS = """(numbers) => {
   for (const one of document.querySelectorAll("[data-page-of]"))
     one.textContent = numbers[one.dataset.pageOf];

@@ -29,7 +29,7 @@ STEMS = [name.split("/")[1] for name in PAGES]
 
 def plain(text: str) -> str:
     """Without its spaces, which a line's end may take."""
-    return "".join(text.split())
+    return "".join(text.replace("\u200b", "").split())
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +74,8 @@ def test_the_outline_has_every_chapter_and_its_sections(pdf, articles):
             titles = [one.title for one in inner if not isinstance(one, list)]
             found[entry.title] = titles
     for article in articles.values():
+        for one in article.select("h2 .katex-mathml"):
+            one.decompose()
         wanted = [plain(one.get_text()) for one in article.select("h2")]
         title = " ".join(article.h1.get_text().split())
         assert [*map(plain, found[title])] == wanted
@@ -186,6 +188,21 @@ def test_what_is_too_wide_for_paper_is_set_smaller(browser, site):
     page.evaluate(printer.FIT)
     assert wide.bounding_box()["width"] <= printer.WIDTH
     assert not small.get_attribute("style")
+    page.close()
+
+
+def test_the_outline_is_called_as_the_headings_are(browser):
+    """Also where a heading fell on two lines, or on the next page."""
+    page = browser.new_page()
+    page.set_content(
+        '<h1 style="width: 4em">All the parts,\n and no recurrence</h1>'
+        '<p style="break-before: page">here</p><h2>d<sub>k</sub>\u200b?</h2>'
+    )
+    headings = page.evaluate(printer.HEADINGS)
+    data = page.pdf(outline=True, tagged=True)
+    first, [second] = PdfReader(BytesIO(printer.named(data, headings))).outline
+    assert first.title == "All the parts, and no recurrence"
+    assert second.title == "dk?"
     page.close()
 
 
