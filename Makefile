@@ -3,6 +3,7 @@
 #
 #   make book       make the environment, run every cell, build the site
 #   make serve      show the built site at a local address
+#   make downloads  the site as a PDF, an EPUB and a ZIP, which it then offers
 #   make test       every check and every test
 #   make attack     minutes of attacks, counted
 #   make format     Python and JavaScript, as lint wants them
@@ -43,20 +44,34 @@ unexport MPLBACKEND
 # No debugger's warning about frozen modules from every kernel.
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-.PHONY: book serve test attack format lint lab notebooks train bench clean environment \
-	libraries
+.NOTPARALLEL:
+.PHONY: book serve downloads pdf epub zip test attack format lint lab notebooks \
+	train bench clean environment libraries
 
 book: environment libraries
 	@$(PY) -c "from jupyter_book.cli.main import main; main()" build . -n -W --keep-going || \
 		{ rm -rf _build/.doctrees; exit 1; }
 	@$(PY) tools/show.py $(SITE)
 
-serve:
-	@test -f $(SITE)/index.html || $(MAKE) book
+serve: $(SITE)/index.html
 	@$(PY) tools/serve.py $(SITE) "$(PORT)"
 
+downloads: pdf epub zip
+
+pdf: $(SITE)/index.html
+	$(PY) tools/pdf.py $(SITE)
+
+epub: $(SITE)/index.html
+	$(PY) tools/epub.py $(SITE)
+
+zip: $(SITE)/index.html
+	$(PY) book/_ext/offline.py $(SITE)
+
+$(SITE)/index.html:
+	$(MAKE) book
+
 # A worker for each core, four at most; a plain pytest runs them one by one.
-test: book lint
+test: book lint downloads
 	LOOKBACK_SITE=$(SITE) $(PY) -m pytest --numprocesses logical \
 		--maxprocesses 4 --dist worksteal --durations 10
 

@@ -256,3 +256,29 @@ def test_no_part_of_the_encoder_is_a_footnote():
     for x, change in seen:
         assert (change.norm(dim=-1) / x.norm(dim=-1)).mean() > 0.5
         assert torch.cosine_similarity(x, change, dim=-1).mean() > 0
+
+
+def test_deepseeks_feed_forward_layers():
+    """Three matrices in three layers, 257 experts in the other 58."""
+    parts = count(MODELS["DeepSeek-V3"])
+    assert round(parts["feed-forward"] / 1e9) == 658
+    assert round(sum(parts.values()) / 1e9) == 671
+    assert [round(n * 7168 * 18432 / 1e6) for n in (2, 3)] == [264, 396]
+
+
+def test_what_ten_eight_two_and_a_tenth_become():
+    given = torch.tensor([10, 8, 2, 0.1], dtype=torch.float64)
+    percent = (100 * given.softmax(0)).tolist()
+    told = ["88.05", "11.92", "0.03", "0.004"]
+    digits = [2, 2, 2, 3]
+    assert [f"{p:.{n}f}" for p, n in zip(percent, digits, strict=True)] == told
+    assert [round(float(np.exp(2)), 1), round(np.exp(6))] == [7.4, 403]
+
+
+def test_three_ways_to_compare_two_chips():
+    ratios = (125 / 10.6, 125 / 21.2, 15.7 / 10.6)
+    assert [round(ratio, 1) for ratio in ratios] == [11.8, 5.9, 1.5]
+
+
+def test_a_step_has_work_for_every_core():
+    assert (80 * 3 * 1000**2, round(240e6 / 3584, -3)) == (240_000_000, 67_000)

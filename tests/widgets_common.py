@@ -86,6 +86,7 @@ def shown(widget: base.Widget) -> str:
     assert data[VIEW]["model_id"] == widget.model_id
     picture = data["image/svg+xml"]
     assert ElementTree.fromstring(picture).tag.endswith("svg")
+    assert "mathdefault" not in picture  # a formula that was not set
     assert len(gzip.compress(picture.encode())) <= MOST
     again = widget._repr_mimebundle_()[0]
     assert again["image/svg+xml"] == picture

@@ -101,30 +101,33 @@ def drop_unused_extensions(app: Sphinx, config: Config) -> None:
                 app.disconnect(listener.id)
 
 
-def fork(url: str) -> str:
-    """The address of the fork that this is a clone of.
+def origin(url: str) -> str | None:
+    """The address of what this is a clone of, if it is on the host of `url`.
 
-    That is the remote `origin` where it is on the host of `url`. For a
-    download, and for the clone of a folder or of a mirror, it is `url`.
+    A download has none, nor has the clone of a folder or of a mirror.
     """
     if not (ROOT / ".git").exists():
-        return url
+        return None
     asked = ["git", "remote", "get-url", "origin"]
     try:
         found = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True)
     except OSError:
-        return url
+        return None
     host = urlsplit(url).hostname
     name = r"([\w.-]+/[\w.-]+?)"  # owner/repository
     form = rf"(\w+://)?([^@/]+@)?{re.escape(host)}(:\d+)?[:/]{name}(\.git)?/?"
     if match := re.fullmatch(form, found.stdout.strip()):
         return f"https://{host}/{match[4]}"
-    return url
+    return None
 
 
-def site_address(config: Config) -> str:
+def fork(url: str) -> str:
+    """The repository that pages lead to: the origin, or else `url`."""
+    return origin(url) or url
+
+
+def site_address(url: str) -> str:
     """GitHub Pages' address of the book, from the repository's alone."""
-    url = config.html_theme_options["repository_url"]
     owner, name = url.rstrip("/").split("/")[-2:]
     return f"https://{owner}.github.io/{name}/"
 
@@ -132,14 +135,16 @@ def site_address(config: Config) -> str:
 def configure(app: Sphinx, config: Config) -> None:
     """Settings that follow from other settings."""
     theme = config.html_theme_options
-    theme["repository_url"] = fork(theme["repository_url"])
-    if not config.html_baseurl:
-        config.html_baseurl = site_address(config)
+    # Pages say where they are only if they are of a repository that is there.
+    if known := origin(theme["repository_url"]):
+        theme["repository_url"] = known
+        config.html_baseurl = config.html_baseurl or site_address(known)
     stage(config)
     # Cells find it in their environment: BertViz's frames use our copies.
     os.environ["LOOKBACK_VENDOR"] = "../vendor"
     forget_stale_outputs(app, config)
     config.lookback_text += theme["repository_url"]  # it stands on the pages
+    config.lookback_text += config.html_baseurl
     warm_up()
 
 

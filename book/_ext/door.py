@@ -37,6 +37,16 @@ def version(root: Path = ROOT) -> str:
     return f"{number} ({found.stdout.strip()})" if found.stdout else number
 
 
+def doi(root: Path = ROOT) -> str:
+    """A link to the archived release that CITATION.cff names, if it does."""
+    text = (root / "CITATION.cff").read_text("utf-8")
+    found = re.search(r"^doi: (\S+)$", text, re.MULTILINE)
+    if not found:
+        return ""
+    link = escape(f"https://doi.org/{found[1]}")
+    return f' To cite it: <a href="{link}">doi:{escape(found[1])}</a>.'
+
+
 def description(doctree: nodes.document) -> str:
     """The page's first sentences, as many as fit."""
     for paragraph in doctree.findall(nodes.paragraph):
@@ -52,16 +62,15 @@ def description(doctree: nodes.document) -> str:
     return ""
 
 
-def card(title: str, said: str, address: str, picture: str) -> str:
-    """What a page's head says of it."""
-    tags = {
-        "og:type": "article",
-        "og:title": title,
-        "og:description": said,
-        "og:url": address,
-        "og:image": picture,
-        "twitter:card": "summary_large_image",
-    }
+def card(title: str, said: str, pagename: str, base: str) -> str:
+    """What a page's head says of it; its address where that is known."""
+    tags = {"og:type": "article", "og:title": title, "og:description": said}
+    if base:
+        tags |= {
+            "og:url": f"{base}{pagename}.html",
+            "og:image": base + PICTURE,
+            "twitter:card": "summary_large_image",
+        }
     lines = [f'<meta name="description" content="{escape(said)}">']
     lines += [
         f'<meta property="{name}" content="{escape(value)}">'
@@ -90,13 +99,12 @@ def present(
     """Give the page its card and its foot."""
     if app.builder.format != "html":
         return
-    base = app.config.html_baseurl
     built = app.config.book_version
     if doctree:
         title = app.env.titles[pagename].astext()
-        address = f"{base}{pagename}.html"
         said = description(doctree)
-        context["metatags"] += card(title, said, address, base + PICTURE)
+        base = app.config.html_baseurl
+        context["metatags"] += card(title, said, pagename, base)
     url = app.config.html_theme_options["repository_url"]
     licences = ", ".join(
         f'{what}: <a rel="license" href="{link}">{name}</a>'
@@ -105,7 +113,7 @@ def present(
     context["theme_extra_footer"] = (
         f'<p>{licences}. Version <span class="version">{escape(built)}</span>. '
         f'<a class="report" href="{escape(report(url, pagename, built))}">'
-        "Report an error on this page</a>.</p>"
+        f"Report an error on this page</a>.{doi()}</p>"
     )
 
 

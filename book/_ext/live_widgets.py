@@ -115,8 +115,9 @@ def use_host(app: Sphinx, config: Config) -> None:
     It is told what stands in the corner of a figure's picture.
     """
     address = urlsplit(config.html_baseurl)
-    whence = f"{config.html_title} · {address.netloc}{address.path}"
-    attributes = {"defer": "defer", "data-from": whence.rstrip("/")}
+    where = f"{address.netloc}{address.path}".rstrip("/")
+    whence = " · ".join(filter(None, [config.html_title, where]))
+    attributes = {"defer": "defer", "data-from": whence}
     config.nb_ipywidgets_js = {NAME: attributes}
 
 

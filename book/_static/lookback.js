@@ -53,6 +53,31 @@
   const bare = { hasOwnProperty: Object.prototype.hasOwnProperty, __proto__: null };
   for (const words of [terms, titleterms]) if (words) Object.setPrototypeOf(words, bare);
 
+  /* The service worker keeps the site; the foot says so once that is true. Not
+     from disk, not where data is dear, not where the browser forbids it. */
+  async function keep() {
+    const { protocol } = location;
+    /** @type {any} */
+    const { connection, serviceWorker: workers } = navigator;
+    if (!protocol.startsWith("http") || connection?.saveData) return;
+    const before = workers.controller;
+    workers.addEventListener("controllerchange", () => {
+      if (before) say(".newer");
+    });
+    await workers.register(`${document.documentElement.dataset.content_root}sw.js`);
+    await workers.ready;
+    say(".kept");
+  }
+
+  /** @param {string} selector */
+  function say(selector) {
+    /** @type {HTMLElement | null} */
+    const line = document.querySelector(selector);
+    if (line) line.hidden = false;
+  }
+  document.querySelector(".newer button")?.addEventListener("click", () => location.reload());
+
+  addEventListener("load", () => keep().catch(() => {}));
   addEventListener("load", markScrollers);
   addEventListener("resize", markScrollers);
 })();

@@ -1,10 +1,8 @@
 """The built book, a server for it, and a browser that notes every trouble."""
 
-import functools
-import http.server
 import os
 import subprocess
-import threading
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +13,11 @@ from filelock import FileLock
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 from browsers import launch
-from watching import PATIENCE, Visit
+from watching import PATIENCE, Visit, served
 
 ROOT = Path(__file__).resolve().parents[2]
+# Else what one test has opened would be kept for the next (test_site_offline).
+NO_WORKER = "delete Navigator.prototype.serviceWorker"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,21 +43,28 @@ def site() -> Path:
     return Path(folder).resolve()
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """The usual server, without its log."""
-
-    def log_message(self, *_: object) -> None:
-        pass
+@pytest.fixture(scope="session")
+def downloads(site: Path) -> Path:
+    """The PDF, the EPUB and the ZIP; `make test` has just made them."""
+    folder = site / "downloads"
+    tools = {
+        "pdf": ROOT / "tools" / "pdf.py",
+        "epub": ROOT / "tools" / "epub.py",
+        "zip": ROOT / "book" / "_ext" / "offline.py",
+    }
+    (ROOT / ".cache").mkdir(exist_ok=True)
+    with FileLock(ROOT / ".cache" / "downloads.lock"):
+        for kind, tool in tools.items():
+            if not (folder / f"looking-back.{kind}").exists():
+                subprocess.run([sys.executable, tool, site], check=True)
+    return folder
 
 
 @pytest.fixture(scope="session")
 def address(site: Path) -> Iterator[str]:
     """The site's address on a port of this machine's choice."""
-    handler = functools.partial(Quiet, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with served(site) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
@@ -102,6 +109,7 @@ class Reader:
         if scripts not in self.tabs:
             context = self.browser.new_context(java_script_enabled=scripts)
             context.set_default_timeout(1000 * PATIENCE)
+            context.add_init_script(NO_WORKER)
             page = self.tabs[scripts] = context.new_page()
             self.wires[scripts] = context.new_cdp_session(page)
             self.wires[scripts].send("Network.enable")

@@ -1,5 +1,6 @@
 """Rules that the repository keeps: pins, ranges, package data, no hosts."""
 
+import functools
 import json
 import os
 import re
@@ -15,6 +16,8 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from contents import ROOT
+from test_site_door import built
+from watching import served
 
 sys.path[:0] = [str(ROOT / "tools")]
 
@@ -165,6 +168,112 @@ def test_every_action_is_named_by_its_commit():
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):
         for used in re.findall(r"uses: (.+)", path.read_text()):
             assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v[\d.]+", used), used
+
+
+def workflows() -> dict:
+    folder = ROOT / ".github" / "workflows"
+    return {p.stem: yaml.safe_load(p.read_text()) for p in folder.glob("*.yml")}
+
+
+def test_workflows_may_do_no_more_than_they_have_to():
+    """Only what publishes may publish; nothing is filled into a script."""
+    deploys = {"pages": "write", "id-token": "write"}
+    for name, one in workflows().items():
+        assert one["permissions"] == {"contents": "read"}
+        for job, held in one["jobs"].items():
+            wanted = deploys if (name, job) == ("publish", "deploy") else None
+            assert held.get("permissions") == wanted
+            for step in held["steps"]:
+                assert "${{" not in step.get("run", "")
+                if step.get("uses", "").startswith("actions/checkout@"):
+                    assert step["with"] == {"persist-credentials": False}
+
+
+@pytest.fixture
+def shown(tmp_path):
+    """A server with one page, of version 1.0 (a, b)."""
+    page = tmp_path / "book" / "index.html"
+    page.parent.mkdir()
+    page.write_text('<p>x <span class="version">1.0 (a, b)</span>. y</p>')
+    with served(tmp_path) as address:
+        yield f"{address}/"
+
+
+@pytest.mark.parametrize("built", ["1.0 (a, b)", "1.0 (a, c)", ""])
+def test_publishing_looks_whether_what_is_there_was_built(shown, built):
+    step = workflows()["publish"]["jobs"]["deploy"]["steps"][-1]
+    assert set(step["env"]) == {"BOOK", "VERSION", "TRIES"}
+    given = {"BOOK": shown, "VERSION": built, "TRIES": "1"}
+    done = subprocess.run(
+        ["bash", "-e", "-c", step["run"]],
+        env=os.environ | given,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode == 0) == (built == "1.0 (a, b)")
+    if done.returncode:
+        assert "shows version '1.0 (a, b)'" in done.stdout
+
+
+def test_the_version_that_was_built_is_read_from_the_page(site, tmp_path):
+    """And so the first page names the one that the workflow waits for."""
+    steps = workflows()["publish"]["jobs"]["book"]["steps"]
+    (step,) = [one for one in steps if one.get("id") == "built"]
+    (tmp_path / "_build").mkdir()
+    (tmp_path / "_build" / "html").symlink_to(site)
+    output = tmp_path / "output"
+    subprocess.run(
+        ["bash", "-e", "-c", step["run"]],
+        cwd=tmp_path,
+        env=os.environ | {"GITHUB_OUTPUT": str(output)},
+        check=True,
+    )
+    assert output.read_text() == f"version={built(site)}\n"
+
+
+def test_your_own_book_in_three_steps(tmp_path):
+    """As README says it, with a bare repository in GitHub's place."""
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs.git"
+    for name in kept():
+        (ours / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, ours / name)
+    run = functools.partial(subprocess.run, cwd=ours, check=True)
+    run(["git", "init", "--quiet", "--bare", "-b", "main", theirs])
+    run(["git", "init", "--quiet", "-b", "main"])
+    for name in ("user.name", "user.email"):
+        run(["git", "config", name, "a@b"])
+    run(["git", "remote", "add", "origin", theirs])
+    run(["git", "add", "."])
+    run(["git", "commit", "--quiet", "-m", "as it was"])
+    run(["git", "push", "--quiet", "-u", "origin", "main"])
+
+    text = (ROOT / "README.md").read_text("utf-8")
+    steps = text.split("## Publish your own")[1].split("```")[1].split("\n")
+    edit, make, push = filter(None, steps)
+    assert edit.startswith("nano _config.yml    # repository.url:")
+    old = yaml.safe_load((ours / "_config.yml").read_text())["repository"]
+    config = (ours / "_config.yml").read_text("utf-8")
+    new = config.replace(old["url"], "https://github.com/me/mine")
+    (ours / "_config.yml").write_text(new, "utf-8")
+    assert make.startswith("make notebooks  ")
+    recipe = (ROOT / "Makefile").read_text().split("\nnotebooks: ")[1]
+    for line in recipe.split("\n\n")[0].splitlines()[1:]:
+        tool = line.strip().removeprefix("$(PY) ")
+        env = os.environ | {"PYTHONPATH": str(ours / "src")}
+        run([sys.executable, tool], env=env, stdout=subprocess.DEVNULL)
+    run(["bash", "-e", "-c", push])
+
+    copy = tmp_path / "copy"
+    run(["git", "clone", "--quiet", theirs, copy])
+    owner, name = old["url"].split("/")[-2:]
+    addresses = (f"/{owner}/{name}", f"{owner}.github.io/{name}")
+    mine = 0
+    for path in copy.rglob("*"):
+        if path.is_file() and ".git" not in path.parts:
+            held = path.read_text("utf-8", errors="ignore")
+            assert not [one for one in addresses if one in held], path
+            mine += "/me/mine" in held and path.suffix == ".ipynb"
+    assert mine == len([*copy.glob("notebooks/*.ipynb")]) > 10
 
 
 def test_ci_runs_make_test():

@@ -75,10 +75,8 @@ def test_strip_takes_its_address_from_the_repository():
 
 
 def test_site_address_follows_from_the_repository():
-    config = SimpleNamespace(
-        html_theme_options={"repository_url": "https://github.com/me/fork"}
-    )
-    assert book_site.site_address(config) == "https://me.github.io/fork/"
+    address = book_site.site_address("https://github.com/me/fork")
+    assert address == "https://me.github.io/fork/"
 
 
 @pytest.mark.parametrize(
@@ -108,6 +106,8 @@ def test_a_fork_s_book_has_the_fork_s_address(
     if origin:
         subprocess.run([*git, "remote", "add", "origin", origin], check=True)
     assert book_site.fork(ours) == f"https://github.com/{address}"
+    known = None if address == "us/book" else f"https://github.com/{address}"
+    assert book_site.origin(ours) == known
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from contents import PAGES, ROOT
 
 sys.path[:0] = [str(ROOT / "book" / "_ext")]
 
+import book_site  # noqa: E402
 import door  # noqa: E402
 
 FORMS = ROOT / ".github" / "ISSUE_TEMPLATE"
@@ -35,19 +36,42 @@ def test_a_page_presents_itself(site, name):
         tag.get("property") or tag.get("name"): tag["content"]
         for tag in found.select("meta[content]")
     }
-    [canonical] = found.select("link[rel=canonical]")
-    assert said["og:url"] == canonical["href"]
-    assert canonical["href"].endswith(f"/{name}.html")
+    canonical = [one["href"] for one in found.select("link[rel=canonical]")]
+    assert [said[key] for key in said if key == "og:url"] == canonical
     assert said["og:title"] == found.find("h1").get_text().rstrip("#")
     assert said["og:description"] == said["description"]
     assert 20 < len(said["description"]) < 400
-    picture = said["og:image"].removeprefix(
-        canonical["href"].removesuffix(f"{name}.html")
-    )
-    assert (site / picture).is_file()
     [version] = found.select(".extra_footer .version")
     assert version.get_text() == built(site)
     assert found.select("a[rel=license]")
+
+
+def test_a_page_says_where_it_is_only_if_that_is_known(site):
+    assert "http" not in door.card("a", "b", "book/x", "")
+    said = door.card("a", "b", "book/x", "https://me.github.io/fork/")
+    assert '"https://me.github.io/fork/book/x.html"' in said
+    assert f'"https://me.github.io/fork/{door.PICTURE}"' in said
+    assert (site / door.PICTURE).is_file()
+    url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]
+    known = book_site.origin(url["url"])
+    for name in PAGES:
+        links = page(site, name).select("link[rel=canonical]")
+        base = known and book_site.site_address(known)
+        wanted = [f"{base}{name}.html"] if known else []
+        assert [one["href"] for one in links] == wanted
+
+
+def test_a_doi_is_named_once_there_is_one(tmp_path):
+    text = (ROOT / "CITATION.cff").read_text("utf-8")
+    cited = yaml.safe_load(text)
+    number = door.version().split(" (")[0]
+    assert (cited["version"], "doi" in cited) == (number, bool(door.doi()))
+    given = text.replace("# doi: 10.5281/zenodo.<number>", "doi: 10.5281/x.7")
+    (tmp_path / "CITATION.cff").write_text(given)
+    assert yaml.safe_load(given)["doi"] == "10.5281/x.7"
+    assert 'href="https://doi.org/10.5281/x.7"' in door.doi(tmp_path)
+    (tmp_path / "CITATION.cff").write_text("title: x\n")
+    assert door.doi(tmp_path) == ""
 
 
 def test_descriptions_differ(site):

@@ -1,6 +1,12 @@
 """A page with a note of everything that went wrong while it was open."""
 
+import functools
+import http.server
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from playwright.sync_api import ConsoleMessage, Page, Request, Response
 
@@ -75,6 +81,23 @@ ANEW = """async () => {
   scrollTo({ top: 0, behavior: "instant" });
 }"""
 PATIENCE = 60  # seconds, for a busy machine
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """The usual server, without its log."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The folder's address on a port of this machine's choice."""
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 class Visit:

@@ -12,6 +12,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 INK, BLUE = "#1c2129", "#08519c"
 SETTINGS = {
@@ -28,6 +29,11 @@ def svg(draw: Callable[[Figure], None]) -> str:
     with rc_context(SETTINGS):
         figure = Figure(figsize=(6.4, 3.2), layout="constrained")
         draw(figure)
+        for axes in figure.axes:
+            for axis in (axes.xaxis, axes.yaxis):
+                if axis.get_scale() == "log":  # its own are mathematics
+                    axis.set_major_formatter("{x:g}")
+                    axis.set_minor_formatter(NullFormatter())
         FigureCanvasSVG(figure).print_svg(text, metadata={"Date": None})
     return text.getvalue()
 
