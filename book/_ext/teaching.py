@@ -19,14 +19,37 @@ from collections.abc import Callable
 from pathlib import Path
 
 import notation
+import yaml
 from docutils import nodes
 from docutils.statemachine import StringList
 from exercise_list import exercises
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from lookback.exercises import check
+
 BOOK = Path(__file__).parents[1]
 GOALS, PLANS = BOOK / "goals.csv", BOOK / "plans.csv"
+ARCHIVES = {
+    "students": (
+        "Notebooks for students",
+        "every chapter's, without its solutions and without links to them.",
+    ),
+    "teachers": (
+        "Notebooks for teachers",
+        "the same with the solutions, each below its exercise.",
+    ),
+    "assignments": (
+        "Assignments",
+        "the exercises with a check, for otter-grader.",
+    ),
+    "figures": (
+        "Figures and equations",
+        "every drawing, plot and widget's picture as SVG, every displayed "
+        "equation as TeX; <code>figures.csv</code> says what each figure "
+        "shows, and <code>equations.tex</code> sets all equations.",
+    ),
+}
 MINUTES = re.compile(r"^:minutes: (\d+)$", re.MULTILINE)
 BOX = re.compile(r"^```\{admonition\} In one minute\n(.+?)^```$", re.M | re.S)
 NOT_TEXT = re.compile(r"\A---\n.*?^---$|^```.*?^```$", re.M | re.S)
@@ -165,6 +188,51 @@ def paced(_: str = "") -> str:
     )
 
 
+def to_take(_: str = "") -> str:
+    """The archives and the slides, as one list of HTML."""
+    lines = [
+        f'<li><a href="../downloads/{name}.zip" download>{what}</a>:'
+        f" {more}</li>"
+        for name, (what, more) in ARCHIVES.items()
+    ]
+    slides = ", ".join(
+        f'<a href="../slides/{page.stem}.html">{title(page)}</a>'
+        for page in chapters()
+    )
+    lines.append(f"<li>Slides: {slides}</li>")
+    return "\n".join(["```{raw} html", "<ul>", *lines, "</ul>", "```"])
+
+
+def varied(_: str = "") -> str:
+    """Which exercises by hand have other numbers, and which have not."""
+    by_hand = {made.name: made for made in check if made.by_hand}
+    links = {True: [], False: []}
+    for page in chapters():
+        for one in exercises(page):
+            name = one["label"].removeprefix("exercise-").replace("-", "_")
+            if name in by_hand:
+                links[bool(by_hand[name].variant)].append(exercise_link(one))
+    return (
+        f"Other numbers: {', '.join(links[True])}.\n\n"
+        f"The chapter's numbers only: {', '.join(links[False])}."
+    )
+
+
+def installed(_: str = "") -> str:
+    """How a hub installs the package, from the repository that is named."""
+    text = (notation.ROOT / "_config.yml").read_text("utf-8")
+    repository = yaml.safe_load(text)["repository"]
+    source = f"git+{repository['url']}@{repository['branch']}"
+    return "\n".join(
+        [
+            "```bash",
+            "pip install torch --index-url https://download.pytorch.org/whl/cpu",
+            f'pip install "lookback @ {source}"',
+            "```",
+        ]
+    )
+
+
 def made(listed: Callable[[str], str]) -> type[SphinxDirective]:
     """A directive that stands for what `listed` makes of its argument."""
 
@@ -187,4 +255,7 @@ def setup(app: Sphinx) -> dict:
     app.add_directive("teaching-plan", made(planned))
     app.add_directive("teaching-pace", made(paced))
     app.add_directive("goal-list", made(aimed))
+    app.add_directive("teaching-files", made(to_take))
+    app.add_directive("variant-list", made(varied))
+    app.add_directive("hub-command", made(installed))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
