@@ -202,7 +202,10 @@ class Deck:
         self.title = inner(section.find(["h2", "h3"]))
         for part in section.find_all(True, recursive=False):
             kinds = part.get("class", [])
-            if part.name == "p" and "myth" in kinds:
+            if part.name == "section":
+                self.close()
+                self.section(part)
+            elif part.name == "p" and "myth" in kinds:
                 self.myth(part)
             elif part.name == "p" and part.get_text(strip=True):
                 self.paragraph(part)
@@ -223,8 +226,6 @@ class Deck:
                 self.code(part)
             elif part.name == "table" or part.find("table"):
                 self.table(part)
-            elif part.name == "section":
-                self.section(part)
         self.close()
 
     def exercises(self, section: Tag) -> None:

@@ -33,7 +33,7 @@ GOALS, PLANS = BOOK / "goals.csv", BOOK / "plans.csv"
 ARCHIVES = {
     "students": (
         "Notebooks for students",
-        "every chapter's, without its solutions and without links to them.",
+        "every chapter’s, without its solutions and without links to them.",
     ),
     "teachers": (
         "Notebooks for teachers",
@@ -45,7 +45,7 @@ ARCHIVES = {
     ),
     "figures": (
         "Figures and equations",
-        "every drawing, plot and widget's picture as SVG, every displayed "
+        "every drawing, plot and widget’s picture as SVG, every displayed "
         "equation as TeX; <code>figures.csv</code> says what each figure "
         "shows, and <code>equations.tex</code> sets all equations.",
     ),
