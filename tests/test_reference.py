@@ -13,6 +13,7 @@ import exercise_list  # noqa: E402
 import glossary  # noqa: E402
 import myths  # noqa: E402
 import notation  # noqa: E402
+import teaching  # noqa: E402
 import timeline  # noqa: E402
 
 TERMS = glossary.terms()
@@ -145,3 +146,45 @@ def test_each_event_is_in_order_and_has_its_chapter():
         assert row["works"] and row["event"].endswith(".")
     assert timeline.said("2014-09-01") == "1 September 2014"
     assert timeline.said("2013-08") == "August 2013"
+
+
+def test_every_chapter_has_goals_and_an_exercise_for_each():
+    goals = teaching.goals()
+    assert list(goals) == [page.stem for page in CHAPTERS]
+    for said in goals.values():
+        assert 3 < len(said) < 7
+        assert all(goal[0].islower() and goal[-1] != "." for _, goal in said)
+    rows = teaching.rows(teaching.GOALS)
+    assert sum(map(len, goals.values())) == len(rows)  # no label is unknown
+    assert len({row["exercise"] for row in rows}) == len(rows)
+
+
+@pytest.mark.parametrize("weeks", ["4", "10"])
+def test_a_plan_has_every_chapter_once_in_order_and_bearable_weeks(weeks):
+    plan = teaching.plan(weeks)
+    assert list(plan) == [str(n + 1) for n in range(int(weeks))]
+    stems = [page.stem for week in plan.values() for page, _ in week]
+    neighbours = {"window", "tape", "hops"}  # which the short plan leaves out
+    assert [one for one in stems if one not in neighbours] == [
+        page.stem for page in CHAPTERS if page.stem not in neighbours
+    ]
+    assert weeks == "4" or neighbours < set(stems)
+    for week in plan.values():
+        assert 120 <= teaching.minutes(week) <= 300
+        for page, part in week:
+            labels = {one["label"] for one in exercise_list.exercises(page)}
+            assert set(part.split(" but ")[1:]) <= labels
+
+
+def test_minutes_of_a_week_are_those_of_its_text_and_exercises():
+    week = teaching.plan("4")["1"]
+    assert [(page.stem, part) for page, part in week] == [
+        ("recurrence", ""),
+        ("bottleneck", "★★"),
+    ]
+    relay, bottleneck = (page for page, _ in week)
+    exercises = 3 + 10 + 20 + 15 + 15
+    assert teaching.reading(bottleneck) == 60
+    assert teaching.minutes(week) == teaching.glance(relay) + 60 + exercises
+    assert 1 <= teaching.glance(relay) <= 4
+    assert 40 < teaching.speed() < 60

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
-from staging import copy, stage
+from staging import STAGED, copy, stage, write_if_new
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,6 +48,9 @@ UNUSED_FOLDERS = ("_static/vendor", "_static/locales", "_static/images")
 
 # In the text that tqdm leaves for where its bar cannot be drawn.
 PROGRESS = "%|"
+
+# Cells draw a PNG for the page, and an SVG for who takes the figures away.
+PLOTS = 'c.InlineBackend.figure_formats = {"png", "svg"}\n'
 
 # Before the first paint: "auto" becomes what the reader's system asks for.
 EARLY_THEME = (
@@ -142,6 +145,9 @@ def configure(app: Sphinx, config: Config) -> None:
     stage(config)
     # Cells find it in their environment: BertViz's frames use our copies.
     os.environ["LOOKBACK_VENDOR"] = "../vendor"
+    profile = STAGED.with_name("ipython")
+    write_if_new(profile / "profile_default/ipython_kernel_config.py", PLOTS)
+    os.environ["IPYTHONDIR"] = str(profile)
     forget_stale_outputs(app, config)
     config.lookback_text += theme["repository_url"]  # it stands on the pages
     config.lookback_text += config.html_baseurl

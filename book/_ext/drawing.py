@@ -84,6 +84,7 @@ class Drawing(SphinxDirective):
         except (OSError, ValueError, ElementTree.ParseError) as error:
             raise self.error(f"drawing {self.arguments[0]}: {error}") from error
         figure = nodes.figure("", classes=["drawing-figure"])
+        figure["drawing"], figure["alt"] = path.name, self.options["alt"]
         figure["classes"] += self.options.get("class", [])
         figure += nodes.raw("", html, format="html")
         if self.content:

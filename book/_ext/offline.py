@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sys
 from base64 import b64encode
 from hashlib import sha256
@@ -42,10 +41,12 @@ KEPT = (
 MODULES = ("core", "precaching", "routing", "strategies")
 # What pages do not ask for, or keep for themselves.
 AWAY = re.compile(
-    r"downloads/|workbox/|vendor/|sw\.js|_static/(machines|drawings)/"
+    r"downloads/|slides/|workbox/|vendor/|sw\.js|_static/(machines|drawings)/"
     r"|_static/screenshot|_sphinx_design_static/|\.buildinfo|objects\.inv"
     r"|.*(\.map|LICENSE.*)$"
 )
+# What the ZIP does without: the other downloads of the foot, and the worker.
+APART = rf"downloads/{STEM}\.|workbox/|sw\.js"
 
 
 def made(site: Path) -> dict[str, Path]:
@@ -106,9 +107,7 @@ def pack(site: Path) -> Path:
     with ZipFile(target, "w", ZIP_DEFLATED) as archive:
         for path in sorted(site.rglob("*")):
             name = path.relative_to(site).as_posix()
-            if not path.is_file() or re.match(
-                "downloads/|workbox/|sw.js", name
-            ):
+            if not path.is_file() or re.match(APART, name):
                 continue
             data = path.read_bytes()
             if path.suffix == ".html":
@@ -133,7 +132,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     """A new site: what was made of the old one is no longer its book."""
     if exception is None and app.builder.format == "html":
         site = Path(app.outdir)
-        shutil.rmtree(site / "downloads", ignore_errors=True)
+        for old in made(site).values():
+            old.unlink()
         lay(site)
 
 

@@ -2,7 +2,7 @@
 
 From `node_modules`, installed by `tools/libraries.py` at exact versions:
 KaTeX's sheet and fonts, the text face, the theme's icons as one small sheet,
-and the three libraries that BertViz's frames ask for.
+reveal.js for the slides, and the three libraries that BertViz's frames ask for.
 """
 
 from __future__ import annotations
@@ -104,6 +104,13 @@ def stage_fonts() -> None:
     copy(folder / "LICENSE", STAGED / "static/fonts/LICENSE.txt")
 
 
+def stage_slides() -> None:
+    """What shows the slides: reveal.js, without its themes and plug-ins."""
+    for name in ("dist/reveal.js", "dist/reveal.css", "LICENSE"):
+        target = STAGED / "static/reveal" / Path(name).name
+        copy(LIBRARIES / "reveal.js" / name, target)
+
+
 def stage(config: Config) -> None:
     """Lay out what the site serves and does not stand in `book/`."""
     if not LIBRARIES.exists():
@@ -112,6 +119,7 @@ def stage(config: Config) -> None:
     write_if_new(STAGED / "static/icons.css", icon_sheet())
     stage_mathematics()
     stage_fonts()
+    stage_slides()
     for source, target in VENDOR.items():
         copy(LIBRARIES / source, STAGED / "extra" / target)
     write_if_new(

@@ -70,10 +70,13 @@ TRAINS = "from lookback.experiments.here import"
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 
 
-def make_notebook(book, page, record=recorded):
-    """The notebook of one chapter page."""
+def make_notebook(book, page, record=recorded, solutions="linked"):
+    """The notebook of one chapter page.
+
+    Its solutions are "linked" to in the book, "shown", or "left out".
+    """
     writer = Writer(book, page, DIRECTIVES, record)
-    pieces = _without_solutions(page, list(_pieces(writer, page)))
+    pieces = list(_solved(page, _pieces(writer, page), solutions))
     pieces = _live(page, pieces)
     setup = SETUP.replace("REPOSITORY", book.repository)
     setup = setup.replace("BRANCH", book.branch)
@@ -115,18 +118,22 @@ def _check(page, metadata, line):
         raise SourceError(page.path, line, f"{{code-cell}} with “{unknown[0]}”")
 
 
-def _without_solutions(page, pieces):
-    kept, opened = [], None
+def _solved(page, pieces, solutions):
+    """The pieces, with of each solution what is asked for."""
+    opened = None
     for piece in pieces:
         if piece.kind == "gate":
-            if (piece.source == "open") == (opened is not None):
+            if bool(piece.source) == (opened is not None):
                 raise SourceError(page.path, piece.line, "unpaired solution")
-            opened = piece if piece.source == "open" else None
-        elif opened is None:
-            kept.append(piece)
+            opened = piece if piece.source else None
+            if opened and solutions == "linked":
+                yield Piece("text", piece.source, piece.line)
+            elif opened and solutions == "shown":
+                yield Piece("text", "**Solution**", piece.line)
+        elif opened is None or solutions == "shown":
+            yield piece
     if opened:
         raise SourceError(page.path, opened.line, "solution without an end")
-    return kept
 
 
 def _live(page, pieces):

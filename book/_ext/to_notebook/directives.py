@@ -119,18 +119,15 @@ def exercise_end(writer, directive):
 
 
 def solution(writer, directive):
-    """Left out: a link to where the book shows it."""
+    """A gate, and a link to where the book shows it."""
     label = option(writer, directive, "label")
     url = writer.book.url(writer.page.docname, label)
-    gate = Piece("gate", "open", directive.line)
-    return [
-        *text(directive, f"*{link('Solution in the book', url)}*"),
-        gate,
-    ]
+    words = f"*{link('Solution in the book', url)}*"
+    return [Piece("gate", words, directive.line)]
 
 
 def solution_end(writer, directive):
-    return [Piece("gate", "close", directive.line)]
+    return [Piece("gate", "", directive.line)]
 
 
 # name: (what writes it, the parts that it may have)

@@ -26,7 +26,10 @@ ALIGN = re.compile(r"\\(begin|end)\{(align|gather)\*?\}")
 
 @dataclass
 class Piece:
-    """A run of text or one cell of code; `gate` opens or closes a solution."""
+    """A run of text or one cell of code; a `gate` parts off a solution.
+
+    One that opens has the words that may stand for the solution.
+    """
 
     kind: str  # text, code, gate
     source: str

@@ -45,18 +45,35 @@ def _row_by_row(answer):
     return as_numbers(answer, 4, _WANTED)
 
 
+def _other_attention(draw):
+    """Two queries, two keys of four numbers, and two values."""
+
+    def row(numbers, count):
+        return tuple(draw.choices(numbers, k=count))
+
+    return {
+        "Q": (row((0, 2, 4), 4), row((0, 2, 4), 4)),
+        "K": (row((0, 1), 4), row((0, 1), 4)),
+        "V": (row(range(9), 2), row(range(9), 2)),
+    }
+
+
 @by_hand(
     attention_by_hand_solution,
     _WANTED,
     ["row 1, left", "row 1, right"],
     ["row 2, left", "row 2, right"],
     read=_row_by_row,
+    vary=("Q = {Q}, K = {K} and V = {V}", _other_attention),
 )
-def attention_by_hand():
+def attention_by_hand(Q=_Q, K=_K, V=_V):
     """softmax(Q Kᵀ / √d_k) V of two positions; the answer is four numbers."""
-    Q, K, V = map(float64, (_Q, _K, _V))
+    Q, K, V = map(float64, (Q, K, V))
     e = Q @ K.T
     soft = (e / 2).softmax(1)
+    truth = (soft @ V).flatten()
+    best = torch.eye(2).to(e)[e.argmax(1)]
+    first, second = ((e / 2)[i].tolist() for i in (0, 1))
     slips = {
         "The scores are not divided by √d_k. A key has four numbers: divide "
         "by √4 = 2.": e.softmax(1),
@@ -73,7 +90,7 @@ def attention_by_hand():
             e / e.sum(1, keepdim=True)
         ),
         "A hard choice: you gave each query its best value whole. The soft "
-        "look takes some of the other, too.": torch.eye(2).to(e),
+        "look takes some of the other, too.": best,
         "That is with a causal mask; here every position sees both.": (
             torch.stack([torch.eye(2).to(e)[0], soft[1]])
         ),
@@ -90,15 +107,16 @@ def attention_by_hand():
         ),
         "You gave the columns; give the first output, then the second: row "
         "by row.": (soft @ V).T.flatten(),
-        "Right, but to one decimal only; give two.": [2.9, 2.2, 0.5, 7],
+        "Right, but to one decimal only; give two.": (truth * 10).round() / 10,
     }
-    truth = [2.924, 2.152, 0.477, 7.046]
     otherwise = (
-        "Not yet right, and no slip that I know. The scores are 2, 1 for the "
-        "first query and 0, 2 for the second, after dividing by 2."
+        "Not yet right, and no slip that I know. The scores are "
+        f"{first[0]:g}, {first[1]:g} for the first query and {second[0]:g}, "
+        f"{second[1]:g} for the second, after dividing by 2."
     )
+    weights = "{:.3f}, {:.3f} and {:.3f}, {:.3f}".format(*soft.flatten())
     return (
-        "both outputs, from the weights 0.731, 0.269 and 0.119, 0.881.",
+        f"both outputs, from the weights {weights}.",
         stage(truth, mistakes, otherwise, around(0.012)),
     )
 

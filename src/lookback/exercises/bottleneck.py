@@ -76,22 +76,37 @@ def gru_by_hand_solution():
     return (1 - z) * n + z * 0.5  # -0.442
 
 
-@by_hand(gru_by_hand_solution, "one number, h' to two decimals", ["h'"])
-def gru_by_hand():
+def _other_gru(draw):
+    """A word, a state, and the weights of both gates and of the content."""
+    some = (-2, -1, -0.5, 0.5, 1, 2)
+    return {
+        "x": draw.choice((1, 2)),
+        "h": draw.choice((-0.5, 0.5)),
+        "W": tuple(draw.choices(some, k=3)),
+        "U": tuple(draw.choices(some, k=3)),
+        "b": draw.choice((-1, 1)),
+    }
+
+
+@by_hand(
+    gru_by_hand_solution,
+    "one number, h' to two decimals",
+    ["h'"],
+    vary=(
+        "x = {x}, h = {h}, the weights of x {W} and of h {U} (for r, z and n), "
+        "and b = {b}",
+        _other_gru,
+    ),
+)
+def gru_by_hand(x=2, h=0.5, W=(0.5, -1, -1), U=(-1, 2, 1), b=1):
     """One GRU step with given numbers; the answer is h'."""
-    numbers = (
-        [[2]],  # x
-        [[0.5]],  # h
-        [[0.5], [-1], [-1]],  # W_r, W_z, W
-        [[-1], [2], [1]],  # U_r, U_z, U
-        [0, 0, 0],
-        [0, 0, 1],  # b
-    )
-    step = [*map(float64, numbers)]
+    columns = [[[number] for number in rows] for rows in (W, U)]
+    step = [*map(float64, ([[x]], [[h]], *columns, [0, 0, 0], [0, 0, b]))]
     truth, mistakes = torch.gru_cell(*step), _gru_gone_wrong(*step)
+    r, z = (1 / (1 + math.exp(-(W[i] * x + U[i] * h))) for i in (0, 1))
     otherwise = (
         "Not yet right, and no slip that I know. Go line by line: the gates "
-        "are r = 0.62 and z = 0.27; then n, then h'."
+        f"are r = {r:.2f} and z = {z:.2f}; then n, then h'."
     )
     return (
         "h' is what torch's own cell gives with the same numbers.",

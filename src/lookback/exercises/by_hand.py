@@ -6,7 +6,9 @@ on the page, where no Python runs (widgets/by_hand.js).
 """
 
 import functools
+import random
 import sys
+from math import isfinite
 
 from lookback.exercises.checking import (
     Exercise,
@@ -19,6 +21,7 @@ from lookback.exercises.checking import (
 )
 
 MOST = sys.float_info.max  # JSON has no infinity
+TRIES = 1000  # draws for one variant
 
 
 def around(tolerance):
@@ -51,7 +54,9 @@ def stage(truth, mistakes, otherwise, near, at=0):
     }
 
 
-def by_hand(solution, wanted, *rows, known=None, read=None, measure=None):
+def by_hand(
+    solution, wanted, *rows, known=None, read=None, measure=None, vary=None
+):
     """Register the decorated function as an exercise that is done by hand.
 
     It takes nothing and gives back what is verified, then the stages. The
@@ -59,6 +64,11 @@ def by_hand(solution, wanted, *rows, known=None, read=None, measure=None):
     telling wrong count to its hint. `read` takes an answer in another form.
     `measure` makes of the numbers those that the stages are about, and the
     words that stand in the texts in {braces}; by_hand.js has its twin.
+
+    `vary` is for other numbers, one set for each seed: how the task says them,
+    and what draws them, as those arguments of the decorated function that have
+    the chapter's for defaults. `check.name.variant(seed)` is then an exercise
+    like this one; its `given` says the numbers.
     """
     count = sum(map(len, rows))
 
@@ -67,9 +77,9 @@ def by_hand(solution, wanted, *rows, known=None, read=None, measure=None):
             return read(answer)
         return as_numbers(answer, count, wanted, known)
 
-    def register(describe):
+    def made_of(describe, given, solution):
         def page():
-            verified, *stages = describe()
+            verified, *stages = describe(**given)
             return {
                 "name": describe.__name__,
                 "fields": [list(row) for row in rows],
@@ -85,10 +95,51 @@ def by_hand(solution, wanted, *rows, known=None, read=None, measure=None):
 
         made = Exercise(judge, solution, by_hand=True)
         made.numbers, made.page = numbers, page
+        return made
+
+    def register(describe):
+        made = made_of(describe, {}, solution)
+        made.variant = None
+
+        def variant(seed):
+            """This exercise with other numbers, the same for the same seed."""
+            said, draw = vary
+            drawn = random.Random(f"{made.name} {seed}")
+            for _ in range(TRIES):
+                given = draw(drawn)
+                one = made_of(describe, given, solution)
+                stages = one.page()["stages"]
+                if all(map(_told_apart, stages)):
+                    truth = sum(map(_truth, stages), [])
+                    one.solution = functools.partial(list, truth)
+                    one.given = said.format(**given)
+                    return one
+            raise RuntimeError(f"no numbers in {TRIES} draws: {made.name}")
+
+        if vary:
+            made.variant = variant
         check.add(made)
         return made
 
     return register
+
+
+def _truth(stage):
+    """The middle of what is right."""
+    return [(a + b) / 2 for a, b in stage["right"]]
+
+
+def _told_apart(stage):
+    """Whether each slip has numbers of its own: neither right nor another's."""
+    before = [stage["right"]]
+    for _, box in stage["mistakes"]:
+        own = [(a + b) / 2 for a, b in box]
+        if not all(map(isfinite, own)):
+            return False
+        if any(_inside(own, one) for one in before):
+            return False
+        before.append(box)
+    return True
 
 
 def _judged(numbers, page, measure):

@@ -4,7 +4,7 @@ What is right is found by walking every path, one after the other.
 """
 
 from itertools import combinations_with_replacement
-from math import prod
+from math import comb, factorial, perm, prod
 
 import torch
 
@@ -47,35 +47,64 @@ def count_paths_solution():
     return 20
 
 
-@by_hand(count_paths_solution, "one number, the count of paths", ["paths"])
-def count_paths():
-    """The paths of a lattice of four source words and three target words."""
+_NUMBERS = (
+    "zero one two three four five six seven eight nine ten eleven"
+).split()
+
+
+def _other_lattice(draw):
+    """Words on either side, no fewer on the first."""
+    target = draw.choice((2, 3, 4))
+    return {"source": draw.randrange(target + 1, 9), "target": target}
+
+
+@by_hand(
+    count_paths_solution,
+    "one number, the count of paths",
+    ["paths"],
+    vary=("{source} English words, {target} French ones", _other_lattice),
+)
+def count_paths(source=4, target=3):
+    """The paths of a lattice of some source words and target words."""
+    words, steps, moves = target, source - 1, source + target - 1
+    said = {n: _NUMBERS[n] for n in range(len(_NUMBERS))}
     mistakes = {
-        "`<end>` is included: four words and three, not five and four.": 70,
-        "That lets the finger step off the last source word: four steps "
-        "in place of three.": 35,
+        f"`<end>` is included: {said[source]} words and {said[target]}, not "
+        f"{said[source + 1]} and {said[target + 1]}.": comb(
+            moves + 2, target + 1
+        ),
+        f"That lets the finger step off the last source word: {said[source]} "
+        f"steps in place of {said[steps]}.": comb(moves + 1, target),
         "That lets each word be written anywhere. The finger never goes "
-        "back: the second word's place is not left of the first's.": 64,
-        "That is the number of nodes, 4 · 3. A path goes through many of "
-        "them.": 12,
+        "back: the second word's place is not left of the first's.": (
+            source**target
+        ),
+        f"That is the number of nodes, {source} · {target}. A path goes "
+        "through many of them.": source * target,
         "That gives each target word a source word of its own. The finger "
-        "may also stay where it is and write twice.": 4,
-        "That is three moves of one kind and two of the other. From the "
-        "first of four words to the last it is three steps, and three "
-        "words are written.": 10,
+        "may also stay where it is and write twice.": comb(source, target),
+        f"That is {said[words]} moves of one kind and {said[steps - 1]} of "
+        f"the other. From the first of {said[source]} words to the last it is "
+        f"{said[steps]} steps, and {said[words]} words are written.": comb(
+            moves - 1, words
+        ),
         "That gives each target word a source word of its own, in any "
-        "order. The finger never goes back, and may stay where it is.": 24,
-        "Six moves can stand in 720 orders, but moves of one kind cannot "
-        "be told apart: divide by the orders of the words, and of the "
-        "steps.": 720,
+        "order. The finger never goes back, and may stay where it is.": (
+            perm(source, target)
+        ),
+        f"{said[moves].title()} moves can stand in {factorial(moves)} orders, "
+        "but moves of one kind cannot be told apart: divide by the orders of "
+        "the words, and of the steps.": factorial(moves),
     }
     otherwise = (
         "Not yet right, and no slip that I know. A path is a row of "
-        "three words and at most three steps; its last move is a word."
+        f"{said[words]} words and at most {said[steps]} steps; its last move "
+        "is a word."
     )
-    paths = sum(1 for _ in _paths(4, 3))
+    paths = sum(1 for _ in _paths(source, target))
     return (
-        "20 paths: three words and three steps can stand in 20 orders.",
+        f"{paths} paths: {said[words]} words and {said[steps]} steps can stand "
+        f"in {paths} orders.",
         stage(paths, mistakes, otherwise, around(1e-4)),
     )
 

@@ -34,6 +34,19 @@ def memory_by_hand_solution():
     return (a * 1 + c * 0, a * 2 + c * -3)  # 2, 1
 
 
+def _other_memory(draw):
+    """A question, and four keys and values; the first unit fires most."""
+
+    def pair(most):
+        return draw.randrange(-most, most + 1), draw.randrange(-most, most + 1)
+
+    return {
+        "x": (draw.choice((1, 2)), draw.choice((-2, -1, 1))),
+        "k": tuple(pair(3) for _ in range(4)),
+        "v": tuple(pair(6) for _ in range(4)),
+    }
+
+
 @by_hand(
     memory_by_hand_solution,
     "the two numbers of the answer",
@@ -42,19 +55,23 @@ def memory_by_hand_solution():
         4: "Four numbers are how strongly the units fire. The answer is the "
         "sum of the values, each times its number: two numbers."
     },
+    vary=("x = {x}, the keys {k} and the values {v}", _other_memory),
 )
-def memory_by_hand():
+def memory_by_hand(x=_X, k=_KEYS, v=_VALUES):
     """What a memory of four keys and values answers to x."""
-    x, keys, values = map(float64, (_X, _KEYS, _VALUES))
+    x, keys, values = map(float64, (x, k, v))
     score = keys @ x
     bent = score.clamp(min=0)
+    fires = {i + 1: f"{s:g}" for i, s in enumerate(bent.tolist()) if s}
+    units = ", ".join(f"unit {i} fires with {s}" for i, s in fires.items())
+    answer = bent @ values
     mistakes = {
         "The ReLU is missing: a unit whose score is negative adds nothing, "
         "and does not subtract.": score @ values,
         "You took the softmax of the scores. That is attention; this memory "
         "bends with max(0, ·) and does not divide.": score.softmax(0) @ values,
         "You divided by the sum of what fires. Attention does that; here "
-        "nothing is divided.": bent @ values / 3,
+        "nothing is divided.": answer / bent.sum(),
         "You took the absolute value: max(0, s) makes negative scores 0.": (
             score.abs() @ values
         ),
@@ -63,7 +80,7 @@ def memory_by_hand():
             (score > 0).double() @ values
         ),
         "Only the strongest unit answers in yours; the others that fire are "
-        "added too.": 2 * values[0],
+        "added too.": bent.max() * values[bent.argmax()],
         "Keys and values are exchanged: x meets the keys.": (
             (values @ x).clamp(min=0) @ keys
         ),
@@ -77,8 +94,8 @@ def memory_by_hand():
         "each times its bent score."
     )
     return (
-        "units 1 and 3 fire with 2 and 1: 2·(1, 2) + 1·(0, −3) = (2, 1).",
-        stage([2, 1], mistakes, otherwise, around(0.01)),
+        f"{units}: together {{:g}} and {{:g}}.".format(*answer),
+        stage(answer, mistakes, otherwise, around(0.01)),
     )
 
 

@@ -37,54 +37,67 @@ def _normal(numbers, spread=statistics.pstdev):
     return float64([(x - level) / by for x in numbers])
 
 
+def _other_sum(draw):
+    """A token of four numbers, and what attention found for it."""
+    return {
+        "x": tuple(draw.sample(range(-3, 7), 4)),
+        "change": tuple(draw.sample(range(-3, 7), 4)),
+    }
+
+
 @by_hand(
     post_norm_by_hand_solution,
     "the four numbers of LayerNorm(x + f(x))",
     ["first", "second", "third", "fourth"],
+    vary=("x = {x} and f(x) = {change}", _other_sum),
 )
-def post_norm_by_hand():
+def post_norm_by_hand(x=_X, change=_CHANGE):
     """LayerNorm of a sum, by hand; the answer is its four numbers."""
-    x, change = map(float64, (_X, _CHANGE))
+    normal_x, normal_change = _normal(x), _normal(change)
+    x, change = map(float64, (x, change))
     total = x + change
+    mean, variance = total.mean(), total.var(correction=0)
     mistakes = {
         "That is x + f(x), not yet normalised.": total,
         "You took the mean off and did not divide by the standard deviation.": (
-            total - 4
+            total - mean
         ),
-        "You divided by the variance, 9; divide by its square root.": (
-            (total - 4) / 9
-        ),
+        f"You divided by the variance, {variance:.4g}; divide by its square "
+        "root.": (total - mean) / variance,
         "You divided the squares by 3. LayerNorm describes these four "
         "numbers and no larger crowd: divide by 4.": (
             _normal(total.tolist(), statistics.stdev)
         ),
-        "You divided by σ without taking the mean off first.": total / 3,
-        "You normalised x and left f(x) out: add first.": _normal(_X),
+        "You divided by σ without taking the mean off first.": (
+            total / variance.sqrt()
+        ),
+        "You normalised x and left f(x) out: add first.": normal_x,
         "You normalised f(x) and left x out: the residual is missing.": (
-            _normal(_CHANGE)
+            normal_change
         ),
         "You normalised x first and then added f(x). In post-norm the sum "
-        "is made first.": _normal(_X) + change,
+        "is made first.": normal_x + change,
         "You normalised f(x) and then added x. In post-norm the sum is "
-        "made first.": _normal(_CHANGE) + x,
+        "made first.": normal_change + x,
         "You normalised both and then added. In post-norm the sum is made "
-        "first.": _normal(_X) + _normal(_CHANGE),
+        "first.": normal_x + normal_change,
         "You divided by the root of the sum's own squares. σ² is the mean of "
         "the squares after μ is taken off.": (
-            (total - 4) / total.square().mean().sqrt()
+            (total - mean) / total.square().mean().sqrt()
         ),
         "You left the mean in, as RMSNorm does.": (
             total / total.square().mean().sqrt()
         ),
     }
-    truth = [-1, -1 / 3, -1 / 3, 5 / 3]
+    truth = torch.nn.functional.layer_norm(total, (4,), eps=0)
     otherwise = (
         "Not yet right, and no slip that I know. First the sum of the two "
         "vectors; then take its mean off each number; then divide by the root "
         "of the mean of the squares of what is left."
     )
     return (
-        "the mean 4 is gone, and 9, the variance, has become 1.",
+        f"the mean {mean:g} is gone, and {variance:.4g}, the variance, has "
+        "become 1.",
         stage(truth, mistakes, otherwise, around(0.012)),
     )
 

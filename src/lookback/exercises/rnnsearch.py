@@ -41,6 +41,15 @@ def context_by_hand_solution():
     ]  # 2.725, -0.236
 
 
+def _other_context(draw):
+    """Three energies, the last one 0, and three annotations."""
+    e = (*draw.sample((-1, 1, 2, 3), 2), 0)
+    return {
+        "e": e,
+        "H": tuple(tuple(draw.sample(range(-4, 6), 2)) for _ in e),
+    }
+
+
 @by_hand(
     context_by_hand_solution,
     "the two numbers of c",
@@ -49,10 +58,15 @@ def context_by_hand_solution():
         3: "Three numbers are the weights. The context has as many as an "
         "annotation, two: Σ α_j h_j."
     },
+    vary=("the energies e = {e} and the annotations {H}", _other_context),
 )
-def context_by_hand():
+def context_by_hand(e=_ENERGIES, H=_ANNOTATIONS):
     """Softmax of three energies and the context; the answer is c."""
-    e, H = map(float64, (_ENERGIES, _ANNOTATIONS))
+    e, H = map(float64, (e, H))
+    alpha = torch.softmax(e, 0)
+    truth = alpha @ H
+    nearly = (alpha * 100).round() / 100 @ H
+    shares = "{:.3f}, {:.3f} and {:.3f}".format(*alpha)
     slips = {
         "Your weights are exp(e), not yet divided by their sum: three "
         "weights must sum to 1.": e.exp(),
@@ -64,7 +78,9 @@ def context_by_hand():
             2**e / (2**e).sum()
         ),
         "That is the annotation with the highest energy alone: a hard "
-        "choice. The soft search takes a little of each.": [1, 0, 0],
+        "choice. The soft search takes a little of each.": (
+            e == e.max()
+        ).double(),
         "You multiplied the annotations by the energies themselves; "
         "softmax comes between.": e,
         "Your weights run backwards, the lowest energy gets the most: "
@@ -78,16 +94,15 @@ def context_by_hand():
             e[:2].softmax(0) @ H[:2]
         ),
         "Nearly: you rounded the weights to two decimals before you used "
-        "them. Keep three, and round c at the end.": [2.74, -0.26],
-        "The two numbers are exchanged.": [-0.236, 2.725],
+        "them. Keep three, and round c at the end.": nearly,
+        "The two numbers are exchanged.": truth.flip(0),
     }
-    truth = [2.725, -0.236]
     otherwise = (
-        "Not yet right, and no slip that I know. The weights are 0.665, 0.245 "
-        "and 0.090; c takes that share of each annotation."
+        f"Not yet right, and no slip that I know. The weights are {shares}; "
+        "c takes that share of each annotation."
     )
     return (
-        "both numbers of c, from weights 0.665, 0.245 and 0.090.",
+        f"both numbers of c, from weights {shares}.",
         stage(truth, mistakes, otherwise, around(0.012)),
     )
 

@@ -4,6 +4,8 @@ What is right comes from loops over pairs of words, from plain arithmetic or
 from torch's own derivative, never from the solution.
 """
 
+import math
+
 import torch
 from torch.nn import functional as F
 
@@ -27,43 +29,69 @@ def likeness_by_hand_solution():
     return [*dots, *(d / n for d, n in zip(dots, lengths, strict=True))]
 
 
+def _other_likeness(draw):
+    """A query, a key near its direction, and a longer one further off."""
+    a, b = draw.choice(((3, 4), (4, 3), (6, 8), (8, 6)))
+    size = draw.choice((15, 20))
+    return {
+        "q": (a, b),
+        "k1": (b, a),
+        "k2": draw.choice(((0, size), (size, 0))),
+    }
+
+
 @by_hand(
     likeness_by_hand_solution,
     "q·k1, q·k2, and the two cosines",
     ["q · k₁", "q · k₂"],
     ["cosine with k₁", "cosine with k₂"],
     known={2: "Two of four: give both dot products, then both cosines."},
+    vary=("q = {q}, k₁ = {k1} and k₂ = {k2}", _other_likeness),
 )
-def likeness_by_hand():
+def likeness_by_hand(q=(3, 4), k1=(4, 3), k2=(0, 10)):
     """Two dot products and two cosines."""
+    first, *_ = q
+    query, keys = float64(q), float64((k1, k2))
+    dots, added = keys @ query, (keys + query).sum(1)
+    asks, sizes = query.norm(), keys.norm(dim=1)
+    cosines = F.cosine_similarity(keys, query, dim=1)
     mistakes = {
-        "The keys are exchanged: k1 = (4, 3) comes first.": (40, 24),
-        "You added number by number; a product multiplies first.": (14, 17),
+        f"The keys are exchanged: k1 = {k1} comes first.": dots.flip(0),
+        "You added number by number; a product multiplies first.": added,
     }
     otherwise = (
-        "Not yet the dot products: multiply number by number, 3 · 4 for the "
-        "first place, then add up."
+        f"Not yet the dot products: multiply number by number, {first} · "
+        f"{k1[0]} for the first place, then add up."
     )
-    products = stage((24, 40), mistakes, otherwise, around(0.006))
+    products = stage(dots, mistakes, otherwise, around(0.006))
     mistakes = {
-        "You divided by |k| alone; the query's length divides, too.": (4.8, 4),
-        "You divided by |q| alone; the key's length divides, too.": (4.8, 8),
+        "You divided by |k| alone; the query's length divides, too.": (
+            dots / sizes
+        ),
+        "You divided by |q| alone; the key's length divides, too.": dots / asks,
         "You divided by the squared lengths, |q|² |k|². The length is the "
-        "root: |q| = √(9 + 16) = 5.": (24 / 625, 40 / 2500),
-        "You divided by |q| + |k|; the lengths multiply.": (2.4, 40 / 15),
+        f"root: |q| = √({q[0] ** 2} + {q[1] ** 2}) = {asks:g}.": (
+            dots / (asks * sizes) ** 2
+        ),
+        "You divided by |q| + |k|; the lengths multiply.": (
+            dots / (asks + sizes)
+        ),
         "You divided by √2, the root of d_k: those are scaled products, not "
-        "cosines.": (24 / 2**0.5, 40 / 2**0.5),
-        "The two cosines are exchanged.": (0.8, 0.96),
-        "Those are angles in degrees; give their cosines.": (16.26, 36.87),
+        "cosines.": dots / 2**0.5,
+        "The two cosines are exchanged.": cosines.flip(0),
+        "Those are angles in degrees; give their cosines.": (
+            cosines.acos().rad2deg()
+        ),
     }
     otherwise = (
         "The dot products are right. For the cosines divide each by "
-        "|q| |k|. The lengths are 5, 5 and 10."
+        f"|q| |k|. The lengths are {asks:g}, {sizes[0]:g} and {sizes[1]:g}."
     )
     return (
-        "24 and 40, 0.96 and 0.8: k2 wins by length, k1 by direction.",
+        "{:g} and {:g}, {:.3g} and {:.3g}: k2 wins by length, k1 by "
+        "direction.".format(*dots, *cosines),
         products,
-        stage((0.96, 0.8), mistakes, otherwise, around(0.006), at=2),
+        stage(cosines, mistakes, otherwise, around(0.006), at=2),
     )
 
 
@@ -73,43 +101,58 @@ def variance_by_hand_solution():
     return [variance, variance / 5**2]  # 16
 
 
+def _other_variances(draw):
+    """Two variances with a square for a product, and a square width."""
+    q, k = draw.choice(((2, 18), (3, 12), (4, 9), (9, 4), (8, 2), (12, 3)))
+    return {"q": q, "k": k, "d": draw.choice((16, 64, 100))}
+
+
 @by_hand(
     variance_by_hand_solution,
     "the two variances",
     ["Var(q · k)", "Var(q · k / √d_k)"],
+    vary=(
+        "the query's numbers have variance {q}, the key's {k}, and d_k = {d}",
+        _other_variances,
+    ),
 )
-def variance_by_hand():
+def variance_by_hand(q=2, k=8, d=25):
     """The variance of q · k where it is not d_k."""
+    term, root = q * k, math.isqrt(d)
+    spread = math.isqrt(term)  # whole, as √d_k is
+    whole = d * term
     mistakes = {
-        "25 is d_k, the variance where all numbers have variance 1. Here "
-        "each term has 2 · 8.": [25],
-        "You added the variances 2 and 8. The term is a product: its "
-        "variance is the mean of q² k², which is 2 · 8.": [250],
-        "16 is the variance of one term. There are 25 of them.": [16],
-        "√(2 · 8) = 4 is one term's standard deviation. Variances add up, "
-        "standard deviations do not.": [100],
-        "20 is a standard deviation; its square is the variance.": [20],
-        "You added √25 terms; there are 25.": [80],
+        f"{d} is d_k, the variance where all numbers have variance 1. Here "
+        f"each term has {q} · {k}.": [d],
+        f"You added the variances {q} and {k}. The term is a product: its "
+        f"variance is the mean of q² k², which is {q} · {k}.": [d * (q + k)],
+        f"{term} is the variance of one term. There are {d} of them.": [term],
+        f"√({q} · {k}) = {spread} is one term's standard deviation. Variances "
+        "add up, standard deviations do not.": [d * spread],
+        f"{root * spread} is a standard deviation; its square is the "
+        "variance.": [root * spread],
+        f"You added √{d} terms; there are {d}.": [root * term],
     }
     otherwise = (
         "The first number is not right yet. One term q_i k_i has the "
-        "variance 2 · 8, and d_k independent terms add up."
+        f"variance {q} · {k}, and d_k independent terms add up."
     )
-    before = stage([400], mistakes, otherwise, around(0.006))
+    before = stage([whole], mistakes, otherwise, around(0.006))
     mistakes = {
-        "You divided the variance by √d_k = 5. A number divided by 5 has a "
-        "variance divided by 5².": [80],
+        f"You divided the variance by √d_k = {root}. A number divided by "
+        f"{root} has a variance divided by {root}².": [root * term],
         "It would be 1 if all numbers had variance 1. Divide it.": [1],
-        "4 is the standard deviation after the division. Its square is the "
-        "variance.": [4],
-        "That is the variance before it.": [400],
-        "You divided by d_k twice; once is enough.": [0.64],
+        f"{spread} is the standard deviation after the division. Its square "
+        "is the variance.": [spread],
+        "That is the variance before it.": [whole],
+        "You divided by d_k twice; once is enough.": [term / d],
     }
-    otherwise = "The second is not right: dividing by √25 divides it by 25."
+    otherwise = f"The second is not right: dividing by √{d} divides it by {d}."
     return (
-        "400 and 16: 1/√d_k takes away d_k, not the variances 2 and 8.",
+        f"{whole} and {term}: 1/√d_k takes away d_k, not the variances {q} "
+        f"and {k}.",
         before,
-        stage([16], mistakes, otherwise, around(0.006), at=1),
+        stage([term], mistakes, otherwise, around(0.006), at=1),
     )
 
 

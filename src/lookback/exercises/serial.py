@@ -27,44 +27,52 @@ def products_by_hand_solution():
     return [6 * _N * _D**2, 4 * _N * _D**2 + 2 * _N**2 * _D, 2 * _D]
 
 
-_BY_HAND = (
-    {
-        "The GRU has two matrices for each of its three gates, one for the "
-        "word and one for the old state; you counted three.": 3 * _N * _D**2,
-        "That is one pair of matrices, a tanh network. A GRU has three "
-        "pairs.": 2 * _N * _D**2,
-        "That is the LSTM, four pairs; the GRU has three.": 8 * _N * _D**2,
-        "That is the GRU's work for one word; there are 30.": 6 * _D**2,
-    },
-    {
-        "You left out the four matrices W_Q, W_K, W_V and W_O, as the "
-        "paper's Table 1 does: 4nd².": 2 * _N**2 * _D,
-        "n²d comes twice: once to compare queries with keys, once to "
-        "average the values.": 4 * _N * _D**2 + _N**2 * _D,
-        "W_O is missing: attention has four matrices, not three.": (
-            3 * _N * _D**2 + 2 * _N**2 * _D
-        ),
-        "You counted the matrices alone; comparing and averaging take n²d "
-        "each.": 4 * _N * _D**2,
-    },
-    {
-        "That is where attention catches up with the GRU. The LSTM has eight "
-        "matrices.": _D,
-        "Without its own four matrices attention would come that far: set "
-        "8nd² equal to 4nd² + 2n²d.": 4 * _D,
-        "Turn it round: n is twice d.": _D / 2,
-    },
-)
+def _slips(n, d):
+    """What each likely mistake gives, number by number."""
+    return (
+        {
+            "The GRU has two matrices for each of its three gates, one for the "
+            "word and one for the old state; you counted three.": 3 * n * d**2,
+            "That is one pair of matrices, a tanh network. A GRU has three "
+            "pairs.": 2 * n * d**2,
+            "That is the LSTM, four pairs; the GRU has three.": 8 * n * d**2,
+            f"That is the GRU's work for one word; there are {n}.": 6 * d**2,
+        },
+        {
+            "You left out the four matrices W_Q, W_K, W_V and W_O, as the "
+            "paper's Table 1 does: 4nd².": 2 * n**2 * d,
+            "n²d comes twice: once to compare queries with keys, once to "
+            "average the values.": 4 * n * d**2 + n**2 * d,
+            "W_O is missing: attention has four matrices, not three.": (
+                3 * n * d**2 + 2 * n**2 * d
+            ),
+            "You counted the matrices alone; comparing and averaging take n²d "
+            "each.": 4 * n * d**2,
+        },
+        {
+            "That is where attention catches up with the GRU. The LSTM has "
+            "eight matrices.": d,
+            "Without its own four matrices attention would come that far: set "
+            "8nd² equal to 4nd² + 2n²d.": 4 * d,
+            "Turn it round: n is twice d.": d / 2,
+        },
+    )
 
 
 @by_hand(
     products_by_hand_solution,
     "GRU, attention and the crossing n",
     ["GRU", "attention", "n"],
+    vary=(
+        "n = {n} words and d = {d}",
+        lambda draw: {
+            "n": draw.choice((20, 40, 50, 60)),
+            "d": draw.choice((128, 256, 1024)),
+        },
+    ),
 )
-def products_by_hand():
+def products_by_hand(n=_N, d=_D):
     """Multiplications of a GRU and of attention, and a crossing."""
-    n, d = _N, _D
     step = sum(d * d for _ in ("r", "z", "n") for _ in ("W", "U"))
     gru = sum(step for _ in range(n))
     pairs = sum(2 * d for _ in range(n) for _ in range(n))
@@ -73,7 +81,7 @@ def products_by_hand():
     truths = {"GRU": gru, "attention": attention, "n": crossing}
     stages = []
     for at, (name, truth) in enumerate(truths.items()):
-        slips = _BY_HAND[at]
+        slips = _slips(n, d)[at]
         mistakes = {f"{name}: {hint}": wrong for hint, wrong in slips.items()}
         if name != "n":
             mistakes[
@@ -82,7 +90,7 @@ def products_by_hand():
             ] = 2 * truth
         otherwise = (
             f"{name}: not yet right, and no slip that I know. One vector "
-            "times one matrix takes d² = 262,144."
+            f"times one matrix takes d² = {d * d:,}."
         )
         stages.append(stage(truth, mistakes, otherwise, around(2e-3), at))
     return "both counts, and the crossing with the LSTM.", *stages

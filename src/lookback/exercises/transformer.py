@@ -42,14 +42,28 @@ def smoothing_by_hand_solution():
     ]  # 0.463, 0.614
 
 
+def _other_beliefs(draw):
+    """One belief with doubts, and one that has hardly any."""
+    true, other = draw.choice((6, 7, 8)), draw.choice((0.5, 1, 1.5))
+    rest = 10 - true - other
+    low = draw.choice((0.001, 0.0005, 0.0002))
+    return {
+        "p": (
+            (true / 10, round(other / 10, 2), round(rest / 10, 2)),
+            (round(1 - 2 * low, 4), low, low),
+        )
+    }
+
+
 @by_hand(
     smoothing_by_hand_solution,
     "the two losses",
     ["first loss", "second loss"],
+    vary=("the models believe {p[0]} and {p[1]}", _other_beliefs),
 )
-def smoothing_by_hand():
+def smoothing_by_hand(p=_BELIEFS):
     """The smoothed loss of two beliefs; the answer is both numbers."""
-    beliefs = float64(_BELIEFS)
+    beliefs = float64(p)
     logs = beliefs.log()
 
     def lost(*q):
@@ -83,14 +97,15 @@ def smoothing_by_hand():
         "You smoothed what the model believes; the true answer is smoothed, "
         "and the belief stays.": -(0.9 * beliefs[:, 0] + third).log(),
     }
-    truth = [0.463290, 0.614214]
+    truth = lost(0.9 + third, third, third)
     otherwise = (
         "Not yet right, and no slip that I know. First the smoothed truth q: "
         "0.1 is taken from the true word and dealt out evenly among all "
         "three. Then −Σ q ln p, for each p."
     )
     return (
-        "0.46 and 0.61: being surer than the smoothed truth has its price.",
+        "{:.2f} and {:.2f}: being surer than the smoothed truth has its "
+        "price.".format(*truth),
         stage(truth, mistakes, otherwise, around(0.006)),
     )
 

@@ -38,14 +38,27 @@ def phi_by_hand_solution():
     return [0.36805, 1.06767, 0.86788]
 
 
+def _other_bells(draw):
+    """Two bells on neighbouring letters."""
+    first = draw.choice((1, 2, 3))
+    near = (2,) if first != 2 else (1, 3)
+    return {
+        "alpha": (1, draw.choice((0.25, 0.5, 2))),
+        "beta": tuple(draw.sample((0.5, 1, 2, 3), 2)),
+        "kappa": (first, draw.choice(near)),
+    }
+
+
 @by_hand(
     phi_by_hand_solution,
     "the weights of letters 1, 2 and 3",
     ["φ(1)", "φ(2)", "φ(3)"],
+    vary=("α = {alpha}, β = {beta} and κ = {kappa} of the bells", _other_bells),
 )
-def phi_by_hand():
+def phi_by_hand(alpha=_ALPHA, beta=_BETA, kappa=_KAPPA):
     """The window's weights from two bells."""
-    given, three = (_ALPHA, _BETA, _KAPPA), (1, 2, 3)
+    given, three = (alpha, beta, kappa), (1, 2, 3)
+    one, two = ([[part[k]] for part in given] for k in (0, 1))
     truth = _bells(*given, three)
     mistakes = {
         "You divided by the sum. These weights need not sum to 1, and nothing "
@@ -65,26 +78,25 @@ def phi_by_hand():
         "You divided by β: a large β makes a bell narrow, not wide.": _bells(
             *given, three, lambda a, b, d: a * math.exp(-d * d / b)
         ),
-        "That is the first bell alone. Add the second.": _bells(
-            _ALPHA[:1], _BETA[:1], _KAPPA[:1], three
-        ),
-        "That is the second bell alone. Add the first.": _bells(
-            _ALPHA[1:], _BETA[1:], _KAPPA[1:], three
-        ),
-        "The second bell is only half as high: you left out α.": _bells(
-            [1, 1], _BETA, _KAPPA, three
+        "That is the first bell alone. Add the second.": _bells(*one, three),
+        "That is the second bell alone. Add the first.": _bells(*two, three),
+        "The second bell is not as high: you left out α.": _bells(
+            [1, 1], beta, kappa, three
         ),
         "You multiplied the bells; they are added.": [
-            math.exp(-((2 - u) ** 2)) * 0.5 * math.exp(-2 * (3 - u) ** 2)
-            for u in three
+            a * b
+            for a, b in zip(
+                _bells(*one, three), _bells(*two, three), strict=True
+            )
         ],
     }
     otherwise = (
-        "Take letter 2: the first bell stands on it and gives 1, the "
-        "second is one letter away and gives 0.5 e⁻². Then the other letters."
+        f"Take letter {kappa[0]:g}: the first bell stands on it and "
+        f"gives {alpha[0]:g}, the second is one letter away and gives "
+        f"{alpha[1]:g} e^−{beta[1]:g}. Then the other letters."
     )
     return (
-        "the weights sum to 2.30, and nobody minds.",
+        f"the weights sum to {sum(truth):.2f}, and nobody minds.",
         stage(truth, mistakes, otherwise, around(2.5e-3)),
     )
 
@@ -99,43 +111,50 @@ def first_speed_by_hand_solution():
     "the bias of κ̂, and the number of points",
     ["bias"],
     ["points"],
+    vary=(
+        "a letter takes {each} points, and a text has {length} letters",
+        lambda draw: {
+            "each": draw.randrange(8, 20),
+            "length": draw.randrange(24, 40),
+        },
+    ),
 )
-def first_speed_by_hand():
+def first_speed_by_hand(each=13, length=20):
     """Where the window's speed should start, and what 0 would do."""
     near = around(4e-3)
     speed = {
         "That is the speed itself. κ̂ goes through an exponential before it "
-        "moves the window.": 1 / 13,
-        "That speed is 13 letters a point; you want 13 points a letter.": (
-            math.log(13)
-        ),
-        "That moves the window by e⁻¹³ letters, which is hardly at all.": -13,
+        "moves the window.": 1 / each,
+        f"That speed is {each} letters a point; you want {each} points a "
+        "letter.": math.log(each),
+        f"That moves the window by e^−{each} letters, which is hardly at "
+        "all.": -each,
         "The logarithm to the base e, since it is undone by e to a power.": (
-            math.log10(1 / 13)
+            math.log10(1 / each)
         ),
-        "The logarithm to the base e, not to the base 2.": math.log2(1 / 13),
+        "The logarithm to the base e, not to the base 2.": math.log2(1 / each),
         "The speed does not depend on how long the text is.": (
-            math.log(1 / 20)
+            math.log(1 / length)
         ),
     }
     points = {
         "That is how many points it should take. With a bias of 0 it is "
-        "exp 0 letters a point.": 260,
+        "exp 0 letters a point.": each * length,
         "With a speed of exp 0 = 1 the window would be on the first letter "
         "after the first point, and on the second after the next.": 1,
         "exp 0 is 1, not 0: the window does move.": 0,
     }
     return (
-        "a thirteenth of a letter for each point, or the text in twenty.",
+        f"1/{each} of a letter for each point, or the text in {length}.",
         stage(
-            math.log(1 / 13),
+            math.log(1 / each),
             speed,
             "The bias is not right yet: which number, in an exponential, gives "
-            "1/13?",
+            f"1/{each}?",
             near,
         ),
         stage(
-            20,
+            length,
             points,
             "The bias is right. Now let it be 0: how far does the window go "
             "with each point?",

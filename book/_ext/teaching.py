@@ -1,0 +1,261 @@
+"""What the page for teachers is made of: plans, goals, files to take.
+
+    ```{teaching-plan} 4
+    ```
+
+`plans.csv` says which chapters are read in which week, and with how many stars
+their exercises are done; where it says nothing, *In one minute* is enough, and
+behind `but` stands one that is left out. The minutes are the chapters' own:
+those in the strip, and those of each exercise.
+`goals.csv` says what a student can do, each goal with the exercise that shows
+it.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import notation
+import yaml
+from docutils import nodes
+from docutils.statemachine import StringList
+from exercise_list import exercises
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from lookback.exercises import check
+
+BOOK = Path(__file__).parents[1]
+GOALS, PLANS = BOOK / "goals.csv", BOOK / "plans.csv"
+ARCHIVES = {
+    "students": (
+        "Notebooks for students",
+        "every chapter’s, without its solutions and without links to them.",
+    ),
+    "teachers": (
+        "Notebooks for teachers",
+        "the same with the solutions, each below its exercise.",
+    ),
+    "assignments": (
+        "Assignments",
+        "the exercises with a check, for otter-grader.",
+    ),
+    "figures": (
+        "Figures and equations",
+        "every drawing, plot and widget’s picture as SVG, every displayed "
+        "equation as TeX; <code>figures.csv</code> says what each figure "
+        "shows, and <code>equations.tex</code> sets all equations.",
+    ),
+}
+MINUTES = re.compile(r"^:minutes: (\d+)$", re.MULTILINE)
+BOX = re.compile(r"^```\{admonition\} In one minute\n(.+?)^```$", re.M | re.S)
+NOT_TEXT = re.compile(r"\A---\n.*?^---$|^```.*?^```$", re.M | re.S)
+
+
+def chapters() -> list[Path]:
+    """The pages with a strip, in the order of the book."""
+    return [
+        page
+        for page in notation.pages()
+        if "{chapter-strip}" in page.read_text("utf-8")
+    ]
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def title(page: Path) -> str:
+    return notation.TITLE.search(page.read_text("utf-8"))[1]
+
+
+def reading(page: Path) -> int:
+    """Minutes for a chapter's text and figures, as its strip says."""
+    return int(MINUTES.search(page.read_text("utf-8"))[1])
+
+
+def words(page: Path) -> int:
+    """How many a chapter has, without its exercises, its code and figures."""
+    text = page.read_text("utf-8").split("\n## Exercises\n")[0]
+    return len(NOT_TEXT.sub("", text).split())
+
+
+def speed() -> float:
+    """Words a minute that the strips allow, figures and cells included."""
+    pages = chapters()
+    return sum(map(words, pages)) / sum(map(reading, pages))
+
+
+def glance(page: Path) -> int:
+    """Minutes for the box at a chapter's head, at the speed of the rest."""
+    box = BOX.search(page.read_text("utf-8"))[1]
+    return round(len(box.split()) / speed())
+
+
+def chosen(page: Path, part: str) -> list[re.Match]:
+    """A chapter's exercises of at most so many stars, but for those named."""
+    stars, *left = part.split(" but ")
+    return [
+        one
+        for one in exercises(page)
+        if len(one["stars"]) <= len(stars) and one["label"] not in left
+    ]
+
+
+def plan(weeks: str) -> dict[str, list[tuple[Path, str]]]:
+    """The chapters of each week, and which of their exercises."""
+    pages = {page.stem: page for page in chapters()}
+    found: dict[str, list[tuple[Path, str]]] = {}
+    for row in rows(PLANS):
+        if row["weeks"] == weeks:
+            part = pages[row["chapter"]], row["part"]
+            found.setdefault(row["week"], []).append(part)
+    return found
+
+
+def minutes(week: list[tuple[Path, str]]) -> int:
+    """All of a week's reading and exercises."""
+    return sum(
+        reading(page) + sum(int(one["minutes"]) for one in chosen(page, part))
+        if part
+        else glance(page)
+        for page, part in week
+    )
+
+
+def exercise_link(one: re.Match) -> str:
+    plain = re.sub(r"[*`$]", "", one["title"])
+    return f"{{ref}}`{plain} <{one['label']}>`"
+
+
+def planned(weeks: str) -> str:
+    """A plan as MyST: a row for each week."""
+    lines = ["```{list-table}", ":header-rows: 1", ":class: plan", ""]
+    lines += ["* - week", "  - what"]
+    for number, week in plan(weeks).items():
+        parts = []
+        for page, part in week:
+            link = f"{{doc}}`{title(page)} <{page.stem}>`"
+            if not part:
+                parts.append(f"In one minute: {link}, {glance(page)} min.")
+                continue
+            told = ", ".join(
+                f"{exercise_link(one)} {one['minutes']}"
+                for one in chosen(page, part)
+            )
+            parts.append(f"**{link}**, {reading(page)} min. Exercises: {told}.")
+        hours = f"**{number}**: {minutes(week) / 60:.1f} hours"
+        lines += [f"* - {hours}", "  - " + "\n\n    ".join(parts)]
+    total = sum(map(minutes, plan(weeks).values())) / 60
+    return "\n".join([*lines, "```", "", f"Together {total:.0f} hours."])
+
+
+def goals() -> dict[str, list[tuple[re.Match, str]]]:
+    """(exercise, goal) of each chapter, in the order of its exercises."""
+    said = {row["exercise"]: row["goal"] for row in rows(GOALS)}
+    return {
+        page.stem: [
+            (one, said[one["label"]])
+            for one in exercises(page)
+            if one["label"] in said
+        ]
+        for page in chapters()
+    }
+
+
+def aimed(_: str = "") -> str:
+    """The goals as MyST, chapter by chapter."""
+    lines = []
+    for page in chapters():
+        lines += [f"**{{doc}}`{title(page)} <{page.stem}>`**", ""]
+        for one, goal in goals()[page.stem]:
+            lines += [f"- {goal} ({exercise_link(one)})"]
+        lines += [""]
+    return "\n".join(lines)
+
+
+def paced(_: str = "") -> str:
+    """What the plans' hours are made of, in one sentence."""
+    return (
+        "An hour of reading is the chapter's own estimate, at its head: over "
+        f"the whole book {speed():.0f} words a minute, since figures are "
+        "stepped through and cells are run on the way. Exercises are counted "
+        "with the minutes that stand above each."
+    )
+
+
+def to_take(_: str = "") -> str:
+    """The archives and the slides, as one list of HTML."""
+    lines = [
+        f'<li><a href="../downloads/{name}.zip" download>{what}</a>:'
+        f" {more}</li>"
+        for name, (what, more) in ARCHIVES.items()
+    ]
+    slides = ", ".join(
+        f'<a href="../slides/{page.stem}.html">{title(page)}</a>'
+        for page in chapters()
+    )
+    lines.append(f"<li>Slides: {slides}</li>")
+    return "\n".join(["```{raw} html", "<ul>", *lines, "</ul>", "```"])
+
+
+def varied(_: str = "") -> str:
+    """Which exercises by hand have other numbers, and which have not."""
+    by_hand = {made.name: made for made in check if made.by_hand}
+    links = {True: [], False: []}
+    for page in chapters():
+        for one in exercises(page):
+            name = one["label"].removeprefix("exercise-").replace("-", "_")
+            if name in by_hand:
+                links[bool(by_hand[name].variant)].append(exercise_link(one))
+    return (
+        f"Other numbers: {', '.join(links[True])}.\n\n"
+        f"The chapter's numbers only: {', '.join(links[False])}."
+    )
+
+
+def installed(_: str = "") -> str:
+    """How a hub installs the package, from the repository that is named."""
+    text = (notation.ROOT / "_config.yml").read_text("utf-8")
+    repository = yaml.safe_load(text)["repository"]
+    source = f"git+{repository['url']}@{repository['branch']}"
+    return "\n".join(
+        [
+            "```bash",
+            "pip install torch --index-url https://download.pytorch.org/whl/cpu",
+            f'pip install "lookback @ {source}"',
+            "```",
+        ]
+    )
+
+
+def made(listed: Callable[[str], str]) -> type[SphinxDirective]:
+    """A directive that stands for what `listed` makes of its argument."""
+
+    class Made(SphinxDirective):
+        optional_arguments = 1
+
+        def run(self) -> list[nodes.Node]:
+            for path in (*notation.pages(), GOALS, PLANS):
+                self.env.note_dependency(str(path))
+            box = nodes.container()
+            text = listed(*self.arguments)
+            lines = StringList(text.split("\n"), listed.__name__)
+            self.state.nested_parse(lines, self.content_offset, box)
+            return box.children
+
+    return Made
+
+
+def setup(app: Sphinx) -> dict:
+    app.add_directive("teaching-plan", made(planned))
+    app.add_directive("teaching-pace", made(paced))
+    app.add_directive("goal-list", made(aimed))
+    app.add_directive("teaching-files", made(to_take))
+    app.add_directive("variant-list", made(varied))
+    app.add_directive("hub-command", made(installed))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
