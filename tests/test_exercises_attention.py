@@ -32,7 +32,7 @@ INF = float("inf")
         ([2.92, 0.48, 2.15, 7.05], "row by row"),
         (torch.tensor([[2.92, 0.48], [2.15, 7.05]]), "row by row"),
         ([2.9, 2.2, 0.5, 7.0], "one decimal only"),
-        ([1, 1, 1, 1], "no slip that I know"),
+        ([1, 1, 1, 1], "no slip that the check knows"),
     ],
 )
 def test_attention_by_hand(answer, words, capsys):

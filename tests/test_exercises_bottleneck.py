@@ -36,7 +36,7 @@ def mixed(new):
         (mixed(sigma(-2 + r * 1.5)), "not through σ"),
         (round((1 - r) * math.tanh(-2 + z * 1.5) + r * 0.5, 2), "exchanged"),
         (round((1 - z) * n, 2), "old state is missing"),
-        (round(0 * n + 1 * 0.5, 2), "no slip that I know"),
+        (round(0 * n + 1 * 0.5, 2), "no slip that the check knows"),
         (round(2 * math.tanh(-2 + 0.5 * 1.5) - 0.5, 2), "gates have no σ"),
         (
             round(z * math.tanh(-2 + (1 - r) * 1.5) + (1 - z) * 0.5, 2),
@@ -45,7 +45,7 @@ def mixed(new):
         (-0.79, "That is n"),
         (0.62, "That is the reset gate"),
         (0.27, "That is the update gate"),
-        (3.0, "no slip that I know"),
+        (3.0, "no slip that the check knows"),
     ],
 )
 def test_gru_by_hand(answer, words, capsys):

@@ -23,7 +23,7 @@ from lookback.exercises import check
         (10, "three moves of one kind and two"),
         (24, "in any order"),
         (720, "cannot be told apart"),
-        (17, "no slip that I know"),
+        (17, "no slip that the check knows"),
         ([20, 1, 1], "gave 3 numbers"),
     ],
 )

@@ -22,7 +22,7 @@ from lookback.exercises import check
         ([7, 70], "Keys and values are exchanged"),
         ([10, 6], "bend stands inside"),
         ([2, 0, 1, 0], "Four numbers are how strongly"),
-        ([5, 5], "no slip that I know"),
+        ([5, 5], "no slip that the check knows"),
         ([2], "You gave 1 number;"),
         ("2, 1", "plain numbers"),
     ],

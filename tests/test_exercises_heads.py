@@ -22,7 +22,7 @@ from lookback.exercises import check
         ((11.5, -7), "weights of a head are to sum to 1"),
         ((9, 6), "added before W^O"),
         (("4", "0"), "plain numbers"),
-        ((7, 7), "no slip that I know"),
+        ((7, 7), "no slip that the check knows"),
         (4, "You gave 1 number;"),
     ],
 )

@@ -38,7 +38,7 @@ def walked(share=lambda e: e.softmax(-1), kept=(1, 1), ask=None):
         ([3, 1, 7, 5], "the shares of 1 : 1"),
         ([1, 1, 2, 6], "what each hop found"),
         ([2, 1], "Give u after both hops"),
-        ([2, 1, 4, 8], "no slip that I know"),
+        ([2, 1, 4, 8], "no slip that the check knows"),
         ([2, 1, 4, ...], "still open"),
     ],
 )

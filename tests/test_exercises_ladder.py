@@ -18,7 +18,7 @@ from lookback.significance import bleu, caption_rows, swapped_gaps
         ((8, 0, 1 / 9), "The differences keep their signs"),
         ((2, 2, 1 / 3), "the mean of the differences"),
         ((-6, 2, 1 / 3), "A minus B"),
-        ((7, 2, 1 / 3), "The gap is not right, by no slip that I know"),
+        ((7, 2, 1 / 3), "The gap is no slip that the check"),
         ((6, 4, 5 / 9), "only equal the true gap"),
         ((6, 1, 2 / 9), "−8 counts too"),
         ((6, 3, 1 / 3), "The 1 of the equation comes later"),

@@ -29,7 +29,7 @@ from lookback.positions import angles, rotate, sinusoidal
         ((2, 0.01, 2), "divide it by d = 4"),
         ((2, 0.01, 1), "one pair's squares"),
         ((2, 0.01, 0.25), "by d = 4. Two pairs"),
-        ((2, 5, 0.5), "no slip that I know"),
+        ((2, 5, 0.5), "no slip that the check knows"),
         ((0.01, 2, 0.5), "in another order"),
         ((0.5, 0.01, 2), "in another order"),
         ((2, 0.01), "You gave 2 numbers"),

@@ -27,7 +27,7 @@ from lookback.exercises import check
         ([-0.6, -0.2, -0.2, 1], "root of the sum's own squares"),
         ([float("inf"), 0, 0, 0], "NaN or infinity"),
         ([4, 9], "You gave 2 numbers"),
-        ([5, 5, 5, 5], "no slip that I know"),
+        ([5, 5, 5, 5], "no slip that the check knows"),
     ],
 )
 def test_post_norm_by_hand(answer, words, capsys):

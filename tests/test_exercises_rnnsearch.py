@@ -31,7 +31,7 @@ INF = float("inf")
         ([-0.24, 2.72], "two numbers are exchanged"),
         ([0.665, 0.245, 0.09], "Three numbers are the weights"),
         ([2.72], "You gave 1 number;"),
-        ([5, 5], "no slip that I know"),
+        ([5, 5], "no slip that the check knows"),
     ],
 )
 def test_context_by_hand(answer, words, capsys):

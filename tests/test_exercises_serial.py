@@ -29,7 +29,7 @@ RIGHT = [47_185_920, 32_378_880, 1024]
         (2, 512, "with the GRU"),
         (2, 2048, "Without its own four matrices"),
         (2, 256, "n is twice d"),
-        (2, 77, "no slip that I know"),
+        (2, 77, "no slip that the check knows"),
     ],
 )
 def test_products_by_hand(place, value, words, capsys):

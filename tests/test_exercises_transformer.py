@@ -25,7 +25,7 @@ from lookback.exercises.rnnsearch import strings
         ([1.069, 0.070], "You exchanged q and p"),
         ([0.130, 0.614], "left the true word out"),
         ([0.463], "You gave 1 number;"),
-        ([3, 4], "no slip that I know"),
+        ([3, 4], "no slip that the check knows"),
     ],
 )
 def test_smoothing_by_hand(answer, words, capsys):

@@ -110,7 +110,7 @@ def attention_by_hand(Q=_Q, K=_K, V=_V):
         "Right, but to one decimal only; give two.": (truth * 10).round() / 10,
     }
     otherwise = (
-        "Not yet right, and no slip that I know. The scores are "
+        "This is no slip that the check knows. The scores are "
         f"{first[0]:g}, {first[1]:g} for the first query and {second[0]:g}, "
         f"{second[1]:g} for the second, after dividing by 2."
     )

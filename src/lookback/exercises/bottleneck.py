@@ -105,7 +105,7 @@ def gru_by_hand(x=2, h=0.5, W=(0.5, -1, -1), U=(-1, 2, 1), b=1):
     truth, mistakes = torch.gru_cell(*step), _gru_gone_wrong(*step)
     r, z = (1 / (1 + math.exp(-(W[i] * x + U[i] * h))) for i in (0, 1))
     otherwise = (
-        "Not yet right, and no slip that I know. Go line by line: the gates "
+        "This is no slip that the check knows. Go line by line: the gates "
         f"are r = {r:.2f} and z = {z:.2f}; then n, then h'."
     )
     return (

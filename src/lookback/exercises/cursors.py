@@ -97,7 +97,7 @@ def count_paths(source=4, target=3):
         "the words, and of the steps.": factorial(moves),
     }
     otherwise = (
-        "Not yet right, and no slip that I know. A path is a row of "
+        "This is no slip that the check knows. A path is a row of "
         f"{said[words]} words and at most {said[steps]} steps; its last move "
         "is a word."
     )
@@ -167,7 +167,7 @@ def lattice_by_hand():
             stage(
                 truth,
                 {f"{name}: {hint}": x for hint, x in slips[at].items()},
-                f"{name}: not yet right, and no slip that I know. Write "
+                f"{name}: this is no slip that the check knows. Write "
                 "down the three paths, each as a product of its moves.",
                 around(2e-3),
                 at,

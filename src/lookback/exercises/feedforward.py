@@ -89,7 +89,7 @@ def memory_by_hand(x=_X, k=_KEYS, v=_VALUES):
         ),
     }
     otherwise = (
-        "Not yet right, and no slip that I know. First the four scores "
+        "This is no slip that the check knows. First the four scores "
         "x · k_i, with their signs; bend them; then the sum of the values, "
         "each times its bent score."
     )

@@ -76,7 +76,7 @@ def two_heads_by_hand():
         "the row, and meets its own row of W^O.": heads.sum() * output.sum(0),
     }
     otherwise = (
-        "Not yet right, and no slip that I know. First the three weights of "
+        "This is no slip that the check knows. First the three weights of "
         "each head, by a softmax of its own; then its average of the values; "
         "then the row of the two averages times W^O."
     )

@@ -98,7 +98,7 @@ def two_hops_by_hand():
         ),
     }
     otherwise = (
-        "Not yet right, and no slip that I know. One hop: u · m for both "
+        "This is no slip that the check knows. One hop: u · m for both "
         "keys, the softmax, the mean of the values with these shares, and u "
         "added to it."
     )

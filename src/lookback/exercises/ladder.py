@@ -73,7 +73,7 @@ def swaps_by_hand():
             stage(
                 truth,
                 slips,
-                f"The {what} is not right, by no slip that I know. {advice}",
+                f"The {what} is no slip that the check knows. {advice}",
                 around(0.004),
                 at,
             )

@@ -103,7 +103,7 @@ def codes_by_hand():
             stage(
                 truth,
                 {f"{name} {hint}": wrong for hint, wrong in slips.items()},
-                f"{name} is not right, and is no slip that I know. The product "
+                f"{name}: this is no slip that the check knows. The product "
                 "of two codes is a sum of cosines, one for each hand: of the "
                 "distance of the two places times the hand's speed.",
                 _near,

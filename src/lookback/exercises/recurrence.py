@@ -77,7 +77,7 @@ def powers_by_hand():
     for at, (name, truth) in enumerate(truths.items()):
         mistakes = {f"{name}: {hint}": x for hint, x in _BY_HAND[at].items()}
         otherwise = (
-            f"{name}: not yet right, and no slip that I know. Take "
+            f"{name}: not yet right, and no slip that the check knows. Take "
             "the power 10 first, then go on from there; a twentieth too much "
             "or too little is accepted."
         )

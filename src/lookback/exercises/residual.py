@@ -91,7 +91,7 @@ def post_norm_by_hand(x=_X, change=_CHANGE):
     }
     truth = torch.nn.functional.layer_norm(total, (4,), eps=0)
     otherwise = (
-        "Not yet right, and no slip that I know. First the sum of the two "
+        "This is no slip that the check knows. First the sum of the two "
         "vectors; then take its mean off each number; then divide by the root "
         "of the mean of the squares of what is left."
     )

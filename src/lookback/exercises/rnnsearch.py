@@ -98,7 +98,7 @@ def context_by_hand(e=_ENERGIES, H=_ANNOTATIONS):
         "The two numbers are exchanged.": truth.flip(0),
     }
     otherwise = (
-        f"Not yet right, and no slip that I know. The weights are {shares}; "
+        f"This is no slip that the check knows. The weights are {shares}; "
         "c takes that share of each annotation."
     )
     return (

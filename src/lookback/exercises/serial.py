@@ -89,7 +89,7 @@ def products_by_hand(n=_N, d=_D):
                 "additions too."
             ] = 2 * truth
         otherwise = (
-            f"{name}: not yet right, and no slip that I know. One vector "
+            f"{name}: this is no slip that the check knows. One vector "
             f"times one matrix takes d² = {d * d:,}."
         )
         stages.append(stage(truth, mistakes, otherwise, around(2e-3), at))

@@ -60,7 +60,7 @@ def shift_by_hand():
         "three slots.": [0.8 * 0.1, 0.0, 0.0, 0.2 * 0.1],
     }
     otherwise = (
-        "Not yet right, and no slip that I know. Take slot 0's weight first: a "
+        "This is no slip that the check knows. Take slot 0's weight first: a "
         "tenth of it goes to slot 3, two tenths stay, seven tenths go to slot "
         "1. Then slot 3's, and add up what each slot got."
     )
@@ -229,7 +229,7 @@ def smear_by_hand():
     steps = stage(
         truth,
         slips,
-        "The number of steps is not right, and no slip that I know. Shift a "
+        "The number of steps is no slip that the check knows. Shift a "
         "list of weights with your own function, and look at the slot it began "
         "on; it is a whole number of times.",
         around(1e-9),
@@ -242,8 +242,9 @@ def smear_by_hand():
         stage(
             _slots_later(40, 2),
             held,
-            "The steps are right; the weight is no slip that I know. Shift, "
-            "square, divide by the sum, forty times, and give three decimals.",
+            "The steps are right; the weight is no slip that the check knows. "
+            "Shift, square, divide by the sum, forty times, and give three "
+            "decimals.",
             around(1.6e-4),
             1,
         ),

@@ -99,7 +99,7 @@ def smoothing_by_hand(p=_BELIEFS):
     }
     truth = lost(0.9 + third, third, third)
     otherwise = (
-        "Not yet right, and no slip that I know. First the smoothed truth q: "
+        "This is no slip that the check knows. First the smoothed truth q: "
         "0.1 is taken from the true word and dealt out evenly among all "
         "three. Then −Σ q ln p, for each p."
     )
