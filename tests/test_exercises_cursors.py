@@ -51,14 +51,14 @@ RIGHT = [0.365, 0.8904]
         (0, 0.325, "before the first word"),
         (0, 0.165, "both words are written at the first"),
         (0, 0.33, "before the last word is written"),
-        (0, 0.9, "p(y | x): not yet right"),
+        (0, 0.9, "p(y | x): this is no slip"),
         (1, 0.325, "divide it by the sum over all"),
         (1, 0.1096, "the share of the second place"),
         (1, 0.5, "without a look at what follows"),
         (1, 0.548, "share of the best path"),
         (1, 0.862, "before the second word is known"),
         (1, 2 / 3, "not equally probable"),
-        (1, 0.77, "the share: not yet right"),
+        (1, 0.77, "the share: this is no slip"),
     ],
 )
 def test_lattice_by_hand(place, value, words, capsys):

@@ -193,7 +193,7 @@ def test_erase_then_add_by_another_route(mine):
         ((8, 0.993), "still a little more than half"),
         ((10, 0.993), "One step earlier"),
         ((6, 0.993), "A tenth of what is there leaves"),
-        ((20, 0.993), "number of steps is not right"),
+        ((20, 0.993), "number of steps is no slip"),
         ((8.5, 0.993), "a whole number of times"),
         ((-9, 0.993), "1, 2, 3 and so on"),
         ((9, 0.9939), "after the first step"),

@@ -41,8 +41,8 @@ from lookback.window import (
 # how many times the updates and the rate, for other looks by content
 OTHERS = {
     "content, half the rate": (1, 0.5),
-    "content, twice the rate": (1, 2),
-    "content, patient": (4, 1),
+    "content, twice the rate": (1, 2.0),
+    "content, patient": (4, 1.0),
 }
 SHORT, TESTS = (2, 6), (6, 13, 30)  # letters of a line
 BATCH, UPDATES, RATE, LIMIT = 16, 900, 4e-3, 10.0  # Adam; longest gradient
@@ -288,7 +288,7 @@ def ends(model: Writer, length: int, bias: float) -> dict:
 
 
 def run(
-    name: str, seed: int, folder: Path, patience: int = 1, rate: float = 1
+    name: str, seed: int, folder: Path, patience: int = 1, rate: float = 1.0
 ) -> dict:
     """Train one network on short lines, and try it on longer ones."""
     torch.manual_seed(seed)
@@ -357,8 +357,8 @@ def summary(found: dict[str, list[dict]]) -> dict:
 def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
 
-    def part(name: str, *more: float):
-        return lambda seed, folder: run(name, seed, folder, *more)
+    def part(name: str, patience: int = 1, rate: float = 1.0):
+        return lambda seed, folder: run(name, seed, folder, patience, rate)
 
     def first(seed: int, folder: Path) -> dict:
         return machine(seed, folder) if seed == 0 else {}
