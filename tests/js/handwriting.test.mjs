@@ -66,5 +66,5 @@ test("each point is told in words", () => {
     sentence("hi", line, false),
     "Point 1: the window is on letter 2 of 2, “i”, with weight 0.90; all weights together 1.20.",
   );
-  assert.match(sentence("hi", line, true), /1 points?\. The window has left/);
+  assert.match(sentence("hi", line, true), /1 points?\. With the next one the window leaves/);
 });

@@ -107,7 +107,9 @@ def test_sentences_are_told_moved_and_taken_out(story):
     act(root, "remove").first.click()
     told.pop(0)
     check(root, state, told, asked, HOPS + 1)
-    assert "It is a guess: the story does not say where bag is" in live(root)
+    assert "It is a guess: the story does not say “where is the bag”" in live(
+        root
+    )
     act(root, "asked").select_option("box")
     check(root, state, told, "box", HOPS + 1)
     act(root, "up").first.click(force=True)  # it is the first already

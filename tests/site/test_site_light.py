@@ -116,6 +116,7 @@ def test_bertviz_sleeps_until_it_is_reached(visit):
     assert not came()
     one.settle()
     one.walk_down()
+    one.page.locator("iframe").first.scroll_into_view_if_needed()
     end = time.monotonic() + PATIENCE  # a frame apart may tell of it later
     while len(came()) < 2 and time.monotonic() < end:
         one.page.wait_for_timeout(10)

@@ -151,7 +151,7 @@ def test_threads_of_the_timeline_are_chosen(visit):
     page = one.page
     rows = page.locator("table.timeline tbody tr")
     total = rows.count()
-    told = page.locator("[role=status]")
+    told = page.locator("article [role=status]").first
     expect(told).to_have_text(f"{total} of {total} events.")
     depth = page.get_by_role("button", name="depth")
     depth.focus()

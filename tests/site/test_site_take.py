@@ -119,7 +119,7 @@ def test_a_figure_can_be_taken_along(visit, site, kind):
     assert not picture.findall(f".//{SVG}foreignObject")
     drawn = words("".join(each.text for each in picture.iter(f"{SVG}text")))
     assert words(said) in drawn
-    assert words("Looking Back: How Attention Was Invented ·") in drawn
+    assert words("Looking Back: How Attention Was Invented") in drawn
     width, height = (float(picture.get(side)) for side in ("width", "height"))
     dots = Image.open(io.BytesIO(saved(root, "png")))
     assert abs(dots.width - 2 * width) <= 2

@@ -53,7 +53,7 @@ def test_the_line_is_there_and_can_be_walked(paper):
     line = truth(state)
     n = len(line[0])
     check(root, line, n)
-    assert f"{n} points. The window has left" in live(root)
+    assert f"{n} points. With the next one the window leaves" in live(root)
     act(root, "previous").click()
     check(root, line, n - 1)
     act(root, "first").click()
