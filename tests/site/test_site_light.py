@@ -1,7 +1,6 @@
 """What a page loads when it is opened, and what sleeps until it is near."""
 
 import json
-import time
 
 import pytest
 from playwright.sync_api import expect
@@ -9,7 +8,6 @@ from playwright.sync_api import expect
 from contents import PAGES
 from heights import HEIGHTS, WIDTHS, tall
 from lookback.experiments import pages
-from watching import PATIENCE
 from weighing import weigh
 
 MOST = 400_000  # bytes that a page may load when it is opened
@@ -106,21 +104,17 @@ def test_a_sleeping_figure_prints_its_picture(visit):
 
 
 def test_bertviz_sleeps_until_it_is_reached(visit):
-    one = visit("book/heads", asleep=True, kept=False)
+    one = visit("book/heads", asleep=True)
     rest(one.page)
-
-    def came() -> set[str]:
-        urls = [url for url in one.loaded if "/vendor/" in url]
-        return {url.rsplit("/", 1)[1] for url in urls}
-
-    assert not came()
+    frame = one.page.locator(".lookback-bertviz iframe").first
+    inner = one.page.frame_locator(".lookback-bertviz iframe").first
+    assert frame.get_attribute("srcdoc") is None
+    assert inner.locator("svg").count() == 0
+    assert not [url for url in one.loaded if "/vendor/" in url]
     one.settle()
     one.walk_down()
-    one.page.locator("iframe").first.scroll_into_view_if_needed()
-    end = time.monotonic() + PATIENCE  # a frame apart may tell of it later
-    while len(came()) < 2 and time.monotonic() < end:
-        one.page.wait_for_timeout(10)
-    assert {"d3.min.js", "jquery.min.js"} <= came()
+    frame.scroll_into_view_if_needed()
+    inner.locator("#attention line").first.wait_for(state="attached")
     assert one.troubles == []
 
 
