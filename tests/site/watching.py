@@ -142,9 +142,9 @@ class Visit:
         self.under_way.add(request)
 
     def on_end(self, request: Request) -> None:
-        """Whatever was asked for must come."""
-        if request.failure:
-            self.note("failed", request.url)
+        """What was asked for must come, unless the page was left before."""
+        if request.failure and request.failure != "net::ERR_ABORTED":
+            self.note(request.failure, request.url)
         self.under_way.discard(request)
 
     def on_response(self, response: Response) -> None:
