@@ -1,0 +1,176 @@
+r"""Attention without its softmax: one matrix that every word rewrites.
+
+Schmidhuber 1992, section 2 (report of 26 March 1991); Katharopoulos et al.
+2020, arXiv 2006.16236; Choromanski et al. 2020, arXiv 2009.14794; Schlag,
+Irie & Schmidhuber 2021, arXiv 2102.11174. With φ a feature map:
+
+    W_i = W_{i−1} + v_i φ(k_i)ᵀ                      sum rule
+    W_i = W_{i−1} + β_i (v_i − W_{i−1} φ(k_i)) φ(k_i)ᵀ         delta rule
+        = W_{i−1} (I − β_i φ(k_i) φ(k_i)ᵀ) + β_i v_i φ(k_i)ᵀ
+    y_i = W_i φ(q_i)                                 reading
+    z_i = z_{i−1} + φ(k_i),  y_i = W_i φ(q_i) / (z_i · φ(q_i))
+                                                     linear attention
+
+The rule of 1992 has a squashing function around the sum, and no query of its
+own: there the fast network is given its input. Departures: queries and keys
+come as they are, of length 1 where a caller makes them so (`scores.unit`);
+Schlag et al. have feature maps of their own.
+"""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F
+
+
+def remember(
+    key: Float[Tensor, "*batch source features"],
+    value: Float[Tensor, "*batch source d_v"],
+) -> Float[Tensor, "*batch d_v features"]:
+    """W = Σ_j v_j k_jᵀ: all pairs in one matrix."""
+    return value.mT @ key
+
+
+def recall(
+    memory: Float[Tensor, "*batch d_v features"],
+    query: Float[Tensor, "*batch target features"],
+) -> Float[Tensor, "*batch target d_v"]:
+    """y = W q, for every query."""
+    return query @ memory.mT
+
+
+def positive(x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
+    """φ(x) = elu(x) + 1: x + 1 above 0, e^x below (Katharopoulos 2020)."""
+    return F.elu(x) + 1
+
+
+def linear_attention(
+    query: Float[Tensor, "*batch target features"],
+    key: Float[Tensor, "*batch source features"],
+    value: Float[Tensor, "*batch source d_v"],
+    mask: Bool[Tensor, "*#batch target_or_1 source"] | None = None,
+) -> tuple[
+    Float[Tensor, "*batch target d_v"], Float[Tensor, "*batch target source"]
+]:
+    """The square: Σ_j (φ(q_i) · φ(k_j)) v_j / Σ_j φ(q_i) · φ(k_j).
+
+    `query` and `key` are φ(q) and φ(k). mask: True = may attend.
+    """
+    scores = query @ key.mT
+    if mask is not None:
+        scores = scores.masked_fill(~mask, 0)
+    weights = scores / scores.sum(-1, keepdim=True)
+    return weights @ value, weights
+
+
+def linear_recurrence(
+    query: Float[Tensor, "*batch length features"],
+    key: Float[Tensor, "*batch length features"],
+    value: Float[Tensor, "*batch length d_v"],
+) -> Float[Tensor, "*batch length d_v"]:
+    """The loop: the causal square, word by word, with W and z alone."""
+    W = torch.zeros_like(remember(key[..., :1, :], value[..., :1, :]))
+    z, said = torch.zeros_like(key[..., 0, :]), []
+    for q, k, v in zip(
+        *(x.unbind(-2) for x in (query, key, value)), strict=True
+    ):
+        W = W + v[..., :, None] * k[..., None, :]  # v_i φ(k_i)ᵀ
+        z = z + k
+        y = (W @ q[..., None])[..., 0]
+        said.append(y / (z * q).sum(-1, keepdim=True))
+    return torch.stack(said, -2)
+
+
+def linear_chunks(
+    query: Float[Tensor, "*batch length features"],
+    key: Float[Tensor, "*batch length features"],
+    value: Float[Tensor, "*batch length d_v"],
+    size: int = 64,
+) -> Float[Tensor, "*batch length d_v"]:
+    """The same by pieces: a square within each, one matrix from all before."""
+    W = torch.zeros_like(remember(key[..., :1, :], value[..., :1, :]))
+    z, said = torch.zeros_like(key[..., 0, :]), []
+    for q, k, v in zip(
+        *(x.split(size, -2) for x in (query, key, value)), strict=True
+    ):
+        scores = (q @ k.mT).tril()
+        total = scores.sum(-1) + (q @ z[..., None])[..., 0]
+        y = scores @ v + recall(W, q)
+        said.append(y / total[..., None])
+        W, z = W + remember(k, v), z + k.sum(-2)
+    return torch.cat(said, -2)
+
+
+def delta(
+    key: Float[Tensor, "*batch source features"],
+    value: Float[Tensor, "*batch source d_v"],
+    beta: Float[Tensor, "*batch source"],
+) -> Float[Tensor, "*batch d_v features"]:
+    """W after all pairs: each write adds only what is missing.
+
+    W ← W + β (v − W k) kᵀ
+    """
+    W = torch.zeros_like(remember(key[..., :1, :], value[..., :1, :]))
+    for k, v, b in zip(
+        key.unbind(-2), value.unbind(-2), beta.unbind(-1), strict=True
+    ):
+        held = (W @ k[..., None])[..., 0]  # what the key finds now
+        missing = b[..., None] * (v - held)
+        W = W + missing[..., :, None] * k[..., None, :]
+    return W
+
+
+def written(
+    key: Float[Tensor, "*batch source features"],
+    beta: Float[Tensor, "*batch source"],
+) -> Float[Tensor, "*batch source source"]:
+    """T, with which the delta rule writes u = T v: W = Σ_j u_j k_jᵀ.
+
+    u_j = β_j (v_j − Σ_{i<j} (k_j · k_i) u_i), which is a triangular system; it
+    needs no loop over the words.
+    """
+    before = (key @ key.mT).tril(-1)  # k_j · k_i, for i < j
+    unit = torch.eye(key.shape[-2], dtype=key.dtype, device=key.device)
+    system = unit + beta[..., None] * before  # system u = β v
+    return torch.linalg.solve_triangular(
+        system, torch.diag_embed(beta), upper=False
+    )
+
+
+def delta_weights(
+    query: Float[Tensor, "*batch target features"],
+    key: Float[Tensor, "*batch source features"],
+    beta: Float[Tensor, "*batch source"],
+) -> Float[Tensor, "*batch target source"]:
+    """What W q takes of each value: (q Kᵀ) T. Some are negative."""
+    return query @ key.mT @ written(key, beta)
+
+
+def draw_features(
+    count: int, d: int, orthogonal: bool = False
+) -> Float[Tensor, "features d"]:
+    """ω_1 … ω_m: normal numbers, in blocks of d at right angles if asked.
+
+    A row keeps the length that a row of normal numbers has.
+    """
+    plain = torch.randn(count, d, dtype=torch.float64)
+    if not orthogonal:
+        return plain
+    blocks = [
+        torch.randn(d, d, dtype=torch.float64) for _ in range(0, count, d)
+    ]
+    turned = torch.cat([torch.linalg.qr(block).Q.mT for block in blocks])
+    return turned[:count] * plain.norm(dim=-1, keepdim=True)
+
+
+def favor(
+    x: Float[Tensor, "*batch d"], omega: Float[Tensor, "features d"]
+) -> Float[Tensor, "*batch features"]:
+    """φ(x) = e^{−|x|²/2} / √m · (e^{ω_1 · x}, …, e^{ω_m · x}).
+
+    Over draws of ω, φ(q) · φ(k) is e^{q · k} on average (Performer, 2020).
+    """
+    half = x.square().sum(-1, keepdim=True) / 2
+    return (x @ omega.mT - half).exp() / math.sqrt(len(omega))
