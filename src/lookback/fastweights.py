@@ -25,6 +25,24 @@ from torch import Tensor
 from torch.nn import functional as F
 
 
+def outer(
+    value: Float[Tensor, "*batch d_v"], key: Float[Tensor, "*batch features"]
+) -> Float[Tensor, "*batch d_v features"]:
+    """v kᵀ: a column times a row, one pair as a matrix."""
+    return value[..., :, None] * key[..., None, :]
+
+
+def blank(
+    key: Float[Tensor, "*batch source features"],
+    value: Float[Tensor, "*batch source d_v"],
+) -> tuple[
+    Float[Tensor, "*batch d_v features"], Float[Tensor, "*batch features"]
+]:
+    """W and z before the first word: zeros."""
+    k, v = key[..., 0, :], value[..., 0, :]
+    return torch.zeros_like(outer(v, k)), torch.zeros_like(k)
+
+
 def remember(
     key: Float[Tensor, "*batch source features"],
     value: Float[Tensor, "*batch source d_v"],
@@ -35,10 +53,10 @@ def remember(
 
 def recall(
     memory: Float[Tensor, "*batch d_v features"],
-    query: Float[Tensor, "*batch target features"],
-) -> Float[Tensor, "*batch target d_v"]:
-    """y = W q, for every query."""
-    return query @ memory.mT
+    query: Float[Tensor, "*batch features"],
+) -> Float[Tensor, "*batch d_v"]:
+    """y = W q."""
+    return (memory @ query[..., None])[..., 0]
 
 
 def positive(x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
@@ -71,15 +89,11 @@ def linear_recurrence(
     value: Float[Tensor, "*batch length d_v"],
 ) -> Float[Tensor, "*batch length d_v"]:
     """The loop: the causal square, word by word, with W and z alone."""
-    W = torch.zeros_like(remember(key[..., :1, :], value[..., :1, :]))
-    z, said = torch.zeros_like(key[..., 0, :]), []
-    for q, k, v in zip(
-        *(x.unbind(-2) for x in (query, key, value)), strict=True
-    ):
-        W = W + v[..., :, None] * k[..., None, :]  # v_i φ(k_i)ᵀ
-        z = z + k
-        y = (W @ q[..., None])[..., 0]
-        said.append(y / (z * q).sum(-1, keepdim=True))
+    (W, z), said = blank(key, value), []
+    for i in range(key.shape[-2]):
+        q, k, v = query[..., i, :], key[..., i, :], value[..., i, :]
+        W, z = W + outer(v, k), z + k
+        said.append(recall(W, q) / (z * q).sum(-1, keepdim=True))
     return torch.stack(said, -2)
 
 
@@ -90,15 +104,12 @@ def linear_chunks(
     size: int = 64,
 ) -> Float[Tensor, "*batch length d_v"]:
     """The same by pieces: a square within each, one matrix from all before."""
-    W = torch.zeros_like(remember(key[..., :1, :], value[..., :1, :]))
-    z, said = torch.zeros_like(key[..., 0, :]), []
-    for q, k, v in zip(
-        *(x.split(size, -2) for x in (query, key, value)), strict=True
-    ):
-        scores = (q @ k.mT).tril()
-        total = scores.sum(-1) + (q @ z[..., None])[..., 0]
-        y = scores @ v + recall(W, q)
-        said.append(y / total[..., None])
+    (W, z), said = blank(key, value), []
+    for i in range(0, key.shape[-2], size):
+        q, k, v = (x[..., i : i + size, :] for x in (query, key, value))
+        scores = (q @ k.mT).tril()  # within the piece
+        total = scores.sum(-1, keepdim=True) + q @ z[..., None]
+        said.append((scores @ v + q @ W.mT) / total)
         W, z = W + remember(k, v), z + k.sum(-2)
     return torch.cat(said, -2)
 
@@ -112,13 +123,10 @@ def delta(
 
     W ← W + β (v − W k) kᵀ
     """
-    W = torch.zeros_like(remember(key[..., :1, :], value[..., :1, :]))
-    for k, v, b in zip(
-        key.unbind(-2), value.unbind(-2), beta.unbind(-1), strict=True
-    ):
-        held = (W @ k[..., None])[..., 0]  # what the key finds now
-        missing = b[..., None] * (v - held)
-        W = W + missing[..., :, None] * k[..., None, :]
+    W, _ = blank(key, value)
+    for i in range(key.shape[-2]):
+        k, v, b = key[..., i, :], value[..., i, :], beta[..., i, None]
+        W = W + outer(b * (v - recall(W, k)), k)
     return W
 
 

@@ -1,11 +1,10 @@
 """Can a translator look back without a softmax, at one matrix?
 
-RNNsearch with a dot product for its score, and the same with another rule in
-the place of the softmax: positive features (linear attention), the sum rule,
-the delta rule. The same sentences of the phrasebook, the same training, three
-seeds. Then new sentences of one clause to eight (training has up to 30 words),
-and the alignments, whose truth is known. Writes records/softless.json. Needs
-no corpus.
+A small translator that looks back by softmax, and the same with another rule
+in its place: positive features (linear attention), the sum rule, the delta
+rule. The same sentences of the phrasebook, the same training, three seeds. Then
+new sentences of one clause to eight (training has up to 30 words), and the
+alignments, whose truth is known. Writes records/softless.json. Needs no corpus.
 
     python -m lookback.experiments.softless
     python -m lookback.experiments.softless --only delta --seeds 1
@@ -29,8 +28,8 @@ from lookback.softless import RULES, Softless, SoftlessConfig
 from lookback.vocabulary import Vocabulary
 
 PAIRS = 6000
-TRAINING = replace(alignment.TRAINING, epochs=12)
-SIZES = SoftlessConfig(0, 0, embed=64, hidden=64, align=16, maxout=64)
+TRAINING = replace(alignment.TRAINING, epochs=8, learning_rate=5e-3, warmup=100)
+SIZES = SoftlessConfig(0, 0, embed=64, hidden=64, d_k=16, maxout=64)
 
 
 def make(rule: str, source_vocab: int, target_vocab: int) -> Softless:
@@ -117,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "long": LONG,
             "embed": SIZES.embed,
             "hidden": SIZES.hidden,
-            "d_k": SIZES.align,
+            "d_k": SIZES.d_k,
         },
         seeds=3,
         arguments=arguments,
