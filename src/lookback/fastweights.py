@@ -166,11 +166,11 @@ def draw_features(
     plain = torch.randn(count, d, dtype=torch.float64)
     if not orthogonal:
         return plain
-    blocks = [
-        torch.randn(d, d, dtype=torch.float64) for _ in range(0, count, d)
-    ]
-    turned = torch.cat([torch.linalg.qr(block).Q.mT for block in blocks])
-    return turned[:count] * plain.norm(dim=-1, keepdim=True)
+    blocks = -(-count // d)
+    Q, R = torch.linalg.qr(torch.randn(blocks, d, d, dtype=torch.float64))
+    signs = R.diagonal(dim1=-2, dim2=-1).sign()  # or some ways are likelier
+    turned = (Q * signs[:, None]).mT.flatten(0, 1)[:count]
+    return turned * plain.norm(dim=-1, keepdim=True)
 
 
 def favor(
