@@ -37,7 +37,7 @@ SHARP = 16.0  # softmax's β, for unit keys
 BETAS = (1.0, 0.5, 0.1)  # of the delta rule, given
 PAIRS, BOUND, VALUES = 48, 3, 48  # learned: pairs, times each key is bound
 D_K, WIDE, D_V = 8, 16, 32
-UPDATES, BATCH, RATES, TESTS = 1000, 32, (3e-2, 1e-1), 500
+UPDATES, BATCH, RATES, TESTS = 600, 16, (3e-2, 1e-1), 500
 SEEDS = 5
 
 

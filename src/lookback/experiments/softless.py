@@ -18,17 +18,17 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from lookback.experiments import alignment
-from lookback.experiments.alignment import HELD_OUT, TESTS, diagonal
-from lookback.experiments.cursors import LONG, by_clauses
-from lookback.experiments.runs import campaign, fit, said, validator
+from lookback.experiments.alignment import HELD_OUT, diagonal
+from lookback.experiments.runs import Fitted, campaign, fit, said, validator
 from lookback.lab import metrics, phrasebook, training
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import force
 from lookback.softless import RULES, Softless, SoftlessConfig
 from lookback.vocabulary import Vocabulary
 
-PAIRS = 6000
-TRAINING = replace(alignment.TRAINING, epochs=8, learning_rate=5e-3, warmup=100)
+PAIRS, TESTS = 6000, 500
+CLAUSES, LONG = (1, 2, 4, 8), 100  # sentences of each number of clauses
+TRAINING = replace(alignment.TRAINING, epochs=6, learning_rate=5e-3, warmup=100)
 SIZES = SoftlessConfig(0, 0, embed=64, hidden=64, d_k=16, maxout=64)
 
 
@@ -36,6 +36,25 @@ def make(rule: str, source_vocab: int, target_vocab: int) -> Softless:
     """The untrained translator with a rule."""
     sizes = {"source_vocab": source_vocab, "target_vocab": target_vocab}
     return Softless(replace(SIZES, **sizes, rule=rule))
+
+
+def by_clauses(fitted: Fitted) -> list[dict]:
+    """BLEU on sentences of ever more clauses."""
+    rows = []
+    for count in CLAUSES:
+        pairs = [
+            Pair(each.source, each.target)
+            for each in phrasebook.sample(LONG, seed=3, clauses=count)
+        ]
+        truths = [pair.target for pair in pairs]
+        rows.append(
+            {
+                "clauses": count,
+                "words": mean(len(pair.source) for pair in pairs),
+                "bleu": metrics.bleu(said(fitted, pairs), truths)["bleu"],
+            }
+        )
+    return rows
 
 
 def run(rule: str, seed: int, folder: Path) -> dict:
@@ -113,6 +132,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         config={
             **asdict(TRAINING),
             "pairs": PAIRS,
+            "tests": TESTS,
+            "clauses": list(CLAUSES),
             "long": LONG,
             "embed": SIZES.embed,
             "hidden": SIZES.hidden,
