@@ -1,5 +1,7 @@
 """The translator without a softmax: on the bench, and against its matrix."""
 
+from itertools import count
+
 import pytest
 import torch
 
@@ -9,10 +11,10 @@ from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import beam, force, greedy, translate
 from lookback.lab.training import TrainingConfig
 from lookback.softless import RULES, Softless, SoftlessConfig
-from lookback.vocabulary import PAD, Vocabulary
+from lookback.vocabulary import END, PAD, Vocabulary
 
 SIZES = {"embed": 6, "hidden": 5, "d_k": 4, "maxout": 6}
-SOURCE = torch.tensor([[5, 6, 7, 2], [8, 9, 2, PAD]])
+SOURCE = torch.tensor([[5, 6, 7, END], [8, 9, END, PAD]])
 TARGET = torch.tensor([[1, 4, 5, 6, 7], [1, 6, 4, PAD, PAD]])
 
 
@@ -97,7 +99,7 @@ def test_it_learns_a_few_sentences_on_the_bench(rule, tmp_path):
     torch.manual_seed(0)
     sizes = {"embed": 16, "hidden": 16, "d_k": 8, "maxout": 16, "dropout": 0.0}
     config = SoftlessConfig(len(source), len(target), **sizes, rule=rule)
-    one = Softless(config)
+    one, epochs = Softless(config), count()
     training.train(
         one,
         lambda epoch: 20 * pairs,
@@ -105,13 +107,13 @@ def test_it_learns_a_few_sentences_on_the_bench(rule, tmp_path):
         target,
         TrainingConfig(epochs=12, batch=6, learning_rate=1e-2, warmup=1),
         tmp_path,
-        lambda model: {"score": 0.0},
+        lambda model: {"score": next(epochs)},
     )
     said = translate(one, [p.source for p in pairs], source, target)
     assert [words for words, _ in said] == [p.target for p in pairs]
     batch = collate(pairs, source, target)
     for found in (greedy(one, batch.source), beam(one, batch.source, 3)):
-        assert [f.tokens[-1] for f in found] == 3 * [2]
+        assert [f.tokens[-1] for f in found] == 3 * [END]
     looks = force(one, pairs, source, target)
     assert [tuple(look.shape) for look in looks] == [(3, 3), (4, 4), (4, 3)]
 
