@@ -101,10 +101,10 @@ def linear_loop_solution(query, key, value):
     query, key = F.elu(query) + 1, F.elu(key) + 1
     W = torch.zeros(value.shape[1], key.shape[1])
     z, said = torch.zeros(key.shape[1]), []
-    for q, k, v in zip(query, key, value, strict=True):
-        W = W + torch.outer(v, k)
-        z = z + k
-        said.append(W @ q / (z @ q))
+    for i in range(len(key)):
+        W = W + torch.outer(value[i], key[i])
+        z = z + key[i]
+        said.append(W @ query[i] / (z * query[i]).sum())
     return torch.stack(said)
 
 
@@ -209,8 +209,9 @@ def linear_loop(mine):
 def delta_rule_solution(key, value, beta):
     """W ← W + β (v − W k) kᵀ."""
     W = torch.zeros(value.shape[1], key.shape[1])
-    for k, v, b in zip(key, value, beta, strict=True):
-        W = W + torch.outer(b * (v - W @ k), k)
+    for i in range(len(key)):
+        missing = value[i] - W @ key[i]
+        W = W + torch.outer(beta[i] * missing, key[i])
     return W
 
 
