@@ -99,11 +99,11 @@ def matrix_by_hand(k1=_K1, k2=_K2, v1=_V1, v2=_V2):
 def linear_loop_solution(query, key, value):
     """W and z, written and then read at every word."""
     query, key = F.elu(query) + 1, F.elu(key) + 1
-    W = torch.zeros(value.shape[1], key.shape[1])
-    z, said = torch.zeros(key.shape[1]), []
-    for i in range(len(key)):
-        W = W + torch.outer(value[i], key[i])
-        z = z + key[i]
+    d_v, d_k = value.shape[1], key.shape[1]
+    W, z, said = torch.zeros(d_v, d_k), torch.zeros(d_k), []
+    for i, k in enumerate(key):
+        W = W + torch.outer(value[i], k)
+        z = z + k
         said.append(W @ query[i] / (z * query[i]).sum())
     return torch.stack(said)
 
@@ -209,9 +209,9 @@ def linear_loop(mine):
 def delta_rule_solution(key, value, beta):
     """W ← W + β (v − W k) kᵀ."""
     W = torch.zeros(value.shape[1], key.shape[1])
-    for i in range(len(key)):
-        missing = value[i] - W @ key[i]
-        W = W + torch.outer(beta[i] * missing, key[i])
+    for i, k in enumerate(key):
+        missing = value[i] - W @ k
+        W = W + torch.outer(beta[i] * missing, k)
     return W
 
 
