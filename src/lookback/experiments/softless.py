@@ -2,9 +2,10 @@
 
 A small translator that looks back by softmax, and the same with another rule
 in its place: positive features (linear attention), the sum rule, the delta
-rule. The same sentences of the phrasebook, the same training, three seeds. Then
-new sentences of one clause to eight (training has up to 30 words), and the
-alignments, whose truth is known. Writes records/softless.json. Needs no corpus.
+rule. The same sentences of the phrasebook, the same training, three seeds; keys
+of 16 numbers, and of 64. Then new sentences of one clause to eight (training
+has up to 30 words), and the alignments, whose truth is known. Writes
+records/softless.json. Needs no corpus.
 
     python -m lookback.experiments.softless
     python -m lookback.experiments.softless --only delta --seeds 1
@@ -32,10 +33,17 @@ TRAINING = replace(alignment.TRAINING, epochs=6, learning_rate=5e-3, warmup=100)
 SIZES = SoftlessConfig(0, 0, embed=64, hidden=64, d_k=16, maxout=64)
 
 
-def make(rule: str, source_vocab: int, target_vocab: int) -> Softless:
-    """The untrained translator with a rule."""
+WIDE = 64  # d_k, where the matrix is to have room
+KINDS = {rule: (rule, SIZES.d_k) for rule in RULES} | {
+    f"{rule}, wide": (rule, WIDE) for rule in RULES
+}
+
+
+def make(kind: str, source_vocab: int, target_vocab: int) -> Softless:
+    """The untrained translator of `KINDS`."""
     sizes = {"source_vocab": source_vocab, "target_vocab": target_vocab}
-    return Softless(replace(SIZES, **sizes, rule=rule))
+    rule, d_k = KINDS[kind]
+    return Softless(replace(SIZES, **sizes, rule=rule, d_k=d_k))
 
 
 def by_clauses(fitted: Fitted) -> list[dict]:
@@ -57,7 +65,7 @@ def by_clauses(fitted: Fitted) -> list[dict]:
     return rows
 
 
-def run(rule: str, seed: int, folder: Path) -> dict:
+def run(kind: str, seed: int, folder: Path) -> dict:
     """Train one translator; test it on new sentences, long ones and links."""
     training_set = phrasebook.sample(PAIRS, seed=0)
     known = {tuple(each.source) for each in training_set}
@@ -72,7 +80,7 @@ def run(rule: str, seed: int, folder: Path) -> dict:
         for some in (training_set, phrasebook.sample(HELD_OUT, seed=2), tests)
     )
     fitted = fit(
-        partial(make, rule),
+        partial(make, kind),
         source,
         target,
         lambda epoch: pairs,
@@ -105,9 +113,9 @@ def over(runs: list[dict], number: Callable[[dict], float]) -> dict:
 
 
 def summary(found: dict[str, list[dict]]) -> dict:
-    """Every run; of each rule the means over its seeds, and spreads."""
+    """Every run; of each kind the means over its seeds, and spreads."""
     return {
-        rule: {
+        kind: {
             "runs": runs,
             "parameters": runs[0]["parameters"],
             **{k: over(runs, itemgetter(k)) for k in ("loss", "bleu", "aer")},
@@ -119,7 +127,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
                 for i, row in enumerate(runs[0]["by_clauses"])
             },
         }
-        for rule, runs in found.items()
+        for kind, runs in found.items()
     }
 
 
@@ -127,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
         "softless",
         __doc__,
-        {rule: partial(run, rule) for rule in RULES},
+        {kind: partial(run, kind) for kind in KINDS},
         summary,
         config={
             **asdict(TRAINING),
