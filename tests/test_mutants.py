@@ -187,6 +187,7 @@ EQUAL = {
     "log_density": {
         "move - mean -> mean - move": "an ellipse is the same turned half round"
     },
+    "linear_loop": {"key -> query": "keys are as long as queries"},
     "looks_to_connect": {"set(row) -> row": "no row names a position twice"},
     "tokens_apart": {
         "x - x.mean(dim=1, keepdim=True) -> x.mean(dim=1, keepdim=True) - x": (

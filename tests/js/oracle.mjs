@@ -60,6 +60,19 @@ const jobs = {
     const { memory, weights, found } = replay(done);
     return { memory, weights, found, next: address(memory, weights, dialsOf(now)) };
   },
+  oneMatrix: ({ find, matrix, symbols, right }, { rule, pairs, d, asked }) => {
+    const { keys, values } = symbols(d);
+    /** @type {number[][]} */
+    const all = pairs;
+    const stored = all.map(([k]) => keys[k]);
+    const held = all.map(([, v]) => values[v]);
+    const W = matrix(rule, stored, held, d);
+    return {
+      ...find(rule, asked, pairs, d),
+      ...{ keys, values, W },
+      right: right({ rule, pairs, d, asked }),
+    };
+  },
   copier: ({ run, unpack }, { machine, text, slots }) => {
     const { steps, written, wrong } = run(unpack(machine), text, slots);
     return { steps, written: written.join(""), wrong };

@@ -14,6 +14,7 @@ from lookback.widgets.lib.half import pack
 from lookback.widgets.likeness import Likeness
 from lookback.widgets.lookup import Lookup
 from lookback.widgets.masks import Masks
+from lookback.widgets.one_matrix import OneMatrix
 from lookback.widgets.parameter_budget import ParameterBudget
 from lookback.widgets.quiz import Quiz
 from lookback.widgets.relay import Relay
@@ -42,6 +43,7 @@ __all__ = [
     "Likeness",
     "Lookup",
     "Masks",
+    "OneMatrix",
     "ParameterBudget",
     "Quiz",
     "Relay",

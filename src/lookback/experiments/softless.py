@@ -1,0 +1,156 @@
+"""Can a translator look back without a softmax, at one matrix?
+
+A small translator that looks back by softmax, and the same with another rule
+in its place: positive features (linear attention), the sum rule, the delta
+rule. The same sentences of the phrasebook, the same training, three seeds; keys
+of 16 numbers, and of 64. Then new sentences of one clause to eight (training
+has up to 30 words), and the alignments, whose truth is known. Writes
+records/softless.json. Needs no corpus.
+
+    python -m lookback.experiments.softless
+    python -m lookback.experiments.softless --only delta --seeds 1
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from statistics import mean, stdev
+
+from lookback.experiments import alignment
+from lookback.experiments.alignment import HELD_OUT, diagonal
+from lookback.experiments.runs import Fitted, campaign, fit, said, validator
+from lookback.lab import metrics, phrasebook, training
+from lookback.lab.corpus import Pair
+from lookback.lab.decoding import force
+from lookback.softless import RULES, Softless, SoftlessConfig
+from lookback.vocabulary import Vocabulary
+
+PAIRS, TESTS = 6000, 500
+CLAUSES, LONG = (1, 2, 4, 8), 100  # sentences of each number of clauses
+TRAINING = replace(alignment.TRAINING, epochs=6, learning_rate=5e-3, warmup=100)
+SIZES = SoftlessConfig(0, 0, embed=64, hidden=64, d_k=16, maxout=64)
+
+
+WIDE = 64  # d_k, where the matrix is to have room
+KINDS = {rule: (rule, SIZES.d_k) for rule in RULES} | {
+    f"{rule}, wide": (rule, WIDE) for rule in RULES
+}
+
+
+def make(kind: str, source_vocab: int, target_vocab: int) -> Softless:
+    """The untrained translator of `KINDS`."""
+    sizes = {"source_vocab": source_vocab, "target_vocab": target_vocab}
+    rule, d_k = KINDS[kind]
+    return Softless(replace(SIZES, **sizes, rule=rule, d_k=d_k))
+
+
+def by_clauses(fitted: Fitted) -> list[dict]:
+    """BLEU on sentences of ever more clauses."""
+    rows = []
+    for count in CLAUSES:
+        pairs = [
+            Pair(each.source, each.target)
+            for each in phrasebook.sample(LONG, seed=3, clauses=count)
+        ]
+        truths = [pair.target for pair in pairs]
+        rows.append(
+            {
+                "clauses": count,
+                "words": mean(len(pair.source) for pair in pairs),
+                "bleu": metrics.bleu(said(fitted, pairs), truths)["bleu"],
+            }
+        )
+    return rows
+
+
+def run(kind: str, seed: int, folder: Path) -> dict:
+    """Train one translator; test it on new sentences, long ones and links."""
+    training_set = phrasebook.sample(PAIRS, seed=0)
+    known = {tuple(each.source) for each in training_set}
+    tests = [
+        each
+        for each in phrasebook.sample(TESTS, seed=1)
+        if tuple(each.source) not in known
+    ]
+    source, target = (Vocabulary(words) for words in phrasebook.words())
+    pairs, held_out, asked = (
+        [Pair(each.source, each.target) for each in some]
+        for some in (training_set, phrasebook.sample(HELD_OUT, seed=2), tests)
+    )
+    fitted = fit(
+        partial(make, kind),
+        source,
+        target,
+        lambda epoch: pairs,
+        validator(held_out, source, target),
+        replace(TRAINING, seed=seed),
+        folder,
+    )
+    gold = [each.alignment for each in tests]
+    looks = force(fitted.model, asked, source, target)
+    straight = [diagonal(each.source, each.target) for each in tests]
+    truths = [pair.target for pair in asked]
+    return {
+        **fitted.outcome,
+        "sentences": len(tests),
+        "loss": training.validation_loss(fitted.model, asked, source, target),
+        "bleu": metrics.bleu(said(fitted, asked), truths)["bleu"],
+        "aer": metrics.alignment_error_rate(
+            [metrics.links(look[:-1]) for look in looks], gold
+        ),
+        "aer_diagonal": metrics.alignment_error_rate(straight, gold),
+        "by_clauses": by_clauses(fitted),
+    }
+
+
+def over(runs: list[dict], number: Callable[[dict], float]) -> dict:
+    """A number's mean over the seeds, its spread, and each."""
+    values = [number(run) for run in runs]
+    spread = stdev(values) if len(values) > 1 else None
+    return {"mean": mean(values), "spread": spread, "each": values}
+
+
+def summary(found: dict[str, list[dict]]) -> dict:
+    """Every run; of each kind the means over its seeds, and spreads."""
+    return {
+        kind: {
+            "runs": runs,
+            "parameters": runs[0]["parameters"],
+            **{k: over(runs, itemgetter(k)) for k in ("loss", "bleu", "aer")},
+            "clauses": {
+                str(row["clauses"]): {
+                    "words": row["words"],
+                    **over(runs, lambda run, i=i: run["by_clauses"][i]["bleu"]),
+                }
+                for i, row in enumerate(runs[0]["by_clauses"])
+            },
+        }
+        for kind, runs in found.items()
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    campaign(
+        "softless",
+        __doc__,
+        {kind: partial(run, kind) for kind in KINDS},
+        summary,
+        config={
+            **asdict(TRAINING),
+            "pairs": PAIRS,
+            "tests": TESTS,
+            "clauses": list(CLAUSES),
+            "long": LONG,
+            "embed": SIZES.embed,
+            "hidden": SIZES.hidden,
+            "d_k": SIZES.d_k,
+        },
+        seeds=3,
+        arguments=arguments,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+"""The experiments on one matrix, and what the page says of their records."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from lookback.experiments import capacity, linear, softless
+from lookback.fastweights import delta, draw_features, favor, recall, remember
+from lookback.lab import records
+from lookback.softless import RULES, Softless, SoftlessConfig
+
+
+def test_a_task_binds_each_key_so_often_and_asks_for_the_last():
+    torch.manual_seed(0)
+    for bound in (1, 3):
+        keys, values, asked, truth = capacity.task(4, bound)
+        assert keys.shape == values.shape == (4, capacity.PAIRS)
+        for b in range(4):
+            counts = keys[b].bincount()
+            assert counts.eq(bound).all()
+            last = dict(zip(keys[b].tolist(), values[b].tolist(), strict=True))
+            assert [last[int(k)] for k in asked[b]] == truth[b].tolist()
+
+
+@pytest.mark.parametrize("rule", capacity.RULES)
+def test_what_is_taken_is_what_the_rules_read(rule):
+    torch.manual_seed(0)
+    key, value = torch.randn(2, 2, 5, 4, dtype=torch.float64)
+    query = torch.randn(2, 3, 4, dtype=torch.float64)
+    beta = torch.rand(2, 5, dtype=torch.float64)
+    found = capacity.taken(rule, query, key, beta, 2.0) @ value
+    if rule == "softmax":
+        truth = torch.nn.functional.scaled_dot_product_attention(
+            query, key, value, scale=2.0
+        )
+    elif rule == "sum":
+        truth = query @ remember(key, beta[..., None] * value).mT
+    elif rule == "delta":
+        truth = query @ delta(key, value, beta).mT
+    else:
+        phi = [torch.where(x > 0, x + 1, x.exp()) for x in (query, key)]
+        w = phi[0] @ phi[1].mT
+        truth = w @ value / w.sum(-1, keepdim=True)
+    torch.testing.assert_close(found, truth)
+
+
+def test_the_nearest_stored_value():
+    value = torch.eye(3)[None]
+    answer = torch.tensor([[[0.1, 0.9, 0.0], [5.0, 1.0, 4.9]]])
+    assert capacity.nearest(answer, value).tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize("module", [capacity, linear, softless])
+def test_it_runs_resumes_and_writes_its_record(module, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(records, "FOLDER", tmp_path)
+    small = {
+        capacity: {"STORED": (4,), "DRAWS": 2, "UPDATES": 2, "SEEDS": 2},
+        linear: {
+            "LENGTHS": (8, 16),
+            "ROUNDS": 1,
+            "FEATURES": (2, 4),
+            "DRAWS": 2,
+        },
+        softless: {
+            "PAIRS": 20,
+            "TESTS": 8,
+            "CLAUSES": (1,),
+            "LONG": 2,
+            "HELD_OUT": 4,
+            "KINDS": {"sum": ("sum", 16), "delta, wide": ("delta", 64)},
+            "TRAINING": replace(softless.TRAINING, epochs=1, batch=8),
+        },
+    }[module]
+    for name, value in small.items():
+        monkeypatch.setattr(module, name, value)
+    arguments = ["--seeds", "2"] if module is softless else []
+    module.main(arguments)
+    name = module.__name__.rsplit(".")[-1]
+    results = records.load(name)["results"]
+    if module is softless:
+        assert len(results["delta, wide"]["runs"]) == 2
+        wide = results["delta, wide"]["runs"][0]["config"]
+        assert (wide["rule"], wide["d_k"]) == ("delta", 64)
+    elif module is capacity:
+        assert set(results) == {"given", *capacity.LEARNED}
+        assert len(results["once, sum"]["each"]) == 2
+    else:
+        assert set(results["speed"]["seconds"]) == {
+            "softmax",
+            "fused",
+            "linear",
+        }
+        return  # times are measured anew
+    monkeypatch.setattr(module, "fit" if module is softless else "Pairs", None)
+    module.main(arguments)
+    assert records.load(name)["results"] == results
+
+
+# What the page says of the records
+
+
+@pytest.fixture(scope="module")
+def held():
+    record = records.load("capacity")
+    assert record["seeds"] == [0, 1, 2, 3, 4]
+    return record["results"]
+
+
+def test_given_the_sum_rule_holds_more_and_the_delta_rule_is_nearer(held):
+    for n in ("16", "32", "64", "128"):
+        row = held["given"][n]
+        assert min(row["sum"]["right"]["each"]) > max(
+            row["delta"]["right"]["each"]
+        )
+        assert (
+            row["delta 0.1"]["right"]["mean"]
+            > (row["delta 0.5"]["right"]["mean"])
+        )
+        assert row["delta 0.5"]["right"]["mean"] > row["delta"]["right"]["mean"]
+        assert row["delta"]["error"]["mean"] < row["sum"]["error"]["mean"]
+        assert row["softmax"]["right"]["mean"] > 0.999
+        guess = row["positive"]["right"]["mean"] * int(n)
+        assert 0.9 < guess < 1.2  # one of all
+    old = held["given"]["64"]["delta"]
+    assert old["newest"]["mean"] > 0.9 and old["oldest"]["mean"] < 0.1
+    even = held["given"]["64"]["sum"]
+    assert abs(even["newest"]["mean"] - even["oldest"]["mean"]) < 0.02
+
+
+def test_an_old_pair_loses_one_direction_at_each_write():
+    torch.manual_seed(0)
+    draws, d, n = 400, 32, 20
+    key = torch.nn.functional.normalize(
+        torch.randn(draws, n + 1, d, dtype=torch.float64), dim=-1
+    )
+    value = torch.zeros(draws, n + 1, 1, dtype=torch.float64)
+    value[:, 0] = 1  # only the first pair writes anything
+    W = delta(key, value, torch.ones(draws, n + 1, dtype=torch.float64))
+    kept = W.square().sum((-1, -2)).mean()
+    assert abs(float(kept) - (31 / 32) ** n) < 0.02
+
+
+def test_learned_once_the_delta_rule_makes_itself_a_sum_rule(held):
+    once = {rule: held[f"once, {rule}"] for rule in RULES}
+    assert min(once["softmax"]["each"]) > 0.999
+    assert abs(once["sum"]["mean"] - once["delta"]["mean"]) < 0.02
+    assert max(once["delta"]["beta"]["each"]) < 0.06
+    assert once["positive"]["mean"] < 0.4
+    for one in once.values():
+        assert one["spread"] < 0.01
+
+
+def test_bound_again_only_the_delta_rule_is_not_near_a_third(held):
+    for rule in ("sum", "positive", "softmax"):
+        assert all(0.2 < x < 0.4 for x in held[f"again, {rule}"]["each"])
+    assert min(held["again, delta"]["each"]) > 0.85
+    assert min(held["again, delta, wide"]["each"]) > 0.999
+    assert min(held["again, softmax, places"]["each"]) > 0.99
+    assert 0.3 < held["again, delta"]["beta"]["mean"] < 0.4
+
+
+def test_the_small_run_of_the_page():
+    keys = torch.tensor([[1.0, 0.0], [0.6, 0.8], [1.0, 0.0]])
+    values = torch.tensor([[3.0, 1.0], [0.0, 2.0], [5.0, 5.0]])
+    found = recall(remember(keys, values), keys[0])
+    torch.testing.assert_close(found, torch.tensor([8.0, 7.2]))
+    found = recall(delta(keys, values, torch.ones(3)), keys[0])
+    torch.testing.assert_close(found, torch.tensor([5.0, 5.0]))
+
+
+@pytest.fixture(scope="module")
+def timed():
+    return records.load("linear")["results"]
+
+
+def test_linear_attention_is_slower_below_some_hundred_words(timed):
+    speed = timed["speed"]
+    assert 200 < speed["crossing"]["fused"] < 1000
+    assert speed["ratio"]["64"]["fused"] < 1 / 3
+    assert speed["ratio"]["8192"]["fused"] > 4
+    assert speed["ratio"]["8192"]["softmax"] > 30
+
+
+def test_random_features_do_worse_than_not_looking(timed):
+    lost = timed["features"]
+    ways = ("independent", "orthogonal")
+    assert lost["0.25"]["independent"]["1024"]["mean"] < 0.12
+    for way in ways:
+        sharp = lost["1"][way]["1024"]["mean"]
+        assert sharp > lost["1"]["mean of values"]
+        level = lost["2"][way]["4096"]["mean"] - lost["2"]["mean of values"]
+        assert -0.05 < level < 0.12
+        for row in lost.values():
+            errors = [row[way][m]["mean"] for m in row[way]]
+            assert errors[0] > errors[-1]
+
+
+def test_the_median_of_the_draws_is_far_too_small():
+    torch.manual_seed(0)
+    typical, share = [], []
+    for size in (0.25, 4.0):
+        q, k = (size / 4) ** 0.5 * torch.randn(2, 16, dtype=torch.float64)
+        omegas = [draw_features(16, 16) for _ in range(1000)]
+        found = torch.stack([favor(q, w) @ favor(k, w) for w in omegas])
+        truth = (q @ k).exp()
+        typical.append(float(found.median() / truth))
+        share.append(float((found < truth).double().mean()))
+    assert typical[0] > 0.8 and typical[1] < 0.01
+    assert share[0] < 0.7 and share[1] > 0.95
+    assert float(found.mean() / truth) < 0.5  # and not arrived
+
+
+@pytest.fixture(scope="module")
+def translators():
+    return records.load("softless")["results"]
+
+
+def test_softmax_is_far_ahead_and_the_two_matrices_are_even(translators):
+    scores = {rule: translators[rule]["bleu"] for rule in RULES}
+    assert all(len(one["each"]) == 3 for one in scores.values())
+    others = [x for r in RULES[1:] for x in scores[r]["each"]]
+    assert min(scores["softmax"]["each"]) > max(others) + 15
+    gap = abs(scores["sum"]["mean"] - scores["delta"]["mean"])
+    assert gap < min(scores["sum"]["spread"], scores["delta"]["spread"])
+    ways = {rule: translators[rule]["aer"]["mean"] for rule in RULES}
+    straight = translators["softmax"]["runs"][0]["aer_diagonal"]
+    assert ways["softmax"] < straight < min(ways[r] for r in RULES[1:])
+
+
+def test_long_sentences_are_too_much_for_all_and_for_matrices_sooner(
+    translators,
+):
+    for rule in RULES:
+        row = [one["mean"] for one in translators[rule]["clauses"].values()]
+        assert row == sorted(row, reverse=True) and row[-1] < 20
+        if rule != "softmax":
+            assert row[2] < 0.4 * translators["softmax"]["clauses"]["4"]["mean"]
+
+
+def test_the_matrix_is_as_large_as_sixteen_vectors(translators):
+    for rule in RULES:
+        one = translators[rule]["runs"][0]
+        model = Softless(SoftlessConfig(**one["config"]))
+        assert sum(p.numel() for p in model.parameters()) == one["parameters"]
+        assert one["config"]["d_k"] == 16 and one["config"]["hidden"] == 64
+    curves = [run["curve"] for r in RULES[1:] for run in translators[r]["runs"]]
+    rising = [c[-1]["score"] > c[-3]["score"] for c in curves]
+    assert all(rising)  # still learning
+
+
+def test_the_exercises_beta_grows_with_what_is_to_be_forgotten(held):
+    once, again = held["once, delta"]["beta"], held["again, delta"]["beta"]
+    assert [round(x, 2) for x in once["each"]] == 5 * [0.04]
+    assert all(0.33 < x < 0.36 for x in again["each"])
