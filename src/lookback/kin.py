@@ -1,12 +1,11 @@
 r"""Ten looks from 1964 to 2020, side by side, and what they have in common.
 
-Each gives every row i of a memory a weight; what is handed back is always
+Each gives every row i of a memory a weight w_i, and what is handed back is
+always Σ_i w_i v_i. The weights are
 
-    look(q, K, V) = Σ_i w_i v_i
-
-    kernel regression   w_i = κ(q − k_i) / Σ_j κ(q − k_j)   Nadaraya, Watson 1964
-    fast weights        w_i = q · k_i                       Schmidhuber 1991
-    soft window         w_i = Σ α exp(−β (κ − i)²)          Graves 2013, eq. 46
+    kernel regression   κ(q − k_i) / Σ_j κ(q − k_j)         Nadaraya 1964
+    fast weights        q · k_i                             Schmidhuber 1991
+    soft window         Σ α exp(−β (κ − i)²)                Graves 2013, eq. 46
     RNNsearch           softmax_i(v · tanh(W q + U k_i))    Bahdanau 2014, A.1.2
     memory network      1 where (U q) · (U k_i) is largest  Weston 2014, eq. 2
     content look        softmax_i(β cos(q, k_i))            Graves 2014, eq. 5
@@ -19,7 +18,7 @@ Departures: one query and no batch, so that each line reads as its equation;
 matrices that are learned in the papers are drawn here, the same every time.
 Only the look is taken: no controller, no state, no time rows, no second hop;
 of the tape its first stage. The letters are those of today: what Graves 2014
-calls a key is q here, and what Schmidhuber 1992 calls a key is q or k.
+calls a key is q here; Schmidhuber 1992 calls k a key, as we do.
 """
 
 import math
@@ -35,7 +34,7 @@ Query, Keys = Float[Tensor, " d"], Float[Tensor, "source d"]
 Weights = Float[Tensor, " source"]
 
 
-def drawn(count: int, like: Tensor) -> Float[Tensor, "count d d"]:
+def drawn(count: int, like: Tensor) -> Float[Tensor, "_ d d"]:
     """Matrices that stand for learned ones: the same every time."""
     d = like.shape[-1]
     draw = torch.Generator().manual_seed(0)

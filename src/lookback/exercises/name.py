@@ -277,7 +277,7 @@ def reaches_query(mine):
 
 
 def _judge(mine, look, *given):
-    """The reader's verdict on a look; an error of autograd has a simple name."""
+    """The reader's verdict on a look; autograd's errors in simple words."""
     try:
         return mine(look, *given)
     except Hint as hint:

@@ -15,6 +15,7 @@ from lookback.widgets.likeness import Likeness
 from lookback.widgets.lookup import Lookup
 from lookback.widgets.masks import Masks
 from lookback.widgets.parameter_budget import ParameterBudget
+from lookback.widgets.peephole import Peephole
 from lookback.widgets.quiz import Quiz
 from lookback.widgets.relay import Relay
 from lookback.widgets.rungs import Rungs
@@ -43,6 +44,7 @@ __all__ = [
     "Lookup",
     "Masks",
     "ParameterBudget",
+    "Peephole",
     "Quiz",
     "Relay",
     "Rungs",
