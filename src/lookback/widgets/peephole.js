@@ -138,14 +138,14 @@ function build(model, read) {
   /** The round of the letter at hand, once it was guessed. @param {State} state */
   const finished = ({ done, which }) => done.find((one) => one.which === which) ?? null;
   /** @param {number} place */
-  const open = (place) => {
+  const unveil = (place) => {
     const state = read();
     const free = !finished(state) && state.looks.length < MOST;
     if (free && !state.looks.includes(place)) set({ looks: [...state.looks, place] });
   };
   const cells = Array.from({ length: PLACES }, (_, place) => {
     const pixels = Array.from({ length: side * side }, () => element("i"));
-    const node = button("open", "", () => open(place));
+    const node = button("open", "", () => unveil(place));
     node.append(...pixels);
     return { node, pixels };
   });

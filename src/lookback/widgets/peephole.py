@@ -140,5 +140,5 @@ class Peephole(base.Widget):
             ("three windows", "the letter"),
             strict=True,
         ):
-            axes.imshow(image, cmap="Greys", vmin=0, vmax=1)
+            axes.imshow(image.numpy(), cmap="Greys", vmin=0, vmax=1)
             axes.set(title=title, xticks=[], yticks=[])
