@@ -379,6 +379,16 @@ def eye(name: str) -> Eye:
     return model.eval()
 
 
+def hidden(each: int = 2) -> tuple[Tensor, str]:
+    """Letters that no eye has seen, in no order: pictures, and their names."""
+    drawn, which = glyphs.pictures(each, HELD_OUT + 1)
+    order = torch.randperm(
+        len(which), generator=torch.Generator().manual_seed(0)
+    )
+    named = "".join(glyphs.ALPHABET[i] for i in which[order].tolist())
+    return drawn[order], named
+
+
 def over(numbers: list[float]) -> dict:
     """Mean and spread, and each seed's."""
     spread = stdev(numbers) if len(numbers) > 1 else None
@@ -399,6 +409,9 @@ def over_seeds(runs: list[dict]) -> dict:
         if way != "fixed"
     }
     found |= {"gap": gap, "oracle": over([one["oracle"] for one in runs])}
+    found["ahead"] = {
+        way: sum(x > 0 for x in one["each"]) for way, one in gap.items()
+    }
     found["orders"] = {
         way: over([one["orders"][way]["commonest"] for one in runs])
         for way in runs[0]["orders"]
@@ -438,7 +451,21 @@ def ratios(found: list[dict]) -> dict:
 
 
 def summary(found: dict[str, list[dict]]) -> dict:
-    return {join: over_seeds(runs) for join, runs in found.items()}
+    """Each join by itself; what `times` gains on `plus`; the ways to look."""
+    results = {join: over_seeds(runs) for join, runs in found.items()}
+    places = EyeConfig().places
+    results["ways"] = places * (places - 1) * (places - 2)
+    if "plus" in found:
+        results["join"] = {
+            way: over(
+                [
+                    a["right"][way] - b["right"][way]
+                    for a, b in zip(found["times"], found["plus"], strict=True)
+                ]
+            )
+            for way in FEWER
+        }
+    return results
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
