@@ -102,7 +102,7 @@ def unit(rows):
 
 def test_kernel_regression_with_unit_keys_is_the_scaled_dot_product():
     query, keys = memory()
-    width = len(query) ** 0.25  # h² = √d
+    width = len(query) ** 0.25  # b² = √d
     found = kin.kernel_regression(query, unit(keys), width)
     close(found, kin.scaled_dot(query, unit(keys)))
     other = kin.kernel_regression(query, keys, width)

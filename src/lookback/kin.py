@@ -43,7 +43,7 @@ def drawn(count: int, like: Tensor) -> Float[Tensor, "_ d d"]:
 
 
 def kernel_regression(query: Query, keys: Keys, width: float = 1.0) -> Weights:
-    """κ(q − k_i) / Σ_j κ(q − k_j), with κ(u) = exp(−u·u / 2h²)."""
+    """κ(q − k_i) / Σ_j κ(q − k_j), with κ(u) = exp(−u·u / 2b²)."""
     near = (-(query - keys).square().sum(-1) / (2 * width**2)).exp()
     return near / near.sum()
 

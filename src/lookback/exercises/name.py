@@ -111,7 +111,7 @@ def kernel_by_hand(keys=(0, 1, 3), values=(4, 2, 10), query=1):
 
 
 def kernel_regression_solution(queries, keys, values, width):
-    """Σ_i κ(q − k_i) v_i / Σ_j κ(q − k_j), κ(u) = exp(−u·u / 2h²)."""
+    """Σ_i κ(q − k_i) v_i / Σ_j κ(q − k_j), κ(u) = exp(−u·u / 2b²)."""
     apart = queries[:, None] - keys[None]  # [target source d]
     near = torch.exp(-(apart**2).sum(-1) / (2 * width**2))
     return (near @ values) / near.sum(-1, keepdim=True)
@@ -146,12 +146,12 @@ def kernel_regression(mine):
             "You left out the sum below: divide by Σ_j κ(q − k_j).": height @ v,
             "You normalised over the queries. For each query the weights sum "
             "to 1 over the keys.": weigh(-square / two, 0),
-            "The 2 below is missing: κ(u) = exp(−u·u / 2h²).": weigh(
+            "The 2 below is missing: κ(u) = exp(−u·u / 2b²).": weigh(
                 -square / width**2
             ),
-            "The width is squared: 2h², not 2h.": weigh(-square / (2 * width)),
+            "The width is squared: 2b², not 2b.": weigh(-square / (2 * width)),
             "The width does not count in yours.": weigh(-square / 2),
-            "You divided by the width only, where it is 2h².": weigh(
+            "You divided by the width only, where it is 2b².": weigh(
                 -square / width
             ),
             "The distance is squared: u·u, not its root.": weigh(
@@ -162,7 +162,7 @@ def kernel_regression(mine):
             ),
             "That is a softmax of q · k. It is the distance that counts "
             "here.": weigh(q @ k.T),
-            "That is a softmax of q · k / h². It gives the same only where "
+            "That is a softmax of q · k / b². It gives the same only where "
             "all keys have the same length.": weigh(q @ k.T / width**2),
             "You took a softmax of the heights. They are positive already: "
             "divide by their sum.": weigh(height),
@@ -354,6 +354,12 @@ def sees_place(mine):
                 "You say no of the soft window, which reads nothing but "
                 "places. Its weights stay where they are when the keys move: "
                 "that they do not change is the very sign."
+            )
+        if look is _slanted:
+            raise Hint(
+                "You say no of a look that sees both. Its weights change when "
+                "the keys move, but not as the keys do: compare them with the "
+                "old weights in the new order."
             )
         raise Hint(
             f"Wrong of this one: {name}. It sees places: {truth}. Move the "
