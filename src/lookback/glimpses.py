@@ -103,9 +103,9 @@ def look(
     `choose(h, before)` says the next places: [batch], from h and from the
     places [batch, t] that were looked at before.
     """
-    batch = torch.arange(len(seen))
+    batch = torch.arange(len(seen), device=seen.device)
     h = seen.new_zeros(len(seen), eye.config.hidden)
-    before = torch.zeros(len(seen), 0, dtype=torch.long)
+    before = batch.new_zeros(len(seen), 0)
     for _ in range(looks):
         place = choose(h, before)
         h = h + eye.glimpse(seen[batch, place], place)

@@ -61,12 +61,13 @@ def letters(each: int, seed: int) -> Seen:
 
 def anywhere(h: Tensor, before: Tensor) -> Tensor:
     """A place at random, and none twice."""
-    return unseen(torch.rand(len(h), EyeConfig().places), before).argmax(1)
+    chance = torch.rand(len(h), EyeConfig().places, device=h.device)
+    return unseen(chance, before).argmax(1)
 
 
 def in_order(places: Sequence[int], h: Tensor, before: Tensor) -> Tensor:
     """The same places for every picture."""
-    return torch.full((len(h),), places[before.shape[1]])
+    return before.new_full((len(h),), places[before.shape[1]])
 
 
 def again(places: Tensor, h: Tensor, before: Tensor) -> Tensor:
@@ -130,7 +131,7 @@ def together(
 ) -> Controller:
     """Train the eye on where the controller looks, and the controller on
     whether the eye was right."""
-    controller = Controller(eye.config)
+    controller = Controller(eye.config).to(eye.where.device)
     adam = torch.optim.Adam(
         [
             {"params": list(eye.parameters())},
@@ -491,6 +492,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "draws": DRAWS,
         },
         seeds=SEEDS,
+        device=torch.device("cpu"),
         arguments=arguments,
     )
 
