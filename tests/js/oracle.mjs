@@ -73,6 +73,19 @@ const jobs = {
       right: right({ rule, pairs, d, asked }),
     };
   },
+  /** Each letter's probability by either eye, and a round as it came out. */
+  peephole: ({ guesses, outcome, unpackRows, windowOf }, state) => {
+    const [eye, fixed] = [unpackRows(state.eye), unpackRows(state.fixed)];
+    /** @param {number[]} places */
+    const seen = (places) =>
+      places.map((place) => ({ place, pixels: windowOf(state.pictures, state.which, place) }));
+    const { which, looks } = state;
+    return {
+      mine: guesses(eye, seen(looks)),
+      other: guesses(fixed, seen(state.order)),
+      round: outcome(eye, fixed, state, { which, looks, guess: "a" }),
+    };
+  },
   copier: ({ run, unpack }, { machine, text, slots }) => {
     const { steps, written, wrong } = run(unpack(machine), text, slots);
     return { steps, written: written.join(""), wrong };

@@ -14,6 +14,7 @@ from lookback.exercises import (  # noqa: F401  (each adds its checks)
     heads,
     hops,
     ladder,
+    name,
     positions,
     recurrence,
     residual,

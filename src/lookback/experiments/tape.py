@@ -284,7 +284,7 @@ def run(name: str, seed: int) -> dict:
     return {"rates": trained(name, seed // TOGETHER)[seed % TOGETHER]}
 
 
-def packed(model: NTM) -> dict:
+def packed(model: nn.Module) -> dict:
     """The weights in fp16, as text."""
     return {
         name: {

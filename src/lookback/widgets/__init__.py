@@ -16,6 +16,7 @@ from lookback.widgets.lookup import Lookup
 from lookback.widgets.masks import Masks
 from lookback.widgets.one_matrix import OneMatrix
 from lookback.widgets.parameter_budget import ParameterBudget
+from lookback.widgets.peephole import Peephole
 from lookback.widgets.quiz import Quiz
 from lookback.widgets.relay import Relay
 from lookback.widgets.rungs import Rungs
@@ -45,6 +46,7 @@ __all__ = [
     "Masks",
     "OneMatrix",
     "ParameterBudget",
+    "Peephole",
     "Quiz",
     "Relay",
     "Rungs",

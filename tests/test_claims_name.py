@@ -1,0 +1,264 @@
+"""The experiment with three looks, and what the chapter `name` says of it."""
+
+import itertools
+import json
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+from lookback import kin
+from lookback.experiments import glimpses
+from lookback.glimpses import (
+    JOINS,
+    Controller,
+    Eye,
+    EyeConfig,
+    look,
+    unseen,
+)
+from lookback.lab import records
+
+ROOT = Path(__file__).parents[1]
+SMALL = {"across": 3, "pixels": 4, "hidden": 5, "vocab": 4}
+
+
+@pytest.fixture
+def small():
+    torch.manual_seed(0)
+    eye = Eye(EyeConfig("times", **SMALL))
+    pixels, which = torch.rand(6, 9, 4), torch.arange(6) % 4
+    return eye, (pixels, which)
+
+
+def test_every_way_to_choose_three_is_tried_once(small):
+    eye, seen = small
+    three = glimpses.triples(9)
+    assert len(three) == 84 and len(glimpses.triples(25)) == 2300
+    hits = glimpses.every(eye, seen)
+    assert hits.shape == (6, 84)
+    for n in (0, 40, 83):
+        choose = partial(glimpses.in_order, three[n].tolist())
+        h, _ = look(eye, seen[0], 3, choose)
+        assert torch.equal(eye(h).argmax(1) == seen[1], hits[:, n])
+    index = glimpses.column(9)
+    for order in itertools.permutations((2, 5, 7)):
+        assert three[index[order]].tolist() == [2, 5, 7]
+
+
+def test_places_at_random_are_three_different_ones(monkeypatch):
+    h, before = torch.zeros(400, 5), torch.zeros(400, 0, dtype=torch.long)
+    for _ in range(3):
+        before = torch.cat([before, glimpses.anywhere(h, before)[:, None]], 1)
+    assert all(len(set(row)) == 3 for row in before.tolist())
+    assert before.unique().tolist() == list(range(25))
+
+
+def test_the_best_table_is_the_best(small):
+    """Against all tables of a first place, for a guess that all share."""
+    eye, seen = small
+    with torch.no_grad():
+        eye.name.weight.zero_()
+        eye.name.bias.copy_(torch.tensor([1.0, 0.0, 0.0, 0.0]))
+    hits = torch.rand(6, 84) > 0.6  # as if the eye could see
+    table = glimpses.tabulate(eye, seen, hits)
+    # all guess the first letter, so a table is a fixed triple: the best one
+    assert table["right"] == pytest.approx(hits.float().mean(0).max().item())
+    choose = glimpses.Table(table, eye)
+    _, places = look(eye, seen[0], 3, choose)
+    assert len(places.unique(dim=0)) == 1
+
+
+def test_a_table_follows_both_guesses(small):
+    eye, (pixels, _) = small
+    table = {
+        "first": 4,
+        "second": [0, 1, 2, 3],
+        "third": [[5 + (a + b) % 4 for b in range(4)] for a in range(4)],
+    }
+    _, places = look(eye, pixels, 3, glimpses.Table(table, eye))
+    for x, row in zip(pixels, places.tolist(), strict=True):
+        h = eye.glimpse(x[4], torch.tensor(4))
+        a = int(eye(h).argmax())
+        h = h + eye.glimpse(x[a], torch.tensor(a))
+        b = int(eye(h).argmax())
+        assert row == [4, a, 5 + (a + b) % 4]
+
+
+def test_the_expected_reward_is_the_sum_over_all_ways_to_look(
+    small, monkeypatch
+):
+    eye, seen = small
+    controller = Controller(eye.config)
+    found = glimpses.expected(eye, controller, seen)
+    total = 0.0
+    for order in itertools.permutations(range(9), 3):
+        p, h = torch.ones(6), torch.zeros(6, 5)
+        before = torch.zeros(6, 0, dtype=torch.long)
+        for place in order:
+            chance = unseen(controller(h), before).softmax(1)
+            p = p * chance[:, place]
+            at = torch.full((6,), place)
+            h = h + eye.glimpse(seen[0][:, place], at)
+            before = torch.cat([before, at[:, None]], 1)
+        total = total + (p * (eye(h).argmax(1) == seen[1])).mean()
+    torch.testing.assert_close(found, total)
+
+
+def test_estimates_meet_the_true_gradient_in_the_mean(small, monkeypatch):
+    monkeypatch.setattr(glimpses, "DRAWS", 400)
+    eye, seen = small
+    found = glimpses.gradients(eye, Controller(eye.config), seen)
+    for way in ("without", "with"):
+        assert 0.3 < found[way]["off"] / found[way]["by chance"] < 3
+        assert found[way]["by chance"] == found[way]["variance"] / 400
+
+
+def test_a_controller_learns_where_the_letter_is():
+    """One window tells, and the others say nothing."""
+    torch.manual_seed(0)
+    which = torch.arange(400) % 4
+    pixels = torch.zeros(400, 25, 16)
+    pixels[torch.arange(400), 7, which] = 1
+    eye = Eye(EyeConfig())
+    glimpses.practise(eye, glimpses.anywhere, (pixels, which), 150)
+    told = glimpses.together(eye, (pixels, which), 200, 1e-2, True)
+    choose = partial(glimpses.most_likely, told)
+    assert glimpses.right(eye, glimpses.anywhere, (pixels, which)) < 0.6
+    assert glimpses.right(eye, choose, (pixels, which)) > 0.95
+
+
+def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(records, "FOLDER", tmp_path)
+    for name, value in {
+        "UPDATES": 2,
+        "ON": 2,
+        "EACH": 2,
+        "TESTS": 2,
+        "SEEDS": 2,
+        "DRAWS": 3,
+        "RATES": (1e-3, 1e-2),
+    }.items():
+        monkeypatch.setattr(glimpses, name, value)
+    glimpses.main([])
+    results = records.load("glimpses")["results"]
+    assert {*JOINS, "ways", "join"} == set(results)
+    for join in JOINS:
+        one = results[join]
+        assert len(one["right"]["fixed"]["each"]) == 2
+        assert ("no baseline" in one["right"]) == (join == "times")
+        for run in one["runs"]:
+            assert run["tried"]["learned"] and "eyes" not in run
+    assert set(results["times"]["eyes"]) == {"random", "fixed"}
+    before = (tmp_path / "runs/glimpses/plus-1/result.json").read_text()
+    glimpses.main([])
+    after = (tmp_path / "runs/glimpses/plus-1/result.json").read_text()
+    assert json.loads(before) == json.loads(after)
+
+
+# What the page says.
+
+
+@pytest.fixture(scope="module")
+def found():
+    return records.load("glimpses")["results"]
+
+
+def test_multiplying_is_ahead_whoever_chooses(found):
+    for way in ("random", "fixed", "learned", "table"):
+        assert min(found["join"][way]["each"]) > 0.05
+
+
+def test_the_controller_is_not_reliably_ahead_and_the_table_is(found):
+    times = found["times"]
+    gap = times["gap"]["learned"]
+    assert times["ahead"]["learned"] < 5 and gap["mean"] < gap["spread"]
+    assert times["ahead"]["table"] == 5
+    assert times["gap"]["table"]["mean"] > 3 * times["gap"]["table"]["spread"]
+    shares = times["orders"]["learned"]["each"]
+    assert sum(share == 1 for share in shares) == 1
+    assert found["no place"]["orders"]["learned"]["each"] == [1.0] * 5
+    assert found["no place"]["ahead"]["table"] == 0
+
+
+def test_the_middle_window_is_among_all_fixed_three(found):
+    runs = [run for join in JOINS for run in found[join]["runs"]]
+    assert len(runs) == 15 and all(12 in run["fixed"] for run in runs)
+
+
+def test_a_baseline_takes_variance_and_leaves_the_mean(found):
+    start = found["times"]["gradient"]["start"]
+    assert min(start["saved"]["each"]) > 0.5
+    assert all(0.9 < off < 1.3 for off in start["off"]["each"])
+    assert found["ways"] == 25 * 24 * 23
+    right = found["times"]["right"]
+    assert right["no baseline"]["mean"] < right["learned"]["mean"]
+
+
+def test_the_eyes_in_the_page_do_what_the_record_says(found):
+    test = glimpses.letters(10, glimpses.HELD_OUT)
+    chosen = partial(glimpses.in_order, found["times"]["fixed"])
+    assert glimpses.right(glimpses.eye("fixed"), chosen, test) > 0.85
+    torch.manual_seed(0)
+    share = glimpses.right(glimpses.eye("random"), glimpses.anywhere, test)
+    assert 0.4 < share < 0.6
+
+
+def test_not_even_all_windows_at_random_suffice(found):
+    test = glimpses.letters(20, 7)
+    chosen = partial(glimpses.in_order, found["times"]["fixed"])
+    fixed = glimpses.right(glimpses.eye("fixed"), chosen, test)
+    eye, shares = glimpses.eye("random"), {}
+    torch.manual_seed(0)
+    for looks in (8, 25):
+        h, _ = look(eye, test[0], looks, glimpses.anywhere)
+        shares[looks] = float((eye(h).argmax(1) == test[1]).float().mean())
+    assert shares[8] < fixed - 0.1 and shares[25] < fixed
+
+
+def test_the_letters_in_the_page_were_never_learned_from():
+    pictures, letters = glimpses.hidden()
+    assert len(pictures) == len(letters) == 52
+    assert sorted(letters) == sorted(2 * "abcdefghijklmnopqrstuvwxyz")
+    own, _ = glimpses.letters(2, 0)
+    from lookback.glimpses import windows
+
+    cut = windows(pictures, 5)
+    assert not any((own == one).all((1, 2)).any() for one in cut)
+
+
+def test_what_is_said_of_the_table_of_traits():
+    found = {name: kin.traits(look) for name, (_, look) in kin.KIN.items()}
+    averages = [t.sums_to_one and t.never_negative for t in found.values()]
+    assert sum(averages) == 8
+    blind = [name for name, t in found.items() if not t.gradient_to_query]
+    assert blind == ["memory network"]
+    seers = [name for name, t in found.items() if t.sees_place]
+    assert seers == ["soft window"]
+    assert not any(t.sees_place and t.sees_content for t in found.values())
+    alike = ("kernel regression", "RNNsearch", "content look", "scaled dot")
+    assert len({found[name] for name in alike}) == 1
+
+
+def test_the_list_of_a_table_has_703_windows():
+    assert 1 + 26 + 26 * 26 == 703
+    text = (ROOT / "book/name.md").read_text("utf-8")
+    assert "A list of 703 windows" in text
+
+
+def test_short_quotes_only():
+    """Of others' letters and papers no more than a sentence at a time."""
+    for page in ("name", "way-back"):
+        text = (ROOT / f"book/{page}.md").read_text("utf-8")
+        prose = re.sub(r"(?ms)^```.*?^```", "", text.split("## Exercises")[0])
+        for quote in re.findall(r'"([^"]+)"', prose):
+            assert len(quote.split()) <= 20, quote
+
+
+def test_the_page_comes_after_its_works():
+    """1964 is the oldest look, 2020 the youngest, as the page says."""
+    years = [year for year, _ in kin.KIN.values()]
+    assert (years[0], years[-1]) == (1964, 2020)
