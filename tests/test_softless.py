@@ -5,8 +5,9 @@ from itertools import count
 import pytest
 import torch
 
+from lookback.experiments import runs
 from lookback.fastweights import delta, remember
-from lookback.lab import training
+from lookback.lab import corpus, training
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import beam, force, greedy, translate
 from lookback.lab.training import TrainingConfig
@@ -132,11 +133,7 @@ def test_the_order_of_writing_counts_for_the_delta_rule():
     torch.testing.assert_close(*flat)
 
 
-def test_one_update_on_captions_if_they_are_here(tmp_path):
-    """Only that it runs there; the chapter promises nothing of captions."""
-    words = "abcdefghij"
-    pairs = [Pair([*words[i : i + 4]], [*words[i : i + 5]]) for i in range(6)]
-    source = target = Vocabulary([*words])
+def one_update(pairs, source, target):
     batch = collate(pairs, source, target)
     for rule in RULES:
         config = SoftlessConfig(len(source), len(target), **SIZES, rule=rule)
@@ -145,5 +142,20 @@ def test_one_update_on_captions_if_they_are_here(tmp_path):
             one(batch.source, batch.target_in), batch.target_out
         )
         loss.backward()
+        assert loss.isfinite()
         for name, weight in one.named_parameters():
             assert weight.grad is not None, (rule, name)
+
+
+def test_every_weight_has_its_gradient():
+    words = "abcdefghij"
+    pairs = [Pair([*words[i : i + 4]], [*words[i : i + 5]]) for i in range(6)]
+    both = Vocabulary([*words])
+    one_update(pairs, both, both)
+
+
+@pytest.mark.multi30k
+def test_it_reads_captions():
+    """Only that it runs there: the chapter promises nothing of captions."""
+    pairs = corpus.load("val")
+    one_update(pairs[:8], *runs.vocabularies(pairs))
