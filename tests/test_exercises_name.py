@@ -190,6 +190,24 @@ def one_weight(look, query, keys, values):
     return bool(slope.abs().max() > 1e-9)
 
 
+def first_number(look, query, keys, values):
+    query = marked(query)
+    context = look(query, keys) @ values
+    if not context.requires_grad:
+        return False
+    (slope,) = torch.autograd.grad(context[0], query)
+    return bool(slope.abs().max() > 1e-9)
+
+
+def summed(look, query, keys, values):
+    query = marked(query)
+    context = look(query, keys) @ values
+    if not context.requires_grad:
+        return False
+    (slope,) = torch.autograd.grad(context.sum(), query)
+    return bool(slope.sum().abs() > 1e-9)
+
+
 def upwards_only(look, query, keys, values):
     query = marked(query)
     context = look(query, keys) @ values
@@ -208,6 +226,8 @@ def upwards_only(look, query, keys, values):
         (of_the_weights, "The sum of the weights is always 1"),
         (one_weight, "the context does not"),
         (upwards_only, "every number of the gradient is below 0"),
+        (first_number, "not its first number"),
+        (summed, "Take the size of each"),
         (lambda *given: True, "You say yes of this one: memory network"),
         (lambda *given: False, "You say no of the scaled dot product"),
         (lambda *given: 0.5, "Give back True or False"),
@@ -255,6 +275,32 @@ def turned(look, query, keys):
     return not torch.allclose(other[order], one)
 
 
+def moved_and_old(look, query, keys, order):
+    return look(query, keys[order]), look(query, keys)[order]
+
+
+def to_the_last_digit(look, query, keys):
+    new, old = moved_and_old(look, query, keys, torch.arange(len(keys)).flip(0))
+    return not torch.equal(new, old)
+
+
+def turned_round(look, query, keys):
+    new, old = moved_and_old(look, query, keys, torch.arange(len(keys)).flip(0))
+    return torch.allclose(new, old)
+
+
+def every_one(look, query, keys):
+    new, old = moved_and_old(look, query, keys, torch.arange(len(keys)).flip(0))
+    return bool(((new - old).abs() > 1e-9).all())
+
+
+def two_only(look, query, keys):
+    order = torch.arange(len(keys))
+    order[[0, 1]] = order[[1, 0]]
+    new, old = moved_and_old(look, query, keys, order)
+    return not torch.allclose(new, old)
+
+
 def unchanged(look, query, keys):
     return not changed(look, query, keys)
 
@@ -265,6 +311,10 @@ def unchanged(look, query, keys):
         (changed, "compare the new weights with the OLD ones"),
         (turned, "a permutation and its inverse"),
         (unchanged, "You say no of a look that sees both"),
+        (to_the_last_digit, "Compare with a tolerance"),
+        (turned_round, "All your answers are turned round"),
+        (every_one, "ask whether ANY weight"),
+        (two_only, "So move all of them"),
         (lambda look, q, k: False, "that they do not change is the very sign"),
         (lambda look, q, k: True, "You say yes of the dot product"),
         (lambda look, q, k: "no", "Give back True or False"),
@@ -350,6 +400,38 @@ def others(r):
             "nothing more",
         ),
         (lambda x, c, r: F.cross_entropy(x, c), "all draws are praised alike"),
+        (
+            lambda x, c, r: (
+                -((r - others(r)) * x[torch.arange(len(c)), c]).mean()
+            ),
+            "log_softmax first",
+        ),
+        (
+            lambda x, c, r: (
+                -(
+                    (r - others(r)) * x.log_softmax(0)[torch.arange(len(c)), c]
+                ).mean()
+            ),
+            "runs over the batch",
+        ),
+        (
+            lambda x, c, r: (
+                -(
+                    (r - others(r)) * x.log_softmax(-1).gather(1, c[:, None])
+                ).mean()
+            ),
+            "Take [:, 0] of what gather gives",
+        ),
+        (
+            lambda x, c, r: -((r - others(r)) * x.log_softmax(-1)[:, c]).mean(),
+            "gives every picture the draws of all others",
+        ),
+        (
+            lambda x, c, r: (
+                -((r - others(r))[:, None] * x.log_softmax(-1)).mean()
+            ),
+            "only the one that was drawn",
+        ),
         (
             lambda x, c, r: -((r - others(r)) * log_of(x, c)),
             "a loss for each picture",
@@ -437,6 +519,12 @@ def by_difference(query, keys):
     return near + kin.dot(query, keys) - kin.dot(-query, keys)
 
 
-@pytest.mark.parametrize("mine", [by_division, by_difference])
+def by_product(query, keys):
+    """As a reader begins: fast weights, a factor for each place, the sum."""
+    raw = (keys @ query) * torch.arange(1, len(keys) + 1)
+    return raw / raw.sum()
+
+
+@pytest.mark.parametrize("mine", [by_division, by_difference, by_product])
 def test_all_but_one_by_another_route(mine):
     assert check.all_but_one(mine) is True

@@ -13,9 +13,9 @@ places by REINFORCE. x_l is the window at place l of 25, p_l a learned vector:
 
 A place that is drawn passes no gradient on. REINFORCE (Williams 1992):
 
-    ∇ E[R] = E[(R − β) Σ_t ∇ log p(l_t | h_{t−1})]
+    ∇ E[R] = E[(R − R̄) Σ_t ∇ log p(l_t | h_{t−1})]
 
-for every baseline β that does not depend on what was drawn. Ours is the mean
+for every baseline R̄ that does not depend on what was drawn. Ours is the mean
 reward of the others in the batch. Departures: both papers have recurrent
 networks and windows sharp in the middle and blurred around it; ours is a sum.
 """

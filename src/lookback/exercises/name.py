@@ -210,6 +210,8 @@ def reaches_query_solution(look, query, keys, values):
 
 _DOWN = "fast weights, with a gradient below 0 everywhere"
 _ALIKE = "scaled dot, where all rows hold the same value"
+_LAST = "scaled dot, where the rows differ in their last number alone"
+_EVEN = "fast weights, with a gradient whose numbers sum to 0"
 _REACHED = (
     ("scaled dot", kin.scaled_dot, True),
     ("fast weights", kin.fast_weights, True),
@@ -220,6 +222,8 @@ _REACHED = (
     ("kernel regression", kin.kernel_regression, True),
     (_DOWN, kin.fast_weights, True),
     (_ALIKE, kin.scaled_dot, False),
+    (_LAST, kin.scaled_dot, True),
+    (_EVEN, kin.fast_weights, True),
 )
 
 
@@ -233,6 +237,10 @@ def reaches_query(mine):
             keys, values = keys.abs(), -values.abs()
         if name == _ALIKE:
             values = values[:1].expand(5, 3).clone()
+        if name == _LAST:
+            values[:, :-1] = 1.0
+        if name == _EVEN:
+            keys = keys - keys.mean(1, keepdim=True)
         said = _yes_or_no(_judge(mine, look, query, keys, values))
         if said == truth:
             continue
@@ -255,6 +263,17 @@ def reaches_query(mine):
                 "You say no where every number of the gradient is below 0. "
                 "Take its size before you compare."
             )
+        if name == _LAST:
+            raise Hint(
+                "You say no where the rows differ in the last number of "
+                "their value alone. Ask the whole context, and not its first "
+                "number."
+            )
+        if name == _EVEN:
+            raise Hint(
+                "You say no where the numbers of the gradient sum to 0, and "
+                "are not 0. Take the size of each before you join them."
+            )
         if look is kin.scaled_dot:
             raise Hint(
                 "You say no of the scaled dot product. Does your query have "
@@ -273,7 +292,7 @@ def reaches_query(mine):
             "query. Does your query have requires_grad_(), before the look? "
             "And is it the same tensor whose gradient you read?"
         )
-    return "nine cases, two of them with a path on which nothing comes back."
+    return "eleven cases, two of them with a path on which nothing comes back."
 
 
 def _judge(mine, look, *given):
@@ -319,6 +338,18 @@ def _slanted(query, keys):
     return (keys @ query + later).softmax(-1)
 
 
+def _last_doubled(query, keys):
+    """Fast weights of which the last third counts double."""
+    weights = kin.fast_weights(query, keys).clone()
+    weights[-len(keys) // 3 :] *= 2
+    return weights
+
+
+def _first_number(query, keys):
+    """Each key's first number: nothing is added, so nothing is rounded."""
+    return keys[:, 0].clone()
+
+
 def _all_alike(query, keys):
     """Sees neither."""
     return torch.full_like(keys[:, 0], 1 / len(keys))
@@ -331,6 +362,7 @@ _PLACED = (
     ("a dot product to which later rows add something", _slanted, True),
     ("the plain mean", _all_alike, False),
     ("linear", kin.linear, False),
+    ("fast weights whose last rows count double", _last_doubled, True),
 )
 
 
@@ -338,10 +370,24 @@ _PLACED = (
 def sees_place(mine):
     """Whether a look sees places, found by experiment."""
     for seed, (name, look, truth) in enumerate(_PLACED):
-        query, keys = _asked(look, seed)
+        query, keys = _asked(look, seed, source=12)
         said = _yes_or_no(mine(look, query, keys))
         if said == truth:
             continue
+        if said and not _yes_or_no(mine(_first_number, query, keys)):
+            raise Hint(
+                f"You say yes of this one: {name}. Its weights do go with "
+                "their keys, but for the last digit: a sum that is taken in "
+                "another order is rounded differently. Compare with a "
+                "tolerance, as torch.allclose does."
+            )
+        if all(
+            _yes_or_no(mine(one, query, keys)) != it for _, one, it in _PLACED
+        ):
+            raise Hint(
+                "All your answers are turned round: True is for a look of "
+                "which some weight does NOT go with its key."
+            )
         if look is kin.dot:
             raise Hint(
                 "You say yes of the dot product. If the keys change places, "
@@ -361,11 +407,17 @@ def sees_place(mine):
                 "the keys move, but not as the keys do: compare them with the "
                 "old weights in the new order."
             )
+        if look is _last_doubled:
+            raise Hint(
+                "You say no of a look whose last rows count double. Only keys "
+                "that come to these rows or leave them show that. So move all "
+                "of them, and ask whether ANY weight has not gone along."
+            )
         raise Hint(
             f"Wrong of this one: {name}. It sees places: {truth}. Move the "
             "keys, and ask of every weight whether it has gone with its key."
         )
-    return "six looks: content, place, both, and neither."
+    return "seven looks: content, place, both, and neither."
 
 
 def reinforce_loss_solution(logits, chosen, reward):
@@ -421,7 +473,35 @@ def reinforce_loss(mine):
         at = torch.arange(n), chosen
         own = p[at]
         truth = _slope(l64, chosen, r - others)
+        advantage = r - others
+
+        def by(weigh):
+            """The gradient of a loss that is minus the mean of these."""
+            leaf64 = l64.clone().requires_grad_()  # noqa: B023
+            loss = -weigh(leaf64).mean()
+            return torch.autograd.grad(loss, leaf64)[0]
+
         mistakes = {
+            "You took the logit of what was drawn. It is its log-probability "
+            "that counts: log_softmax first.": by(
+                lambda x: advantage * x[at]  # noqa: B023
+            ),
+            "Your log_softmax runs over the batch. Each picture has its own "
+            "distribution, over the places: the last axis.": by(
+                lambda x: advantage * x.log_softmax(0)[at]  # noqa: B023
+            ),
+            "Your rewards and your log-probabilities have been multiplied as "
+            "[batch, 1] with [batch]: a square in which each reward meets "
+            "every draw, and everything cancels. Take [:, 0] of what gather "
+            "gives.": torch.zeros_like(l64),
+            "log_p[:, chosen] gives every picture the draws of all others. "
+            "Pair them: log_p[torch.arange(batch), chosen].": by(
+                lambda x: advantage * x.log_softmax(-1)[:, chosen]  # noqa: B023
+            ),
+            "All places are praised in yours; only the one that was drawn "
+            "should be.": by(
+                lambda x: advantage[:, None] * x.log_softmax(-1)  # noqa: B023
+            ),
             "The sign: an optimiser goes downhill, so the loss is minus what "
             "should grow.": -truth,
             "There is no log in yours: it is ∇ log p that is weighted, which "
