@@ -148,6 +148,7 @@ def linear_loop(mine):
         def all_of(i, n):
             return range(n)
 
+        relu = _squared(Q.relu(), K.relu(), v)
         mistakes = {
             "Your normaliser has seen the whole sentence. z grows word by "
             "word, as W does.": _squared(q, k, v, below=all_of),
@@ -163,6 +164,12 @@ def linear_loop(mine):
             "W and z.": _squared(
                 q, k, v, late=1, below=lambda i, n: range(i + 1)
             ),
+            "You read W and z before you write: word i sees itself as well.": (
+                _squared(q, k, v, late=1, below=lambda i, n: range(i))
+            ).nan_to_num(0.0),
+            "Query and key are exchanged: W and z are made of keys, and the "
+            "query asks.": _squared(k, q, v),
+            "φ is elu plus 1; yours is ReLU.": relu.nan_to_num(0.0),
             "The normaliser is missing: divide by z · φ(q).": _squared(
                 q, k, v, above=lambda *_: 1
             ),
@@ -196,6 +203,13 @@ def linear_loop(mine):
                 ]
             ),
         }
+        if found.isnan().any() and found.double().allclose(
+            relu, equal_nan=True
+        ):
+            raise Hint(
+                "φ is elu plus 1; yours is ReLU. Where all features of a "
+                "query and a key are 0, the normaliser is 0 too: 0/0 is NaN."
+            )
         if not found[0].isfinite().all() and found[1:].isfinite().all():
             raise Hint(
                 "You read before you write: at the first word W and z are "
@@ -211,6 +225,14 @@ def delta_rule_solution(key, value, beta):
     for i, k in enumerate(key):
         missing = value[i] - W @ k
         W = W + torch.outer(beta[i] * missing, k)
+    return W
+
+
+def _steps(key, value, beta, step):
+    """W after W ← step(W, k, v, b) for every pair."""
+    W = torch.zeros(value.shape[1], key.shape[1], dtype=torch.float64)
+    for k, v, b in zip(key, value, beta, strict=True):
+        W = step(W, k, v, b)
     return W
 
 
@@ -294,6 +316,19 @@ def delta_rule(mine):
                 "You keep only the last pair: add to W, do not replace it.": (
                     _written(k, v, b, alone=True)
                 ),
+                "You let all of W fade, (1 − β) W. Only what this key finds "
+                "is taken out: β (W k) kᵀ.": _steps(
+                    k,
+                    v,
+                    b,
+                    lambda W, k, v, b: (1 - b) * W + b * torch.outer(v, k),
+                ),
+                "The sign of the step: what is missing is added to W.": _steps(
+                    k,
+                    v,
+                    b,
+                    lambda W, k, v, b: W - b * torch.outer(v - W @ k, k),
+                ),
                 "The sign is turned: take out what the key finds, v − W k.": (
                     _written(k, v, b, sign=-1)
                 ),
@@ -372,6 +407,8 @@ def numbers_held(heads=_HEADS, d=_D, words=_WORDS):
     held = stage([matrix], mistakes, otherwise, around(1e-6), 1)
     truth = matrix // (2 * heads * d) + 1
     mistakes = {
+        "That is where the two are equally large. The first whole number of "
+        "words beyond it is asked.": [matrix / (2 * heads * d)],
         "After so many words the matrix is still the larger one.": (
             [truth - 1]
         ),
@@ -429,6 +466,13 @@ def random_features(mine):
         mistakes = {
             "The factor e^(−|x|²/2) is forgotten. Without it φ(q) · φ(k) is "
             "too large on average.": grown,
+            "You summed the squares of all vectors together. Each row has its "
+            "own |x|².": grown * (-X.square().sum() / 2).exp(),
+            "The exponential around it all is missing: e to the power of "
+            "ω · x − |x|²/2.": (X @ w.T - square / 2) / m**0.5,
+            "You subtracted the largest exponent, as for a softmax. φ of one "
+            "vector knows of no other.": truth
+            / (X @ w.T - square / 2).exp().amax(-1, keepdim=True),
             "1/m stands there twice: φ(q) · φ(k) multiplies two φ, so each "
             "gets 1/√m.": truth / m**0.5,
             "1/√m is missing: φ(q) · φ(k) is a sum over m features, and should "

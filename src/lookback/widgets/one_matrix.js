@@ -162,12 +162,10 @@ export function sentence(state) {
     own.length > 1
       ? `Its ${own.length} values come with weights ${own.join(" and ")}`
       : `Its own value comes with weight ${own[0]}`;
-  const others = Math.sqrt(
-    total(pairs.map(([k], j) => (k === asked ? 0 : weights[j] * weights[j]))),
-  );
+  const others = total(pairs.map(([k], j) => (k === asked ? 0 : Math.abs(weights[j]))));
   return (
     `${letter} finds ${called(nearest)}: ${verdict}. ${owns}, ` +
-    `all the others together ${digits(others)}. ${score}`
+    `the others, signs left out, add up to ${digits(others)}. ${score}`
   );
 }
 
