@@ -17,11 +17,13 @@ from test_site_widgets import KINDS
 from watching import Visit
 
 SVG = "{http://www.w3.org/2000/svg}"
-# What stands in a figure: its numbers, its words, and what its controls hold.
+# What stands in a figure: its numbers, its words, and what its controls hold,
+# but for what is chosen there and not yet done: a pair to store, a guess.
 SHOWN = """(root) => [
   [...root.querySelectorAll("[data-role][data-value]")].map(
     (one) => one.dataset.value),
-  [...root.querySelectorAll("input, select")].map(
+  [...root.querySelectorAll("input, select")].filter(
+    (one) => !["letter", "number"].includes(one.dataset.action)).map(
     (one) => [one.dataset.action, one.type, one.value, one.checked]),
   [...root.querySelectorAll("[aria-pressed]:not([data-action=table])")].map(
     (one) => one.getAttribute("aria-pressed")),
@@ -53,7 +55,7 @@ def change(root: Locator) -> None:
     for box in boxes.all()[:1]:
         box.click()
     names = ("put", "pen", "finger", "long", "again", "reverse", "rung", "head")
-    for name in (*names, "stage", "next", "next"):
+    for name in (*names, "open", "stage", "next", "next"):
         buttons = root.locator(
             f'[data-action="{name}"]:visible:not([aria-disabled="true"])'
         )

@@ -25,6 +25,7 @@ EXPERIMENTS = (
     "capacity",
     "linear",
     "softless",
+    "glimpses",
     "hops",
     "window",
     "tape",

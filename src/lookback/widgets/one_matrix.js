@@ -194,8 +194,8 @@ function build(model, read) {
     limits.widths.map((one) => [one, String(one)]),
     (x) => set({ d: Number(x) }),
   );
-  const key = select("key", letters, () => {});
-  const value = select("value", numbers, () => {});
+  const key = select("letter", letters, () => {});
+  const value = select("number", numbers, () => {});
   const asked = select("asked", letters, (x) => set({ asked: Number(x) }));
   /** @param {number[][]} added */
   const add = (added) => {
