@@ -22,8 +22,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 SHOWN = """(root) => [
   [...root.querySelectorAll("[data-role][data-value]")].map(
     (one) => one.dataset.value),
-  [...root.querySelectorAll("input, select")].filter(
-    (one) => !["letter", "number"].includes(one.dataset.action)).map(
+  [...root.querySelectorAll("input, select:not([data-action=letter]," +
+    " [data-action=number])")].map(
     (one) => [one.dataset.action, one.type, one.value, one.checked]),
   [...root.querySelectorAll("[aria-pressed]:not([data-action=table])")].map(
     (one) => one.getAttribute("aria-pressed")),
