@@ -90,6 +90,21 @@ def softmax(q, k, v):
         (sees_all_in_z, "Your normaliser has seen the whole sentence"),
         (lambda *x: loop(*x, whole=True), "a W of the whole sentence"),
         (lambda *x: loop(*x, late=True), "You read before you write"),
+        (
+            lambda *x: loop(*x, late=True).nan_to_num(0.0),
+            "You read W and z before you write",
+        ),
+        (
+            lambda *x: loop(*x, phi_q=torch.relu, phi_k=torch.relu),
+            "yours is ReLU",
+        ),
+        (
+            lambda *x: loop(*x, phi_q=torch.relu, phi_k=torch.relu).nan_to_num(
+                0.0
+            ),
+            "yours is ReLU",
+        ),
+        (lambda q, k, v: loop(k, q, v), "Query and key are exchanged"),
         (half_late, "Only W is read too early"),
         (
             lambda *x: loop(*x, norm=lambda z, q, i: 1),
@@ -200,6 +215,14 @@ def rule(key, value, beta, step):
             lambda W, k, v, b: W + b * torch.outer(v + W @ k, k),
             "The sign is turned",
         ),
+        (
+            lambda W, k, v, b: (1 - b) * W + b * torch.outer(v, k),
+            "You let all of W fade",
+        ),
+        (
+            lambda W, k, v, b: W - b * torch.outer(v - W @ k, k),
+            "The sign of the step",
+        ),
         (lambda W, k, v, b: W * math.nan, "NaN"),
         (lambda W, k, v, b: W + 1, "a value is not"),
     ],
@@ -272,6 +295,7 @@ def test_delta_rule_by_another_route(mine):
         ((1_024_000, 33_280_000, 33), "does not grow with the words"),
         ((1_024_000, 5, 33), "the second is no slip that the check knows"),
         ((1_024_000, 33_280, 32), "the matrix is still the larger one"),
+        ((1_024_000, 33_280, 32.5), "where the two are equally large"),
         ((1_024_000, 33_280, 66), "You left out the values"),
         ((1_024_000, 33_280, 31), "how much smaller the matrix is"),
         ((1_024_000, 33_280, 4161), "divide by those"),
@@ -306,6 +330,21 @@ def size(x):
             "|x| is not squared",
         ),
         (lambda x, w: features(x, w, size(x) / 2), "The sign is turned"),
+        (
+            lambda x, w: (x @ w.T - (x**2).sum() / 2).exp() / len(w) ** 0.5,
+            "Each row has its own",
+        ),
+        (
+            lambda x, w: (x @ w.T - size(x) / 2) / len(w) ** 0.5,
+            "The exponential around it all is missing",
+        ),
+        (
+            lambda x, w: (
+                ((h := x @ w.T - size(x) / 2) - h.amax(-1, keepdim=True)).exp()
+                / len(w) ** 0.5
+            ),
+            "You subtracted the largest exponent",
+        ),
         (lambda x, w: (x @ w.T).exp(), "Two slips: 1/√m is missing"),
         (lambda x, w: (x @ w.T).exp() / len(w), "1/m in the place of 1/√m"),
         (
