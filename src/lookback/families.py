@@ -248,8 +248,8 @@ class ViTConfig:
 class ViT(nn.Module):
     """Patches for words, and one more place, whose vector is asked at the end.
 
-        x_0 = c + p_0,   x_i = W patch_i + b + p_i
-        p(class) = softmax(V LN(x_0 after L layers))
+    x_0 = c + p_0,   x_i = W patch_i + b + p_i
+    p(class) = softmax(V LN(x_0 after L layers))
     """
 
     def __init__(self, config: ViTConfig):
