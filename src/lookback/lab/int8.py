@@ -3,8 +3,8 @@
     w_ij ≈ s_i · b_ij,   s_i = max_j |w_ij| / 127,   b_ij from −127 to 127
 
 Each row of a matrix has a scale of its own, in float16; so have vectors all
-their numbers. One file holds the config, the words or their pieces, and the weights,
-gzipped: widgets/lib/int8.js reads it.
+their numbers. One file holds the config, the words or their pieces, and the
+weights, gzipped: widgets/lib/int8.js reads it.
 """
 
 import gzip

@@ -14,7 +14,7 @@ import { readable, words } from "./moses.js";
  * @typedef {{name: string, tokens: number[], places: number[]}} Asked */
 
 export const [PAD, UNKNOWN, MASK] = [0, 1, 4]; // vocabulary.py, families.py
-export const BLANK = "_";
+export const HOLE = "_";
 const SILENT = [PAD, UNKNOWN, START, MASK]; // never written
 const FAMILY = /** @type {Record<string, Family>} */ ({ gpt: "GPT", bert: "BERT" });
 
@@ -90,13 +90,13 @@ export const typedWords = (text) => words(text.replace(/_+/g, " _ "));
 /** The numbers of words, between the two ends of a caption or behind its start.
  * @param {string[]} typed @param {Map<string, number>} index @param {boolean} ends */
 export function tokensOf(typed, index, ends) {
-  const inner = typed.map((word) => (word === BLANK ? MASK : (index.get(word) ?? UNKNOWN)));
+  const inner = typed.map((word) => (word === HOLE ? MASK : (index.get(word) ?? UNKNOWN)));
   return [START, ...inner, ...(ends ? [END] : [])];
 }
 
 /** Words that a machine has never read. @param {string[]} typed @param {Map<string, number>} index */
 export const strangers = (typed, index) =>
-  [...new Set(typed.filter((word) => word !== BLANK && !index.has(word)))].map(readable);
+  [...new Set(typed.filter((word) => word !== HOLE && !index.has(word)))].map(readable);
 
 /** A word as a reader sees it. @param {string} word */
 export const shown = (word) => (word === "<end>" ? "■ end" : readable(word));
@@ -127,7 +127,7 @@ export function cut(p, k, top) {
   const kept = new Float64Array(p.length);
   let [sum, count] = [0, 0];
   for (const id of order) {
-    if (count && sum >= top * whole) break;
+    if (p[id] === 0 || (count && top < 1 && sum >= top * whole)) break;
     kept[id] = p[id];
     sum += p[id];
     count += 1;

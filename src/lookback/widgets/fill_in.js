@@ -3,8 +3,8 @@
 // too, says what it would have written there, knowing the left side alone.
 import {
   asking,
-  BLANK,
   chances,
+  HOLE,
   likeliest,
   MASK,
   SKILLS,
@@ -47,7 +47,7 @@ serve(SKILLS);
  * @param {{text: string, covered: number[]}} state */
 export function blanksOf({ text, covered }) {
   const typed = typedWords(text);
-  const blank = typed.map((word, i) => word === BLANK || covered.includes(i));
+  const blank = typed.map((word, i) => word === HOLE || covered.includes(i));
   return { typed, blank, places: typed.map((_, i) => i).filter((i) => blank[i]) };
 }
 
@@ -57,7 +57,7 @@ export function blanksOf({ text, covered }) {
 export function questions(state, index) {
   const { typed, blank, places } = blanksOf(state);
   const tokens = tokensOf(
-    typed.map((word, i) => (blank[i] ? BLANK : word)),
+    typed.map((word, i) => (blank[i] ? HOLE : word)),
     index,
     true,
   );
@@ -154,7 +154,7 @@ function build(model, read) {
       );
     }
     if (box.value === read().text) draw();
-    else change(model, { text: box.value, covered: [], at: typed.indexOf(BLANK) });
+    else change(model, { text: box.value, covered: [], at: typed.indexOf(HOLE) });
   }
 
   /** Covers a word, uncovers it, or turns to another blank. @param {number} i */
@@ -162,7 +162,7 @@ function build(model, read) {
     const { covered, at } = read();
     const { typed, blank } = blanksOf(read());
     if (!blank[i]) change(model, { covered: [...covered, i].sort((a, b) => a - b), at: i });
-    else if (i !== at || typed[i] === BLANK) change(model, { at: i });
+    else if (i !== at || typed[i] === HOLE) change(model, { at: i });
     else {
       const left = covered.filter((one) => one !== i);
       change(model, { covered: left, at: blanksOf({ ...read(), covered: left }).places[0] ?? -1 });
@@ -260,7 +260,7 @@ function build(model, read) {
       table.replaceChildren();
     } else if (came && came.key === keyOf(state)) {
       const { found } = came;
-      const truth = typed[here] === BLANK ? "" : typed[here];
+      const truth = typed[here] === HOLE ? "" : typed[here];
       const kept = lists.contains(document.activeElement);
       lists.replaceChildren(...Object.entries(found).map(([name, p]) => listOf(name, p)));
       if (kept) /** @type {HTMLElement | null} */ (lists.querySelector("button"))?.focus();

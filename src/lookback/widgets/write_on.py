@@ -52,7 +52,9 @@ class WriteOn(base.Widget):
         most = LIMITS["letters"]
         need(len(new.text) <= most, f"text: at most {most} letters")
         few = len(new.written) <= LIMITS["words"]
-        need(few and min(new.written, default=3) >= 3, "written: words' numbers")
+        need(
+            few and min(new.written, default=3) >= 3, "written: words' numbers"
+        )
         low, high = LIMITS["coldest"], LIMITS["hottest"]
         fit = low <= new.temperature <= high
         need(fit, f"temperature: from {low} to {high}")
