@@ -82,7 +82,7 @@ def test_what_is_left_is_what_the_chapter_s_function_leaves(temperature, k, p):
         "temperature": temperature,
         "k": k,
         "p": p,
-        "chances": [0.0, 0.5, 0.999999],
+        "chances": [0.0, 0.5, 1 - 1e-16],
     }
     found = ask("write_on", "kept", given)
     scores[list(SILENT)] = -torch.inf
