@@ -29,7 +29,7 @@ SEEDS = 3
 COUNTS = (600, 6_000)  # pictures to learn from
 TESTS, HELD_OUT = 1_000, 1_000_000  # pictures; the seed they are drawn from
 MOVES = (0, 1, 2, 3, 4, 6)  # pixels further than in training
-UPDATES, BATCH, WARMUP = 800, 64, 100
+UPDATES, BATCH, WARMUP = 500, 64, 50
 RATE = 1e-3
 LAYERS = 2
 

@@ -34,7 +34,7 @@ from lookback.translator import Translator
 from lookback.vocabulary import PAD, Vocabulary
 
 SEEDS = 3
-PAIRS, EPOCHS, TESTS = 8_000, 3, 300
+PAIRS, EPOCHS, TESTS = 8_000, 2, 300
 BATCH, RATE, WARMUP = 32, 2e-3, 100
 D, LAYERS = 64, 4
 SIZES = dict(
