@@ -103,8 +103,8 @@ def run(name: str, count: int, seed: int, folder: Path) -> dict:
     return {
         "weights": sum(part.numel() for part in model.parameters()),
         "curve": curve(losses),
-        "right": score(model, 0),
-        "moved": [score(model, move) for move in MOVES]
+        "right": score(model, 0.0),
+        "moved": [score(model, float(move)) for move in MOVES]
         if count == max(COUNTS)
         else [],
     }

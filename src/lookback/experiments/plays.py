@@ -45,7 +45,7 @@ MACHINES = ("ours", "nanoGPT", "nanoGPT, our rate")
 
 
 @lru_cache
-def letters() -> tuple[Int[Tensor, " length"], Int[Tensor, " length"], int]:
+def letters() -> tuple[Tensor, Tensor, int]:
     """The text as numbers: nine tenths to learn, one to be asked for."""
     text = corpus.shakespeare()
     known = {letter: i for i, letter in enumerate(sorted(set(text)))}
