@@ -377,3 +377,66 @@ def test_the_vocabulary_is_that_of_the_weights():
     _, _, vocabulary = families.read()
     for name in families.FILES.values():
         assert weights.load(name, Body)[1].words == vocabulary.words
+
+
+# What the page says of the records
+
+
+def found(name: str) -> dict:
+    return records.load(name)["results"]
+
+
+def test_the_bert_is_ahead_at_a_covered_word():
+    asked = found("families")["asked"]["covered"]
+    gpt, bert = asked["GPT"], asked["BERT"]
+    assert max(bert["nats"]["each"]) < min(gpt["nats"]["each"]) - 0.2
+    assert min(bert["right"]["each"]) > max(gpt["right"]["each"])
+    quarters = [one["mean"] for one in gpt["quarters"]]
+    assert quarters.index(max(quarters)) in (1, 2)
+
+
+def test_both_have_as_many_weights_and_read_as_much():
+    results = found("families")
+    assert results["GPT"]["weights"] == results["BERT"]["weights"]
+    lengths = {len(one) for name in ("GPT", "BERT") for one in
+               results[name]["curve"]}  # fmt: skip
+    assert len(lengths) == 1
+
+
+def test_another_mask_does_harm():
+    asked = found("families")["asked"]
+    own, other = asked["own question"], asked["other mask"]
+    assert other["GPT"]["mean"] > own["GPT"]["mean"] + 0.2
+    covered = asked["covered"]
+    assert other["BERT"]["mean"] > covered["GPT"]["nats"]["mean"] + 0.2
+
+
+def test_the_whole_caption_helps_the_gpt():
+    among = found("families")["asked"]["among"]
+    left, whole = among["GPT, left"], among["GPT, whole"]
+    assert whole["nats"]["mean"] < left["nats"]["mean"] - 0.2
+    assert whole["right"]["mean"] > left["right"]["mean"]
+
+
+def test_what_the_bert_draws_is_nearer_to_captions_than_shuffled_ones():
+    writing = found("families")["asked"]["writing"]
+    nats = {name: one["nats"]["mean"] for name, one in writing.items()}
+    assert nats["BERT"] < nats["shuffled"] - 1
+
+
+def test_the_convolution_is_ahead_with_few_pictures():
+    results = found("pictures")
+    few = {name: one["right"]["600"] for name, one in results.items()}
+    assert min(few["convolution"]["each"]) > max(few["ViT"]["each"])
+    for count in ("600", "6000"):
+        with_places = results["ViT"]["right"][count]
+        without = results["no positions"]["right"][count]
+        assert min(with_places["each"]) > max(without["each"])
+
+
+def test_ours_is_as_good_and_no_slower_than_nano_gpt():
+    results = found("plays")
+    ours, nano = results["ours"], results["nanoGPT"]
+    assert ours["nats"]["mean"] <= nano["nats"]["mean"]
+    assert ours["nats"]["mean"] <= plays.PUBLISHED
+    assert ours["seconds"]["mean"] < 1.05 * nano["seconds"]["mean"]
