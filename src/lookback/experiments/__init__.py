@@ -25,6 +25,7 @@ EXPERIMENTS = (
     "hops",
     "window",
     "tape",
+    "since",
     "depth",
     "memories",
     "pruning",
