@@ -181,11 +181,8 @@ def rotary_scores_solution(query, key, start):
         omega = 10000 ** (-torch.arange(0, d, 2) / d)
         angle = torch.arange(first, first + length)[:, None] * omega
         a, b = x[:, 0::2], x[:, 1::2]
-        pairs = [
-            a * angle.cos() - b * angle.sin(),
-            a * angle.sin() + b * angle.cos(),
-        ]
-        return torch.stack(pairs, dim=-1).flatten(1)
+        cos, sin = angle.cos(), angle.sin()
+        return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=1)
 
     return turned(query, start) @ turned(key, 0).T
 
@@ -390,7 +387,6 @@ def absorb(mine):
                 except OverflowError:
                     pass
             so_far, of = float64(scores[:seen]), float64(values[:seen])
-            where = f"after {seen} keys"
             truth = so_far.max()
             weights = (so_far - truth).exp()
             whole = torch.cat([truth[None], weights.sum()[None], weights @ of])
@@ -404,18 +400,23 @@ def absorb(mine):
                 "The context is divided already. Divide once, when all "
                 "tiles have been seen: here it is the sum alone."
             ] = torch.cat([whole[:2], share])
-            tile_only = (float64(s) - truth).exp()
+            own = float64(s).max()
+            alone = (float64(s) - own).exp()
             mistakes[
-                "The old sum and context are dropped: only this tile is "
-                "in yours."
-            ] = torch.cat(
-                [truth[None], tile_only.sum()[None], tile_only @ float64(v)]
-            )
+                "The old sum and context are dropped: only this tile is in "
+                "yours."
+            ] = torch.cat([own[None], alone.sum()[None], alone @ float64(v)])
             mistakes[
                 "Sum and context are right, for this maximum; but give "
                 "back the new maximum, not the old one."
             ] = torch.cat([float64(state[0])[None], whole[1:]])
-            expect(given, whole, mistakes, where)
+            otherwise = (
+                f"This is no slip that the check knows. After {seen} keys the "
+                f"maximum should be {float(truth):.4g}, and is "
+                f"{float(most):.4g}; the sum {float(whole[1]):.4g}, and is "
+                f"{float(total):.4g}."
+            )
+            expect(given, whole, mistakes, otherwise=otherwise)
             state = tuple(
                 torch.as_tensor(one, dtype=scores.dtype)
                 for one in (most, total, context)
@@ -427,23 +428,34 @@ def absorb(mine):
     )
 
 
-def parameters_of_solution(layers, d_model, heads, kv_heads, d_ff, vocab):
-    """Two tables; per layer attention, gated feed-forward, two norms."""
-    d_kv = kv_heads * (d_model // heads)
-    attention = 2 * d_model * d_model + 2 * d_model * d_kv
-    feedforward = 3 * d_model * d_ff
-    layer = attention + feedforward + 2 * d_model
-    return 2 * vocab * d_model + layers * layer + d_model
+def parameters_of_solution(config):
+    """Tables; per layer attention, a gated feed-forward layer, two norms."""
+    d, vocab = config["hidden_size"], config["vocab_size"]
+    d_k = d // config["num_attention_heads"]
+    attention = 2 * d * d + 2 * d * config["num_key_value_heads"] * d_k
+    feedforward = 3 * d * config["intermediate_size"]
+    tables = 1 if config["tie_word_embeddings"] else 2
+    layer = attention + feedforward + 2 * d
+    return tables * vocab * d + config["num_hidden_layers"] * layer + d
 
 
 _MODELS = {
-    "Mistral 7B": (32, 4096, 32, 8, 14336, 32000),
-    "Llama 2 7B": (32, 4096, 32, 32, 11008, 32000),
-    "a small one": (3, 24, 6, 2, 40, 50),
+    "Mistral 7B": (32, 4096, 32, 8, 14336, 32000, False),
+    "Llama 2 7B": (32, 4096, 32, 32, 11008, 32000, False),
+    "a small one, tied": (3, 24, 6, 2, 40, 50, True),
 }
+_NAMES = (
+    "num_hidden_layers",
+    "hidden_size",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "intermediate_size",
+    "vocab_size",
+    "tie_word_embeddings",
+)
 
 
-def _matrices(layers, d, heads, kv, d_ff, vocab):
+def _matrices(layers, d, heads, kv, d_ff, vocab, tied):
     """The shape of each of a model's tensors, by its name."""
     d_k = d // heads
     yield "table", (vocab, d)
@@ -458,23 +470,26 @@ def _matrices(layers, d, heads, kv, d_ff, vocab):
         yield "norm", (d,)
         yield "norm", (d,)
     yield "last norm", (d,)
-    yield "output", (vocab, d)
+    yield "output", (0 if tied else vocab, d)
 
 
 @exercise(parameters_of_solution)
 def parameters_of(mine):
     """The parameters of a model of today, from its config."""
     for name, sizes in _MODELS.items():
-        layers, d, heads, kv, d_ff, vocab = sizes
-        found = as_number(mine(*sizes), "a whole number")
+        layers, d, heads, kv, _, _, tied = sizes
+        config = dict(zip(_NAMES, sizes, strict=True))
+        found = as_number(mine(config), "a whole number")
         count = {}
         for part, shape in _matrices(*sizes):
             count[part] = count.get(part, 0) + math.prod(shape)
         truth = sum(count.values())
+        table = count["table"] + count["output"] + count["last norm"]
         mistakes = {
-            "One table is missing: the output has a matrix of its own here.": (
-                truth - count["output"]
-            ),
+            "One table is missing: where nothing is tied the output has a "
+            "matrix of its own.": truth - count["output"],
+            "Here input and output are tied: they share one table.": truth
+            + tied * count["table"],
             "The feed-forward layer has three matrices: SwiGLU has a gate.": (
                 truth - count["W_3"]
             ),
@@ -497,11 +512,7 @@ def parameters_of(mine):
             + layers * 2 * d * d,
             "W_K and W_V are as small as one head. There are kv_heads of "
             "them.": truth - (count["W_K"] + count["W_V"]) * (kv - 1) // kv,
-            "Only one layer is counted.": count["table"]
-            + count["output"]
-            + count["last norm"]
-            + (truth - count["table"] - count["output"] - count["last norm"])
-            // layers,
+            "Only one layer is counted.": table + (truth - table) // layers,
         }
         if kv < heads:
             full = layers * 4 * d * d
