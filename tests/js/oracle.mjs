@@ -60,6 +60,11 @@ const jobs = {
     const { memory, weights, found } = replay(done);
     return { memory, weights, found, next: address(memory, weights, dialsOf(now)) };
   },
+  flashTiles: ({ replay, result, whole }, state) => {
+    const { kept, moved, order } = replay(state);
+    return { kept, results: kept.map(result), whole: whole(state), moved, tiles: order.length };
+  },
+  cacheSize: ({ bytesOf }, state) => bytesOf(state),
   copier: ({ run, unpack }, { machine, text, slots }) => {
     const { steps, written, wrong } = run(unpack(machine), text, slots);
     return { steps, written: written.join(""), wrong };

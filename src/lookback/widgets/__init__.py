@@ -2,10 +2,12 @@
 
 from lookback.widgets.alignment_stepper import AlignmentStepper
 from lookback.widgets.by_hand import ByHand
+from lookback.widgets.cache_size import CacheSize
 from lookback.widgets.clocks import Clocks
 from lookback.widgets.copier import Copier
 from lookback.widgets.dataflow import Dataflow
 from lookback.widgets.depth import Depth
+from lookback.widgets.flash_tiles import FlashTiles
 from lookback.widgets.handwriting import Handwriting
 from lookback.widgets.heads import Heads
 from lookback.widgets.lattice import Lattice
@@ -31,10 +33,12 @@ from lookback.widgets.translate import Translate
 __all__ = [
     "AlignmentStepper",
     "ByHand",
+    "CacheSize",
     "Clocks",
     "Copier",
     "Dataflow",
     "Depth",
+    "FlashTiles",
     "Handwriting",
     "Heads",
     "Lattice",
