@@ -20,7 +20,7 @@ const empty = { most: -Infinity, total: 0, context: [0] };
 test("the numbers are tenths within their reach, the same for the same seed", () => {
   const { queries, keys, values } = drawn(5);
   for (const x of [...queries, ...keys, ...values].flat()) {
-    assert.ok(Math.abs(x) <= 3);
+    assert.ok(Math.abs(x) <= 2);
     near(10 * x, Math.round(10 * x), 1e-9);
   }
   assert.deepEqual(drawn(5), drawn(5));

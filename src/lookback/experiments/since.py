@@ -3,8 +3,8 @@
 Two layers of width 64 read tinyshakespeare letter by letter. One flag of
 `since.SinceConfig` is switched on at a time; then several together, which is
 the machine of today. All get as many letters and updates, and an attempt at
-each of a few learning rates, of which the validation text keeps one. Those that
-differ in where they look read the test text in longer windows too. Today's
+each of a few learning rates with the first seed, of which the validation text
+keeps one for all. Those that differ in where they look read the test text in longer windows too. Today's
 machine is also trained at other widths, and for fewer and more updates: how the
 loss falls, with the error of the fitted line. Last, writing with the cache of
 keys and values and without. Writes records/since.json.
@@ -13,6 +13,7 @@ keys and values and without. Writes records/since.json.
     python -m lookback.experiments.since --only RoPE ALiBi
 """
 
+import json
 import math
 import time
 from collections.abc import Sequence
@@ -164,9 +165,10 @@ def run(
     seed: int,
     updates: int = UPDATES,
     lengths: Sequence[int] = LENGTHS[:1],
+    rates: Sequence[float] = RATES,
 ) -> dict:
     """One seed: an attempt at each rate, and the better one's test."""
-    tried = [attempt(config, rate, seed, updates) for rate in RATES]
+    tried = [attempt(config, rate, seed, updates) for rate in rates]
     model, best = min(tried, key=lambda one: one[1]["valid"])
     _, _, test = texts()
     found = {
@@ -181,6 +183,16 @@ def run(
             routed(model, test, k) for k in range(config.layers)
         ]
     return found
+
+
+def rates_of(folder: Path) -> Sequence[float]:
+    """All of them for the first seed of a part; for the others the one that
+    it chose."""
+    part = folder.name.rpartition("-")[0]
+    first = folder.with_name(f"{part}-0") / "result.json"
+    if first.exists() and first.parent != folder:
+        return (json.loads(first.read_text())["rate"],)
+    return RATES
 
 
 def said(model: GPT, seed: int) -> str:
@@ -388,7 +400,9 @@ def parts() -> dict:
     """What is run, by its name."""
 
     def trained(config, updates=UPDATES, lengths=LENGTHS[:1]):
-        return lambda seed, folder: run(config, seed, updates, lengths)
+        return lambda seed, folder: run(
+            config, seed, updates, lengths, rates_of(folder)
+        )
 
     def timed(seed: int, folder: Path) -> dict:
         return clocked(seed)
