@@ -25,6 +25,7 @@ from lookback.since import (
     rms_norm,
     slopes,
     traffic,
+    width_of,
     write,
 )
 
@@ -237,7 +238,7 @@ def test_the_cache_holds_what_the_formula_says(name):
     assert cache.bytes() == 0
     network(config)(letters(batch=1), cache)
     kept = min(9, config.window or 9)
-    per = cache_bytes(config.layers, config.kv_heads, config.d_k, kept, 8)
+    per = cache_bytes(config.layers, config.kv_heads, 4, kept, 8)
     assert cache.bytes() == per
 
 
@@ -386,7 +387,7 @@ def test_published_models_have_exactly_their_parameters(name, count):
 def test_the_formula_counts_our_own_modules():
     """Ours has biases in the feed-forward layer, whatever the norm."""
     model, config = network(TODAY), TODAY
-    formula = Published(2, 16, 4, 2, config.hidden, 11).parameters()
+    formula = Published(2, 16, 4, 2, width_of(config), 11).parameters()
     biases = sum(p.numel() for n, p in model.named_parameters() if "bias" in n)
     assert sum(p.numel() for p in model.parameters()) == formula + biases
 

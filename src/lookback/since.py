@@ -68,16 +68,11 @@ class SinceConfig:
                     f" {one}"
                 )
 
-    @property
-    def d_k(self) -> int:
-        """Numbers in a query, a key and a value of one head."""
-        return self.d_model // self.heads
 
-    @property
-    def hidden(self) -> int:
-        """The feed-forward layer's width: with a third matrix two thirds."""
-        gated = self.activation == "swiglu"
-        return 2 * self.d_ff // 3 if gated else self.d_ff
+def width_of(config: SinceConfig) -> int:
+    """The feed-forward layer's width: with a third matrix two thirds."""
+    gated = config.activation == "swiglu"
+    return 2 * config.d_ff // 3 if gated else config.d_ff
 
 
 def rms_norm(
@@ -201,7 +196,8 @@ class SelfAttention(nn.Module):
 
     def __init__(self, config: SinceConfig):
         super().__init__()
-        self.config, d, d_k = config, config.d_model, config.d_k
+        self.config, d = config, config.d_model
+        self.d_k = d_k = d // config.heads
         self.W_Q = nn.Linear(d, config.heads * d_k, bias=False)
         self.W_K = nn.Linear(d, config.kv_heads * d_k, bias=False)
         self.W_V = nn.Linear(d, config.kv_heads * d_k, bias=False)
@@ -216,7 +212,7 @@ class SelfAttention(nn.Module):
         """The heads' contexts; `cache` holds what stands before x."""
         start = cache.length if cache else 0
         query, key, value = (
-            W(x).unflatten(-1, (-1, self.config.d_k)).transpose(1, 2)
+            W(x).unflatten(-1, (-1, self.d_k)).transpose(1, 2)
             for W in (self.W_Q, self.W_K, self.W_V)
         )
         if self.config.positions == "rope":
@@ -230,7 +226,7 @@ class SelfAttention(nn.Module):
         if self.config.tile:
             context = flash(query, key, value, self.config.tile, bias)
         else:
-            scores = query @ key.mT / math.sqrt(self.config.d_k)
+            scores = query @ key.mT / math.sqrt(self.d_k)
             context = (scores + bias).softmax(dim=-1) @ value
         return self.W_O(context.transpose(1, 2).flatten(2))
 
@@ -264,7 +260,7 @@ class Experts(nn.Module):
         d, count = config.d_model, config.experts
         self.router = nn.Linear(d, count, bias=False)
         self.each = nn.ModuleList(
-            FeedForward(d, config.hidden, config.activation)
+            FeedForward(d, width_of(config), config.activation)
             for _ in range(count)
         )
 
@@ -304,7 +300,7 @@ class Block(nn.Module):
         self.feedforward = (
             Experts(config)
             if config.experts > 1
-            else FeedForward(d, config.hidden, config.activation)
+            else FeedForward(d, width_of(config), config.activation)
         )
 
     def forward(
@@ -360,7 +356,7 @@ def write(
     count: int,
     cached: bool = True,
     heat: float = 1.0,
-) -> Int[Tensor, "batch longer"]:
+) -> Int[Tensor, "batch _"]:
     """So many letters more, drawn one by one; a heat of 0 takes the likeliest.
 
     Without the cache every step reads the whole text again.

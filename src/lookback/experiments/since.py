@@ -2,12 +2,13 @@
 
 Two layers of width 64 read tinyshakespeare letter by letter. One flag of
 `since.SinceConfig` is switched on at a time; then several together, which is
-the machine of today. All get as many letters and updates, and an attempt at
-each of a few learning rates with the first seed, of which the validation text
-keeps one for all. Those that differ in where they look read the test text in longer windows too. Today's
-machine is also trained at other widths, and for fewer and more updates: how the
-loss falls, with the error of the fitted line. Last, writing with the cache of
-keys and values and without. Writes records/since.json.
+the machine of today. All get as many letters and updates. With the first seed
+each has an attempt at each of a few learning rates, of which the validation
+text keeps one for all seeds. Those that differ in where they look read the test
+text in longer windows too. Today's machine is also trained at other widths, and
+for fewer and more updates: how the loss falls, with the error of the fitted
+line. Last, writing with the cache of keys and values and without. Writes
+records/since.json.
 
     python -m lookback.experiments.since
     python -m lookback.experiments.since --only RoPE ALiBi
