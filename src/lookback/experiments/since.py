@@ -6,7 +6,7 @@ the machine of today. All get as many letters and updates. With the first seed
 each has an attempt at each of a few learning rates, of which the validation
 text keeps one for all seeds. Those that differ in where they look read the test
 text in longer windows too. Today's machine is also trained at other widths, and
-for fewer and more updates: how the loss falls, with the error of the fitted
+for fewer and more updates, at the first of the rates: how the loss falls, with the error of the fitted
 line. Last, writing with the cache of keys and values and without. Writes
 records/since.json.
 
@@ -400,23 +400,22 @@ def summary(found: dict[str, list[dict]]) -> dict:
 def parts() -> dict:
     """What is run, by its name."""
 
-    def trained(config, updates=UPDATES, lengths=LENGTHS[:1]):
+    def changed(name: str):
+        lengths = LENGTHS if name in FAR else LENGTHS[:1]
         return lambda seed, folder: run(
-            config, seed, updates, lengths, rates_of(folder)
+            CHANGES[name], seed, UPDATES, lengths, rates_of(folder)
         )
+
+    def scaled(config, updates=UPDATES):
+        return lambda seed, folder: run(config, seed, updates, rates=RATES[:1])
 
     def timed(seed: int, folder: Path) -> dict:
         return clocked(seed)
 
     return (
-        {
-            name: trained(
-                config, lengths=LENGTHS if name in FAR else LENGTHS[:1]
-            )
-            for name, config in CHANGES.items()
-        }
-        | {f"{u} updates": trained(TODAY, u) for u in BUDGETS}
-        | {f"width {w}": trained(size(w)) for w in WIDTHS}
+        {name: changed(name) for name in CHANGES}
+        | {f"{u} updates": scaled(TODAY, u) for u in BUDGETS}
+        | {f"width {w}": scaled(size(w)) for w in WIDTHS}
         | {"clock": timed}
     )
 
