@@ -6,9 +6,9 @@ the machine of today. All get as many letters and updates. With the first seed
 each has an attempt at each of a few learning rates, of which the validation
 text keeps one for all seeds. Those that differ in where they look read the test
 text in longer windows too. Today's machine is also trained at other widths, and
-for fewer and more updates, at the first of the rates: how the loss falls, with the error of the fitted
-line. Last, writing with the cache of keys and values and without. Writes
-records/since.json.
+for fewer and more updates, at the first of the rates: how the loss falls, with
+the error of the fitted line. Last, writing with the cache of keys and values
+and without. Writes records/since.json.
 
     python -m lookback.experiments.since
     python -m lookback.experiments.since --only RoPE ALiBi
