@@ -51,22 +51,26 @@ class SinceConfig:
     tile: int = 0  # so many keys at a time; 0: all at once
 
     def __post_init__(self):
-        for name, value, known in (
-            ("norm", self.norm, NORMS[:2]),
-            ("activation", self.activation, tuple(ACTIVATIONS)),
-            ("positions", self.positions, POSITIONS),
-        ):
-            if value not in known:
-                raise ValueError(
-                    f"{name} is {value!r}: choose one of {', '.join(known)}"
-                )
-        for many, few in (("d_model", "heads"), ("heads", "kv_heads")):
-            one, other = getattr(self, many), getattr(self, few)
-            if other < 1 or one % other:
-                raise ValueError(
-                    f"{few} is {other}: give a number that divides {many},"
-                    f" {one}"
-                )
+        refuse(self)
+
+
+def refuse(config: SinceConfig) -> None:
+    """ValueError for a name that is not known, or heads that do not share."""
+    for name, value, known in (
+        ("norm", config.norm, NORMS[:2]),
+        ("activation", config.activation, tuple(ACTIVATIONS)),
+        ("positions", config.positions, POSITIONS),
+    ):
+        if value not in known:
+            raise ValueError(
+                f"{name} is {value!r}: choose one of {', '.join(known)}"
+            )
+    for many, few in (("d_model", "heads"), ("heads", "kv_heads")):
+        one, other = getattr(config, many), getattr(config, few)
+        if other < 1 or one % other:
+            raise ValueError(
+                f"{few} is {other}: give a number that divides {many}, {one}"
+            )
 
 
 def width_of(config: SinceConfig) -> int:
@@ -112,10 +116,10 @@ def flash(
 ) -> Float[Tensor, "*batch target d_v"]:
     """softmax(Q Kᵀ / √d_k + bias) V, from so many keys at a time.
 
-    What is kept of all keys before: the largest score m, the sum ℓ of the
-    exponentials and the sum o of the values, both as if m were the maximum.
+    What is kept of all keys before: the largest score μ, the sum ℓ of the
+    exponentials and the sum o of the values, both as if μ were the maximum.
     """
-    most = torch.full_like(query[..., :1], torch.finfo(query.dtype).min)  # m
+    most = torch.full_like(query[..., :1], torch.finfo(query.dtype).min)  # μ
     total = torch.zeros_like(most)  # ℓ
     context = torch.zeros_like(query[..., :1] * value[..., :1, :])  # o
     for first in range(0, key.shape[-2], tile):

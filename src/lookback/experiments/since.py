@@ -66,12 +66,13 @@ CHANGES = {
     "today": TODAY,
 }
 WIDTHS, BUDGETS = (16, 32, 128), (125, 250, 1000)  # beside 64 and UPDATES
+LONG = ("1000 updates", "width 128")  # minutes each: may be recorded later
 PASSAGE = 1000  # letters; do experts know of passages?
 WRITTEN = (64, 128, 256, 512)  # letters that are written, for the clock
 PROMPT, SAID = "KING RICHARD:\n", 240  # what a trained one goes on from
 
 
-def size(width: int) -> SinceConfig:
+def wide(width: int) -> SinceConfig:
     """Today's machine, narrower or wider."""
     return replace(TODAY, d_model=width, d_ff=4 * width)
 
@@ -363,7 +364,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
         return [
             (x(one), one["nats"][own])
             for name, x in names.items()
-            for one in found[name]
+            for one in found.get(name, [])
         ]
 
     each = BATCH * CONTEXT
@@ -415,7 +416,7 @@ def parts() -> dict:
     return (
         {name: changed(name) for name in CHANGES}
         | {f"{u} updates": scaled(TODAY, u) for u in BUDGETS}
-        | {f"width {w}": scaled(size(w)) for w in WIDTHS}
+        | {f"width {w}": scaled(wide(w)) for w in WIDTHS}
         | {"clock": timed}
     )
 
@@ -447,6 +448,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         },
         data={"tinyshakespeare": download.SHAKESPEARE_SHA256},
         seeds=SEEDS,
+        needed=[part for part in parts() if part not in LONG],
         arguments=arguments,
     )
 
