@@ -151,7 +151,7 @@ def nats(model: GPT, text: Int[Tensor, " letters"], length: int) -> float:
 
 
 def attempt(
-    config: SinceConfig, rate: float, seed: int, updates: int = UPDATES
+    config: SinceConfig, rate: float, seed: int, updates: int
 ) -> tuple[GPT, dict]:
     """Train once; what the validation text says, and the CPU's seconds."""
     train, valid, _ = texts()
@@ -165,9 +165,9 @@ def attempt(
 def run(
     config: SinceConfig,
     seed: int,
-    updates: int = UPDATES,
-    lengths: Sequence[int] = LENGTHS[:1],
-    rates: Sequence[float] = RATES,
+    updates: int,
+    lengths: Sequence[int],
+    rates: Sequence[float],
 ) -> dict:
     """One seed: an attempt at each rate, and the better one's test."""
     tried = [attempt(config, rate, seed, updates) for rate in rates]
@@ -283,7 +283,7 @@ def clocked(seed: int) -> dict:
         seconds = {}
         for name in ("cached", "anew"):
             began = time.process_time()
-            write(model, given, count, cached=name == "cached", heat=0)
+            write(model, given, count, cached=name == "cached", heat=0.0)
             seconds[name] = time.process_time() - began
         cache = KVCache(TODAY)
         model(torch.zeros(1, count, dtype=torch.long, device=device()), cache)
@@ -362,7 +362,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
 
     def dots(names) -> list[tuple[float, float]]:
         return [
-            (x(one), one["nats"][own])
+            (float(x(one)), one["nats"][own])
             for name, x in names.items()
             for one in found.get(name, [])
         ]
@@ -408,7 +408,9 @@ def parts() -> dict:
         )
 
     def scaled(config, updates=UPDATES):
-        return lambda seed, folder: run(config, seed, updates, rates=RATES[:1])
+        return lambda seed, folder: run(
+            config, seed, updates, LENGTHS[:1], RATES[:1]
+        )
 
     def timed(seed: int, folder: Path) -> dict:
         return clocked(seed)
