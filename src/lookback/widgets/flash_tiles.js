@@ -190,17 +190,17 @@ function build(model, read) {
     SIZES.map((one) => [one, `${one} × ${one}`]),
     (x) => {
       walk.stop();
-      set({ tile: Number(x), step: 0 });
+      set({ step: 0, tile: Number(x) });
     },
   );
   const hidden = checkbox("causal", (causal) => {
     walk.stop();
-    set({ causal, step: 0 });
+    set({ step: 0, causal });
   });
   const shrink = checkbox("rescale", (rescale) => set({ rescale }));
   const again = button("again", "Other numbers", () => {
     walk.stop();
-    change(model, { seed: (model.get("seed") + 1) % 2 ** 31, step: 0 });
+    change(model, { step: 0, seed: (model.get("seed") + 1) % 2 ** 31 });
   });
   const names = Array.from({ length: N }, (_, i) =>
     button("row", `q${i + 1}`, () => set({ row: i }), `query ${i + 1}`),
