@@ -10,7 +10,7 @@ r"""The machine of today: one GPT, and a flag for each change since 2017.
     MQA, GQA   heads share their keys and values   Shazeer 2019; Ainslie 2023
     KV cache   2 · layers · kv_heads · d_k · length numbers
     flash      the same softmax, tile by tile            Dao et al. 2022
-    experts    p_e(x) FFN_e(x), e = argmax_e p_e(x)      Fedus et al. 2021
+    experts    p_j(x) FFN_j(x), j = argmax_i p_i(x)      Fedus et al. 2021
     window     m − n < window         Beltagy et al. 2020; Jiang et al. 2023
 
 With all flags as they are by default it is the decoder of 2017 without a
@@ -271,7 +271,7 @@ class Experts(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch length d_model"]
     ) -> Float[Tensor, "batch length d_model"]:
-        """p_e FFN_e(x) with the likeliest e; `chosen` holds who went where."""
+        """p_j FFN_j(x) with the likeliest j; `chosen` holds who went where."""
         p = self.router(x).softmax(dim=-1)
         best, chosen = p.max(dim=-1)
         out = torch.zeros_like(x)
