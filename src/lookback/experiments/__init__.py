@@ -25,6 +25,7 @@ EXPERIMENTS = (
     "hops",
     "window",
     "tape",
+    "families",
     "depth",
     "memories",
     "pruning",
