@@ -171,7 +171,9 @@ def chosen(
 
     def score(penalty: float) -> float:
         probe = fit(x[~tune], senses[~tune], penalty)
-        return balanced_accuracy((probe.lean(x[tune]) > 0.5).long(), senses[tune])
+        return balanced_accuracy(
+            (probe.lean(x[tune]) > 0.5).long(), senses[tune]
+        )
 
     return fit(x, senses, max(PENALTIES, key=score))
 
@@ -220,7 +222,9 @@ def examine(
     return balanced_accuracy(verdicts(compact(x), senses, seed), senses)
 
 
-def compact(x: Float[Tensor, "occurrences d"]) -> Float[Tensor, "occurrences _"]:
+def compact(
+    x: Float[Tensor, "occurrences d"],
+) -> Float[Tensor, "occurrences _"]:
     """The same points in as few numbers as they need: no probe changes."""
     u, s, _ = torch.linalg.svd(x, full_matrices=False)
     kept = s > 1e-9 * s.max()
