@@ -23,7 +23,7 @@ from torch import Tensor
 
 from lookback.vocabulary import Vocabulary
 
-PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)  # λ
+PENALTIES = (1e-3, 1e-2, 1e-1)  # λ
 FOLDS = 5
 NEWTON = 12  # steps at most
 
@@ -143,7 +143,7 @@ def fit(
         bend = (z.T * (c * p * (1 - p))) @ z + ridge.diag()
         step = torch.linalg.solve(bend, slope)
         a = a - step
-        if step.abs().max() < 1e-4:
+        if step.abs().max() < 1e-3:
             break
     w = a[:-1] / s
     return Probe(w, a[-1] - w @ m)
