@@ -187,6 +187,8 @@ EQUAL = {
     "log_density": {
         "move - mean -> mean - move": "an ellipse is the same turned half round"
     },
+    "covered_loss": {"0 -> -1": "gather leaves one number at each place"},
+    "top_p": {"0 -> -1": "the probabilities have one axis"},
     "looks_to_connect": {"set(row) -> row": "no row names a position twice"},
     "tokens_apart": {
         "x - x.mean(dim=1, keepdim=True) -> x.mean(dim=1, keepdim=True) - x": (

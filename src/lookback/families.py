@@ -299,9 +299,10 @@ def shape(
     ordered, order = p.sort(dim=-1, descending=True)
     if top_k is not None:
         ordered[..., top_k:] = 0
-    ordered = ordered / ordered.sum(dim=-1, keepdim=True)
-    before = ordered.cumsum(dim=-1) - ordered
-    ordered = ordered.masked_fill(before >= top_p, 0)
+    if top_p < 1:
+        ordered = ordered / ordered.sum(dim=-1, keepdim=True)
+        before = ordered.cumsum(dim=-1) - ordered
+        ordered = ordered.masked_fill(before >= top_p, 0)
     kept = torch.zeros_like(p).scatter(-1, order, ordered)
     return kept / kept.sum(dim=-1, keepdim=True)
 

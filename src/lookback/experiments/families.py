@@ -19,7 +19,7 @@ from statistics import mean, stdev
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from lookback.experiments.runs import campaign
@@ -167,7 +167,7 @@ def covered() -> Covered:
 @torch.no_grad()
 def guesses(
     body: Body, family: str, asked: Covered, mask: str
-) -> Int[Tensor, "batch vocab"]:
+) -> Float[Tensor, "batch vocab"]:
     """log p of every word at the covered place; a GPT is asked one before."""
     found = []
     split = asked.tokens.split(100), asked.place.split(100)
