@@ -5,8 +5,8 @@ pseudo-word, *apple*: some words for food and some for devices, written as one.
 Probes read the senses from every level of the GPT and the BERT of
 `experiments.families`, trained and untrained, and from bags of the words
 around. For *apple* a GPT and a BERT are trained on captions in which it is
-written; this BERT goes with the book. No encoder has seen any French. Last, words around *apple*
-are covered, or exchanged for those around another.
+written; this BERT goes with the book. No encoder has seen any French. Last,
+words around *apple* are covered, or exchanged for those around another.
 
     python -m lookback.experiments.senses
     python -m lookback.experiments.senses --only BERT

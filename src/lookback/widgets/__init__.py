@@ -15,6 +15,7 @@ from lookback.widgets.lib.half import pack
 from lookback.widgets.likeness import Likeness
 from lookback.widgets.lookup import Lookup
 from lookback.widgets.masks import Masks
+from lookback.widgets.other_weights import OtherWeights
 from lookback.widgets.parameter_budget import ParameterBudget
 from lookback.widgets.quiz import Quiz
 from lookback.widgets.relay import Relay
@@ -28,6 +29,7 @@ from lookback.widgets.story import Story
 from lookback.widgets.swaps import Swaps
 from lookback.widgets.tape_head import TapeHead
 from lookback.widgets.translate import Translate
+from lookback.widgets.which_word import WhichWord
 from lookback.widgets.write_on import WriteOn
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "Likeness",
     "Lookup",
     "Masks",
+    "OtherWeights",
     "ParameterBudget",
     "Quiz",
     "Relay",
@@ -58,6 +61,7 @@ __all__ = [
     "Swaps",
     "TapeHead",
     "Translate",
+    "WhichWord",
     "WriteOn",
     "pack",
 ]
