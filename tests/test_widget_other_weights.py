@@ -106,7 +106,8 @@ def test_a_machine_that_lacks_a_tensor_is_refused(widget, packed):
 
 def test_the_books_own_machine():
     one = other_weights(["the black cat sleeps ."])
-    assert "looks most at “black”" in other_weights(
-        ["the black cat sleeps ."], step=2
-    ).words()
+    assert (
+        "looks most at “black”"
+        in other_weights(["the black cat sleeps ."], step=2).words()
+    )
     assert "le chat noir dort" in shown(one)

@@ -47,19 +47,18 @@ from lookback.transformer import Transformer
 from lookback.translator import Translator
 from lookback.vocabulary import PAD, Vocabulary
 
-SENTENCES, COMPARED = 40, 20  # all of them; those for τ
-ORDERS = 10  # in which the weights are put
+COMPARED, ORDERS = 16, 10  # sentences for τ; orders of the weights
 EPSILON, SEARCH, RATE = 0.05, 100, 0.2  # of the search for other weights
 EVERY = 4  # words; at one of them other weights are sought
 FAR = 0.35  # of ln 2 = 0.69: about half of what is possible
 SMALL_SEEDS = 3  # of the small models
-PAIRS, EPOCHS, BATCH, TESTS = 2500, 6, 32, 300  # on which they are trained
+PAIRS, EPOCHS, BATCH, TESTS = 2000, 6, 32, 300  # on which they are trained
 TINY = 1e-12  # stands in for 0 in a logarithm
-PRICES = (0.3, 1.0)  # of looking where the first model looks
-SUBJECTS = {  # weights, class, sentences
-    "phrasebook": ("phrasebook", RNNsearch),
-    "captions": ("rnnsearch", RNNsearch),
-    "Transformer": ("transformer", Transformer),
+PRICES = (1.0,)  # of looking where the first model looks
+SUBJECTS = {  # weights, class, how many sentences
+    "phrasebook": ("phrasebook", RNNsearch, 40),
+    "captions": ("rnnsearch", RNNsearch, 40),
+    "Transformer": ("transformer", Transformer, 24),
 }
 
 
@@ -344,15 +343,15 @@ def agreement(
 
 def asked(name: str, seed: int, folder: Path) -> dict:
     """All questions to one of SUBJECTS, with the draws of one seed."""
-    file, kind = SUBJECTS[name]
+    file, kind, count = SUBJECTS[name]
     model, source, target = weights.load(file, kind)
     model.cpu().eval().requires_grad_(False)
     torch.manual_seed(seed)
     if name == "phrasebook":
-        drawn = phrasebook.sample(SENTENCES, seed=3)
+        drawn = phrasebook.sample(count, seed=3)
         pairs = [Pair(each.source, each.target) for each in drawn]
     else:
-        pairs = corpus.load("test_2016_flickr")[:SENTENCES]
+        pairs = corpus.load("test_2016_flickr")[:count]
     found: dict[str, list[Tensor]] = {}
     batch = collate(pairs, source, target)
     for i, now in enumerate(moments(model, batch)):
@@ -621,7 +620,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         | {"one model": one_model},
         summary,
         config={
-            "sentences": SENTENCES,
+            "sentences": {name: one[2] for name, one in SUBJECTS.items()},
             "compared": COMPARED,
             "orders": ORDERS,
             "epsilon": EPSILON,
