@@ -4,44 +4,43 @@ English words whose French translation in Multi30k tells their sense, and a
 pseudo-word, *apple*: some words for food and some for devices, written as one.
 Probes read the senses from every level of the GPT and the BERT of
 `experiments.families`, trained and untrained, and from bags of the words
-around. For *apple* a GPT and a BERT are trained on captions in which it is
-written; this BERT goes with the book. No encoder has seen any French. Last,
-words around *apple* are covered, or exchanged for those around another.
+around. No encoder has seen any French. None has read *apple* so: its row is
+the mean of the rows of the words that it stands for. Last, words around
+*apple* are covered, or exchanged for those around another.
 
     python -m lookback.experiments.senses
-    python -m lookback.experiments.senses --only BERT
 
-writes records/senses.json, and the weights of that BERT.
+writes records/senses.json.
 """
 
-import time
+import copy
+import random
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from statistics import mean, stdev
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
 
 from lookback import senses
 from lookback.experiments import families
-from lookback.experiments.families import curve, rows, teach
+from lookback.experiments.families import rows
 from lookback.experiments.runs import campaign
 from lookback.families import (
     MASK,
     MASKED,
     Body,
     BodyConfig,
-    next_words,
     see,
     spoil,
     spoiled_words,
 )
 from lookback.lab import aligner, corpus, weights
-from lookback.lab.corpus import Pair, batches
-from lookback.lab.training import device
-from lookback.senses import Occurrence, bag, examine, fit, merged
+from lookback.lab.corpus import Pair
+from lookback.senses import Occurrence, bag, examine, fit
 from lookback.vocabulary import SPECIALS, Vocabulary
 
 # Each word with two senses, as French tells them: each is found 20 times.
@@ -77,7 +76,6 @@ FOOD = (
     "pizza",
 )
 DEVICES = ("phone", "cellphone", "computer", "laptop", "device")
-LEAST = 5  # times that a word stands in the captions, to be known
 ROUNDS = 5  # of the aligner
 BAGS = {
     "all": (-99, 99),
@@ -86,58 +84,41 @@ BAGS = {
     "two": (-2, 2),
     "one": (-1, 1),
 }
-FOLDINGS = 2  # ways to deal out the folds
+FOLDINGS = 1  # ways to deal out the folds
 FRESH = 2  # untrained bodies of each family
 COVERED = 300  # occurrences in which every word is covered once
 SHOWN = ("apple", "ball", "mouth", "bar", "light")  # in the page's widget
 
 
-@lru_cache
-def read() -> tuple[list[list[str]], Vocabulary]:
-    """The captions, with *apple* written in them, and the vocabulary."""
-    captions = [
-        merged(APPLE, (FOOD, DEVICES), pair.source)
-        for pair in corpus.load("train")
-    ]
-    words = Vocabulary.count(captions, LEAST).words[len(SPECIALS) :]
-    return captions, Vocabulary([MASKED, *words])
+def averaged(
+    body: Body, vocabulary: Vocabulary, name: str, words: Sequence[str]
+) -> Body:
+    """A copy whose row of `name` is the mean of the rows of these words."""
+    made = copy.deepcopy(body)
+    table = made.embedding.words.weight.data
+    table[vocabulary.index[name]] = table[vocabulary.encode(words)].mean(0)
+    return made
 
 
-def trained(family: str, seed: int, folder: Path) -> tuple[Body, dict]:
-    """A GPT or BERT that has read *apple*, as `families` trains its own."""
-    captions, vocabulary = read()
+def drilled(
+    sentences: Sequence[Sequence[str]], updates: int = 300, seed: int = 0
+) -> tuple[Body, Vocabulary]:
+    """A tiny BERT that has read these sentences for a few seconds."""
+    words = Vocabulary.count(sentences).words[len(SPECIALS) :]
+    vocabulary = Vocabulary([MASKED, *words])
     torch.manual_seed(seed)
-    body = Body(BodyConfig(len(vocabulary))).to(device())
-    pairs = [Pair(caption, caption) for caption in captions]
-    plan = [
-        rows([pair.source for pair in part], vocabulary)
-        for epoch in range(families.EPOCHS)
-        for part in batches(pairs, families.BATCH, 1000 * seed + epoch)
-    ]
-
-    def loss(update: int) -> Tensor:
-        tokens = plan[update].to(device())
-        if family == "GPT":
-            return next_words(body, tokens).mean()
+    sizes = {"d_model": 48, "layers": 2, "d_ff": 96, "dropout": 0.0}
+    body = Body(BodyConfig(len(vocabulary), **sizes))
+    adam = torch.optim.Adam(body.parameters(), 3e-3)
+    dice = random.Random(seed)
+    for _ in range(updates):
+        tokens = rows(dice.sample(list(sentences), 32), vocabulary)
         spoiled, chosen = spoil(tokens, len(vocabulary))
-        return spoiled_words(body, spoiled, tokens, chosen).mean()
-
-    started = time.process_time()
-    losses = teach(body, loss, len(plan), families.RATE, seed, folder)
-    return body, {
-        "curve": curve(losses),
-        "updates": len(losses),
-        "weights": sum(part.numel() for part in body.parameters()),
-        "seconds": time.process_time() - started,
-    }
-
-
-def learn(family: str, seed: int, folder: Path) -> dict:
-    """Train one of them; the BERT goes with the book."""
-    body, found = trained(family, seed, folder)
-    if family == "BERT":
-        weights.save("senses", body, read()[1], read()[1])
-    return found
+        adam.zero_grad()
+        spoiled_words(body, spoiled, tokens, chosen).mean().backward()
+        clip_grad_norm_(body.parameters(), 1.0)
+        adam.step()
+    return body.eval(), vocabulary
 
 
 @lru_cache
@@ -199,10 +180,21 @@ def of_words(
     return vectors(body, family, tokens, [one.place for one in found])
 
 
-def fresh(vocabulary: Vocabulary, seed: int) -> Body:
+def fresh(
+    vocabulary: Vocabulary, seed: int, config: BodyConfig | None = None
+) -> Body:
     """A body before any training."""
     torch.manual_seed(seed)
-    return Body(BodyConfig(len(vocabulary))).eval()
+    return Body(config or BodyConfig(len(vocabulary))).eval()
+
+
+@lru_cache
+def bodies() -> dict[str, tuple[Body, Vocabulary]]:
+    """The GPT and the BERT of `families`, with their words."""
+    return {
+        family: weights.load(name, Body)[:2]
+        for family, name in families.FILES.items()
+    }
 
 
 def level_by_level(
@@ -210,11 +202,10 @@ def level_by_level(
     family: str,
     found: Sequence[Occurrence],
     vocabulary: Vocabulary,
-    foldings: int = FOLDINGS,
 ) -> list[float]:
     """Balanced accuracy of a probe at each level, mean over the foldings."""
     x, y = of_words(body, family, found, vocabulary), truth(found)
-    return [mean(examine(one, y, s) for s in range(foldings)) for one in x]
+    return [mean(examine(one, y, s) for s in range(FOLDINGS)) for one in x]
 
 
 def bags(found: Sequence[Occurrence]) -> dict[str, float]:
@@ -232,25 +223,21 @@ def bags(found: Sequence[Occurrence]) -> dict[str, float]:
 
 
 def examined(
-    found: Sequence[Occurrence],
-    bodies: dict[str, tuple[str, Body, Vocabulary]],
+    found: Sequence[Occurrence], trained: dict[str, tuple[Body, Vocabulary]]
 ) -> dict:
     """One word: its bags, its levels, untrained bodies, shuffled senses."""
     y = truth(found)
     scores = {"counts": [int((y == k).sum()) for k in (0, 1)]}
     scores["bags"] = bags(found)
-    vocabulary = next(iter(bodies.values()))[2]
-    scores["levels"] = {
-        name: [level_by_level(body, family, found, words)]
-        for name, (family, body, words) in bodies.items()
-    }
-    for family in ("GPT", "BERT"):
+    scores["levels"] = {}
+    for family, (body, words) in trained.items():
+        scores["levels"][family] = [level_by_level(body, family, found, words)]
         scores["levels"][f"untrained {family}"] = [
-            level_by_level(fresh(vocabulary, s), family, found, vocabulary, 1)
-            for s in range(FRESH)
+            level_by_level(fresh(words, seed), family, found, words)
+            for seed in range(FRESH)
         ]
-    family, body, words = bodies["BERT"]
-    top = of_words(body, family, found, words)[-1]
+    body, words = trained["BERT"]
+    top = of_words(body, "BERT", found, words)[-1]
     scores["shuffled"] = mean(
         examine(top, y, s, shuffled=True) for s in range(FOLDINGS)
     )
@@ -258,36 +245,27 @@ def examined(
 
 
 def all_words(seed: int, folder: Path) -> dict:
-    """The real words, with the bodies of `families`."""
-    bodies = {}
-    for family, name in families.FILES.items():
-        body, vocabulary, _ = weights.load(name, Body)
-        bodies[family] = (family, body, vocabulary)
+    """The real words."""
     return {
         "words": {
-            word: examined(found, bodies) for word, found in real().items()
+            word: examined(found, bodies()) for word, found in real().items()
         }
     }
 
 
 def all_apples(seed: int, folder: Path) -> dict:
-    """The pseudo-word, with the BERT that has read it; and what turns it."""
-    vocabulary = read()[1]
-    bodies = {
-        family: (
-            family,
-            trained(family, 0, folder.parent / f"{family}-0")[0],
-            vocabulary,
-        )
-        for family in families.FILES
+    """The pseudo-word; what turns it; and the probes of the page."""
+    trained = {
+        family: (averaged(body, words, APPLE, (*FOOD, *DEVICES)), words)
+        for family, (body, words) in bodies().items()
     }
-    body = bodies["BERT"][1]
-    return examined(apples(), bodies) | {
-        "turned": turned(body, vocabulary),
-        "turned, untrained": turned(fresh(vocabulary, 0), vocabulary),
-        "decides": deciding(body, vocabulary),
+    body, words = trained["BERT"]
+    return examined(apples(), trained) | {
+        "turned": turned(body, words),
+        "turned, untrained": turned(fresh(words, 0), words),
+        "decides": deciding(body, words),
         "probes": {
-            word: probes_of(body, found, vocabulary)
+            word: probes_of(body, found, words)
             for word, found in ({APPLE: apples()} | real()).items()
             if word in SHOWN
         },
@@ -466,19 +444,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
         "senses",
         __doc__,
-        {family: partial(learn, family) for family in families.FILES}
-        | {"senses": all_words, "apple": all_apples},
+        {"senses": all_words, "apple": all_apples},
         summary,
         config={
             "senses": {word: list(map(list, s)) for word, s in SENSES.items()},
             "food": list(FOOD),
             "devices": list(DEVICES),
-            "least": LEAST,
             "rounds": ROUNDS,
             "foldings": FOLDINGS,
             "fresh": FRESH,
             "covered": COVERED,
-            "epochs": families.EPOCHS,
             "folds": senses.FOLDS,
             "penalties": list(senses.PENALTIES),
         },

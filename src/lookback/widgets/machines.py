@@ -18,8 +18,7 @@ from lookback.transformer import Transformer
 from lookback.vocabulary import Vocabulary
 
 MACHINES = {"tuned-rnnsearch": RNNsearch, "tuned-en-fr": Transformer}
-# They write, fill in, and lean to a sense, in one language.
-BODIES = {"gpt": Body, "bert": Body, "senses": Body}
+BODIES = {"gpt": Body, "bert": Body}  # they write and fill in, in one language
 ALL = MACHINES | BODIES
 
 
