@@ -17,7 +17,7 @@ import {
 import { integer, real } from "./lib/link.js";
 import { uniform } from "./lib/mulberry.js";
 import { END } from "./lib/recurrent.js";
-import { digits, share } from "./lib/text.js";
+import { digits, grouped, share } from "./lib/text.js";
 import {
   bar,
   button,
@@ -59,7 +59,7 @@ export function nextOf(scores, { temperature, k, p }) {
 export function sentence(pieces, next, said) {
   if (!next) return `The caption has ended: “${said}”.`;
   const { kept, order } = next;
-  const many = kept.count === 1 ? "one word is" : `${kept.count} words are`;
+  const many = kept.count === 1 ? "one word is" : `${grouped(kept.count)} words are`;
   return `After “${said}” the likeliest word is “${shown(pieces[order[0]])}”, drawn with probability ${share(kept.p[order[0]])}; ${many} left to draw from.`;
 }
 
