@@ -188,13 +188,12 @@ const jobs = {
   /** What the two machines are asked of a caption with blanks. */
   questions: (widget, { state, index }) => widget.questions(state, new Map(Object.entries(index))),
   /** Leans of every level, as it is and with each word covered as well. */
-  leaning: async (widget, { file, probes, typed, covered, index, merged }) => {
+  leaning: async (widget, { file, probes, typed, covered, index }) => {
     const { config, weights } = await opened(widget, file);
     const body = widget.body(weights, config);
     const { at, word } = widget.target(typed, probes);
-    const known = new Map(Object.entries(index));
-    const all = widget.questions(typed, covered, at, known, merged);
-    const [leans, ...without] = all.map((/** @type {(number | number[])[]} */ tokens) =>
+    const all = widget.questions(typed, covered, at, new Map(Object.entries(index)));
+    const [leans, ...without] = all.map((/** @type {number[]} */ tokens) =>
       widget.leans(body.levels(tokens, "BERT", at + 1), probes[word].levels),
     );
     const best = leans.map((/** @type {number} */ _, /** @type {number} */ level) =>

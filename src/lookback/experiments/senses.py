@@ -2,19 +2,20 @@
 
 English words whose French translation in Multi30k tells their sense, and a
 pseudo-word, *apple*: some words for food and some for devices, written as one.
-Probes read the senses from every level of the GPT and the BERT of
-`experiments.families`, trained and untrained, and from bags of the words
-around. No encoder has seen any French. None has read *apple* so: its row is
-the mean of the rows of the words that it stands for. Last, words around
-*apple* are covered, or exchanged for those around another.
+A BERT, as in `experiments.families`, is trained on the English captions with
+*apple* in them; it goes with the book. No encoder has seen any French. Probes
+read the senses from its levels, from those of untrained bodies, and from bags
+of the words around. Last, words around *apple* are covered, or exchanged for
+those around another.
 
     python -m lookback.experiments.senses
+    python -m lookback.experiments.senses --only BERT
 
-writes records/senses.json.
+writes records/senses.json, and the weights of the BERT.
 """
 
-import copy
 import random
+import time
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +28,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from lookback import senses
 from lookback.experiments import families
-from lookback.experiments.families import rows
+from lookback.experiments.families import curve, rows, teach
 from lookback.experiments.runs import campaign
 from lookback.families import (
     MASK,
@@ -39,8 +40,9 @@ from lookback.families import (
     spoiled_words,
 )
 from lookback.lab import aligner, corpus, weights
-from lookback.lab.corpus import Pair
-from lookback.senses import Occurrence, bag, examine, fit
+from lookback.lab.corpus import Pair, batches
+from lookback.lab.training import device
+from lookback.senses import Occurrence, bag, examine, fit, merged
 from lookback.vocabulary import SPECIALS, Vocabulary
 
 # Each word with two senses, as French tells them: each is found 20 times.
@@ -76,6 +78,7 @@ FOOD = (
     "pizza",
 )
 DEVICES = ("phone", "cellphone", "computer", "laptop", "device")
+LEAST = 5  # times that a word stands in the captions, to be known
 ROUNDS = 5  # of the aligner
 BAGS = {
     "all": (-99, 99),
@@ -90,14 +93,49 @@ COVERED = 300  # occurrences in which every word is covered once
 SHOWN = ("apple", "ball", "mouth", "bar", "light")  # in the page's widget
 
 
-def averaged(
-    body: Body, vocabulary: Vocabulary, name: str, words: Sequence[str]
-) -> Body:
-    """A copy whose row of `name` is the mean of the rows of these words."""
-    made = copy.deepcopy(body)
-    table = made.embedding.words.weight.data
-    table[vocabulary.index[name]] = table[vocabulary.encode(words)].mean(0)
-    return made
+@lru_cache
+def read() -> tuple[list[list[str]], Vocabulary]:
+    """The captions, with *apple* written in them, and the vocabulary."""
+    captions = [
+        merged(APPLE, (FOOD, DEVICES), pair.source)
+        for pair in corpus.load("train")
+    ]
+    words = Vocabulary.count(captions, LEAST).words[len(SPECIALS) :]
+    return captions, Vocabulary([MASKED, *words])
+
+
+def trained(seed: int, folder: Path) -> tuple[Body, dict]:
+    """A BERT that has read *apple*, as `families` trains its own."""
+    captions, vocabulary = read()
+    torch.manual_seed(seed)
+    body = Body(BodyConfig(len(vocabulary))).to(device())
+    pairs = [Pair(caption, caption) for caption in captions]
+    plan = [
+        rows([pair.source for pair in part], vocabulary)
+        for epoch in range(families.EPOCHS)
+        for part in batches(pairs, families.BATCH, 1000 * seed + epoch)
+    ]
+
+    def loss(update: int) -> Tensor:
+        tokens = plan[update].to(device())
+        spoiled, chosen = spoil(tokens, len(vocabulary))
+        return spoiled_words(body, spoiled, tokens, chosen).mean()
+
+    started = time.process_time()
+    losses = teach(body, loss, len(plan), families.RATE, seed, folder)
+    return body, {
+        "curve": curve(losses),
+        "updates": len(losses),
+        "weights": sum(part.numel() for part in body.parameters()),
+        "seconds": time.process_time() - started,
+    }
+
+
+def learn(seed: int, folder: Path) -> dict:
+    """Train it; it goes with the book."""
+    body, found = trained(seed, folder)
+    weights.save("senses", body, read()[1], read()[1])
+    return found
 
 
 def drilled(
@@ -188,15 +226,6 @@ def fresh(
     return Body(config or BodyConfig(len(vocabulary))).eval()
 
 
-@lru_cache
-def bodies() -> dict[str, tuple[Body, Vocabulary]]:
-    """The GPT and the BERT of `families`, with their words."""
-    return {
-        family: weights.load(name, Body)[:2]
-        for family, name in families.FILES.items()
-    }
-
-
 def level_by_level(
     body: Body,
     family: str,
@@ -222,21 +251,17 @@ def bags(found: Sequence[Occurrence]) -> dict[str, float]:
     return scores
 
 
-def examined(
-    found: Sequence[Occurrence], trained: dict[str, tuple[Body, Vocabulary]]
-) -> dict:
-    """One word: its bags, its levels, untrained bodies, shuffled senses."""
-    y = truth(found)
+def examined(found: Sequence[Occurrence], body: Body) -> dict:
+    """One word: its bags, the BERT's levels, untrained ones, shuffled senses."""
+    y, words = truth(found), read()[1]
     scores = {"counts": [int((y == k).sum()) for k in (0, 1)]}
     scores["bags"] = bags(found)
-    scores["levels"] = {}
-    for family, (body, words) in trained.items():
-        scores["levels"][family] = [level_by_level(body, family, found, words)]
+    scores["levels"] = {"BERT": [level_by_level(body, "BERT", found, words)]}
+    for family in ("BERT", "GPT"):
         scores["levels"][f"untrained {family}"] = [
             level_by_level(fresh(words, seed), family, found, words)
             for seed in range(FRESH)
         ]
-    body, words = trained["BERT"]
     top = of_words(body, "BERT", found, words)[-1]
     scores["shuffled"] = mean(
         examine(top, y, s, shuffled=True) for s in range(FOLDINGS)
@@ -246,21 +271,17 @@ def examined(
 
 def all_words(seed: int, folder: Path) -> dict:
     """The real words."""
+    body, _ = trained(seed, folder.parent / f"BERT-{seed}")
     return {
-        "words": {
-            word: examined(found, bodies()) for word, found in real().items()
-        }
+        "words": {word: examined(found, body) for word, found in real().items()}
     }
 
 
 def all_apples(seed: int, folder: Path) -> dict:
     """The pseudo-word; what turns it; and the probes of the page."""
-    trained = {
-        family: (averaged(body, words, APPLE, (*FOOD, *DEVICES)), words)
-        for family, (body, words) in bodies().items()
-    }
-    body, words = trained["BERT"]
-    return examined(apples(), trained) | {
+    body, _ = trained(seed, folder.parent / f"BERT-{seed}")
+    words = read()[1]
+    return examined(apples(), body) | {
         "turned": turned(body, words),
         "turned, untrained": turned(fresh(words, 0), words),
         "decides": deciding(body, words),
@@ -444,16 +465,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
         "senses",
         __doc__,
-        {"senses": all_words, "apple": all_apples},
+        {"BERT": learn, "senses": all_words, "apple": all_apples},
         summary,
         config={
             "senses": {word: list(map(list, s)) for word, s in SENSES.items()},
             "food": list(FOOD),
             "devices": list(DEVICES),
+            "least": LEAST,
             "rounds": ROUNDS,
             "foldings": FOLDINGS,
             "fresh": FRESH,
             "covered": COVERED,
+            "epochs": families.EPOCHS,
             "folds": senses.FOLDS,
             "penalties": list(senses.PENALTIES),
         },

@@ -16,7 +16,11 @@ import { readable, words } from "./moses.js";
 export const [PAD, UNKNOWN, MASK] = [0, 1, 4]; // vocabulary.py, families.py
 export const HOLE = "_";
 const SILENT = [PAD, UNKNOWN, START, MASK]; // never written
-const FAMILY = /** @type {Record<string, Family>} */ ({ gpt: "GPT", bert: "BERT" });
+const FAMILY = /** @type {Record<string, Family>} */ ({
+  gpt: "GPT",
+  bert: "BERT",
+  senses: "BERT",
+});
 
 /** @type {Map<string, ReturnType<typeof body>>} */
 const awake = new Map();
@@ -40,7 +44,7 @@ export const SKILLS = {
     return one.logits(tokens, FAMILY[name], places);
   },
   /** The vector at one place, level by level, of several rows of tokens.
-   * @param {{name: string, all: (number | number[])[][], at: number}} asked */
+   * @param {{name: string, all: number[][], at: number}} asked */
   levels({ name, all, at }) {
     const one = awake.get(name);
     if (!one) throw new Error("The machine is asleep.");
@@ -87,7 +91,7 @@ export function asking(model, report) {
     },
     /** @param {Asked} asked @returns {Promise<Float64Array[]>} */
     scores: (asked) => worker.ask("scores", asked),
-    /** @param {{name: string, all: (number | number[])[][], at: number}} asked
+    /** @param {{name: string, all: number[][], at: number}} asked
      * @returns {Promise<Float64Array[][]>} */
     levels: (asked) => worker.ask("levels", asked),
   };

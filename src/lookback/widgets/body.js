@@ -40,15 +40,11 @@ export function body(p, { heads, layers }) {
     return x.map((one, k) => (one - mean) * by * gain[k] + shift[k]);
   }
 
-  /** √d E[token] + P[place]; several tokens in one place are their mean.
-   * @param {number | number[]} token @param {number} place */
+  /** √d E[token] + P[place]. @param {number} token @param {number} place */
   function embedded(token, place) {
-    const all = [token].flat().map((one) => embed(p["embedding.words.weight"], one));
+    const row = embed(p["embedding.words.weight"], token);
     const where = embed(p["embedding.learned.table"], place);
-    return Float64Array.from(where, (there, k) => {
-      const sum = all.reduce((total, row) => total + row[k], 0);
-      return (sum / all.length) * Math.sqrt(where.length) + there;
-    });
+    return Float64Array.from(row, (one, k) => one * Math.sqrt(row.length) + where[k]);
   }
 
   /** One layer, all places at once. @param {number} i @param {Float64Array[]} x @param {Family} family */
@@ -83,7 +79,7 @@ export function body(p, { heads, layers }) {
 
   return {
     /** x of one place, before the first layer and after each.
-     * @param {(number | number[])[]} tokens @param {Family} family @param {number} at */
+     * @param {number[]} tokens @param {Family} family @param {number} at */
     levels(tokens, family, at) {
       let x = tokens.map(embedded);
       const found = [x[at]];

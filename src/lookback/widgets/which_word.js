@@ -2,7 +2,7 @@
 // Which word decides? A trained BERT reads a caption in the page; probes say to
 // which sense of a word each of its levels leans, with words covered or not.
 // Python: which_word.py.
-import { asking, HOLE, SKILLS, size, strangers, tokensOf, typedWords, UNKNOWN } from "./bodies.js";
+import { asking, SKILLS, size, strangers, tokensOf, typedWords } from "./bodies.js";
 import { integer, series } from "./lib/link.js";
 import { dot } from "./lib/maths.js";
 import { sigmoid } from "./lib/recurrent.js";
@@ -31,11 +31,13 @@ import limits from "./which_word.json" with { type: "json" };
 /** @typedef {Record<string, {senses: [string, string], levels: number[][]}>} Probes [w; b] of
  *   each level */
 /** @typedef {{machines: Record<string, import("./bodies.js").Known>, probes: Probes,
- *   merged: Record<string, string[]>, texts: string[], text: string, covered: number[], level: number}} State */
+ *   texts: string[], text: string, covered: number[], level: number}} State */
 /** @typedef {{leans: number[], without: number[][]}} Found of each level, as it is, and with
  *   each word covered as well */
 
 serve(SKILLS);
+
+const HOLE = "_";
 
 /** σ(w · x + b), level by level.
  * @param {ArrayLike<number>[]} levels @param {number[][]} probes [w; b] */
@@ -50,17 +52,15 @@ export function target(typed, probes) {
 
 /** What is read: the caption with its blanks, then with each word covered too.
  * @param {string[]} typed @param {number[]} covered @param {number} at the word that is asked for
- * @param {Map<string, number>} index @param {Record<string, string[]>} merged pseudo-words
- * @returns {(number | number[])[][]} */
-export function questions(typed, covered, at, index, merged) {
-  /** @param {number[]} gone @returns {(number | number[])[]} */
-  const row = (gone) => {
-    const open = typed.map((word, i) => (gone.includes(i) && i !== at ? HOLE : word));
-    return tokensOf(open, index, true).map((id, i) => {
-      const parts = merged[open[i - 1]];
-      return parts ? parts.map((word) => index.get(word) ?? UNKNOWN) : id;
-    });
-  };
+ * @param {Map<string, number>} index */
+export function questions(typed, covered, at, index) {
+  /** @param {number[]} gone */
+  const row = (gone) =>
+    tokensOf(
+      typed.map((word, i) => (gone.includes(i) && i !== at ? HOLE : word)),
+      index,
+      true,
+    );
   return [row(covered), ...typed.map((_, i) => row([...covered, i]))];
 }
 
@@ -128,8 +128,8 @@ function build(model, read) {
     wanted = key;
     node.setAttribute("aria-busy", "true");
     try {
-      const all = questions(typed, state.covered, at, index, state.merged);
-      const [own, ...others] = await ask.levels({ name: "bert", all, at: at + 1 });
+      const all = questions(typed, state.covered, at, index);
+      const [own, ...others] = await ask.levels({ name: "senses", all, at: at + 1 });
       if (wanted !== key) return;
       const { levels } = probes[word];
       came = {
@@ -157,7 +157,7 @@ function build(model, read) {
       return complain(`Type a caption with one of these words: ${Object.keys(probes).join(", ")}.`);
     }
     try {
-      const pieces = await ask.words("bert");
+      const pieces = await ask.words("senses");
       index ??= new Map(pieces.map((word, id) => [word, id]));
     } catch (error) {
       return fail(error);
@@ -229,7 +229,7 @@ function build(model, read) {
     if (box.value === laid || state.text !== laid) box.value = state.text;
     laid = state.text;
     choice.value = texts.includes(state.text) ? state.text : "";
-    start.textContent = index ? "Read it" : `Wake the BERT (${size(state.machines.bert.bytes)})`;
+    start.textContent = index ? "Read it" : `Wake the BERT (${size(state.machines.senses.bytes)})`;
     grey(clear, state.covered.length === 0);
     figure.hidden = !index;
     if (!index) return;
@@ -304,7 +304,7 @@ function build(model, read) {
   return { node, draw, stop: ask.stop };
 }
 
-export default widget(["machines", "probes", "merged", "texts"], ["text", "covered", "level"], build, {
+export default widget(["machines", "probes", "texts"], ["text", "covered", "level"], build, {
   text: (x, s) =>
     typeof x === "string" &&
     x.length <= limits.letters &&

@@ -2,10 +2,9 @@
 
     lean of a level = σ(w · x + b)                           lookback.senses
 
-The machine is the BERT of `experiments.families`, its weights in a byte each
-(`lab.int8`); a pseudo-word is the mean of its words. The weights are no part
-of the state: the page fetches them when they are wanted, a notebook asks the
-kernel. What runs is body.js, in a worker.
+The machine is the BERT of `experiments.senses`, its weights in a byte each
+(`lab.int8`). They are no part of the state: the page fetches them when they
+are wanted, a notebook asks the kernel. What runs is body.js, in a worker.
 """
 
 from matplotlib.figure import Figure
@@ -17,7 +16,7 @@ from lookback.widgets.lib import pictures
 from lookback.widgets.lib.checks import even, finite, need
 
 LIMITS = base.limits("which_word")
-TRAITS = ("machines", "probes", "merged", "texts", "text", "covered", "level")
+TRAITS = ("machines", "probes", "texts", "text", "covered", "level")
 NAMES = {  # what stands at the two ends of a lean
     "apple": ["food", "device"],
     "ball": ["ballon", "balle"],
@@ -46,18 +45,11 @@ def recorded() -> dict:
     }
 
 
-def recorded_words() -> dict[str, list[str]]:
-    """The words that the pseudo-word stands for."""
-    config = records.load("senses")["config"]
-    return {"apple": [*config["food"], *config["devices"]]}
-
-
 class WhichWord(base.Widget):
     """Cover a word, and see to which sense of another each level leans.
 
     `probes` holds of each word that can be asked for its two `senses` and, of
-    each of the `levels`, w and, last, b; `merged` the words of which a
-    pseudo-word is the mean. The first such word of `text` is
+    each of the `levels`, w and, last, b. The first such word of `text` is
     asked for; `covered` are places of words, counted from 0; `level` is the
     one whose changes are written under the words.
 
@@ -69,18 +61,16 @@ class WhichWord(base.Widget):
     _css = base.style("which_word")
     machines = Dict().tag(sync=True)
     probes = Dict().tag(sync=True)
-    merged = Dict().tag(sync=True)
     texts = List(Unicode()).tag(sync=True)
     text = Unicode().tag(sync=True)
     covered = List(Int()).tag(sync=True)
     level = Int(4).tag(sync=True)
 
     def __init__(self, probes=None, texts=TEXTS, text=None, **how):
-        known = {"bert": {"title": "BERT", **machines.known("bert")}}
+        known = {"senses": {"title": "BERT", **machines.known("senses")}}
         super().__init__(
             machines=known,
             probes=recorded() if probes is None else probes,
-            merged=recorded_words(),
             texts=list(texts),
             text=texts[0] if text is None else text,
             **how,
