@@ -170,9 +170,8 @@ def real() -> dict[str, list[Occurrence]]:
         for pair in back
         for places in [aligner.align(table, pair)]
     ]
-    captions = [pair.source for pair in pairs]
     return {
-        word: senses.occurrences(word, names, captions, linked)
+        word: senses.occurrences(word, names, read()[0], linked)
         for word, names in SENSES.items()
     }
 
@@ -252,7 +251,7 @@ def bags(found: Sequence[Occurrence]) -> dict[str, float]:
 
 
 def examined(found: Sequence[Occurrence], body: Body) -> dict:
-    """One word: its bags, the BERT's levels, untrained ones, shuffled senses."""
+    """One word: its bags, the levels, untrained bodies, shuffled senses."""
     y, words = truth(found), read()[1]
     scores = {"counts": [int((y == k).sum()) for k in (0, 1)]}
     scores["bags"] = bags(found)
