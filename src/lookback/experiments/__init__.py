@@ -29,6 +29,8 @@ EXPERIMENTS = (
     "stacks",
     "pictures",
     "plays",
+    "senses",
+    "explanation",
     "depth",
     "memories",
     "pruning",
