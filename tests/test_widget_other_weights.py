@@ -105,9 +105,6 @@ def test_a_machine_that_lacks_a_tensor_is_refused(widget, packed):
 
 
 def test_the_books_own_machine():
-    one = other_weights(["the black cat sleeps ."])
-    assert (
-        "looks most at “black”"
-        in other_weights(["the black cat sleeps ."], step=2).words()
-    )
-    assert "le chat noir dort" in shown(one)
+    one = other_weights(["the old car changed ."], step=2)
+    assert "looks most at “" in shown(one)
+    assert "moves by 0.00" in shown(one)
