@@ -189,7 +189,7 @@ def most_different(
     """
     with torch.no_grad():
         before = says(model, now, now.own)
-    best, far = now.own.clone(), torch.zeros(len(now.own))
+    best, far = now.own.clone(), now.own.new_zeros(len(now.own))
     shut = ~now.places[:, None]
     noise = torch.randn(2, *now.own.shape)
     for start in (noise[0], now.own.clamp_min(1e-6).log() + noise[1] / 2):
