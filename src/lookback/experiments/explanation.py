@@ -281,14 +281,15 @@ def gradients(
 
 @torch.no_grad()
 def left_out(
-    model: Translator, row: Int[Tensor, " source"], batch: Batch
+    model: Translator, row: Int[Tensor, " _"], batch: Batch
 ) -> Float[Tensor, "target source"]:
     """TV(p, p without word j) at every word, for a batch of one sentence."""
     keep = ~torch.eye(len(row) - 1, len(row), dtype=torch.bool)
     without = row.expand(len(row) - 1, -1)[keep].view(len(row) - 1, -1)
     given = batch.target_in.expand(len(without), -1)
     other = model(without, given).softmax(-1)
-    return total_variation(other, distributions(model, batch)).T
+    whole = distributions(model, batch).expand_as(other)
+    return total_variation(other, whole).T
 
 
 def closeness(target: int, source: int) -> Float[Tensor, "target source"]:

@@ -2,7 +2,7 @@
 // Which word decides? A trained BERT reads a caption in the page; probes say to
 // which sense of a word each of its levels leans, with words covered or not.
 // Python: which_word.py.
-import { asking, SKILLS, size, strangers, tokensOf, typedWords } from "./bodies.js";
+import { asking, HOLE, SKILLS, size, strangers, tokensOf, typedWords } from "./bodies.js";
 import { integer, series } from "./lib/link.js";
 import { dot } from "./lib/maths.js";
 import { sigmoid } from "./lib/recurrent.js";
@@ -36,8 +36,6 @@ import limits from "./which_word.json" with { type: "json" };
  *   each word covered as well */
 
 serve(SKILLS);
-
-const HOLE = "_";
 
 /** σ(w · x + b), level by level.
  * @param {ArrayLike<number>[]} levels @param {number[][]} probes [w; b] */
