@@ -25,8 +25,8 @@ NAMES = {  # what stands at the two ends of a lean
     "light": ["clair", "lumière"],
 }
 TEXTS = (
-    "a man is talking on an apple .",
-    "a woman is eating an apple in the kitchen .",
+    "a man is talking on his apple .",
+    "a family is eating apple at a table .",
     "a boy kicks a ball across the grass .",
     "a boy hits a ball with a racket .",
     "a dog with a stick in its mouth runs .",
