@@ -31,9 +31,9 @@ def bloops(count=60):
 
 
 def small(words: Vocabulary) -> Body:
-    return experiment.fresh(
-        words, 0, BodyConfig(len(words), d_model=8, heads=2, layers=2, d_ff=8)
-    )
+    torch.manual_seed(0)
+    sizes = {"d_model": 8, "heads": 2, "layers": 2, "d_ff": 8}
+    return Body(BodyConfig(len(words), **sizes)).eval()
 
 
 def test_a_vector_is_that_of_the_word_itself():

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from lookback.vocabulary import Vocabulary
 
-PENALTIES = (1e-3, 1e-2)  # λ
+PENALTIES = (1e-3, 1e-2, 1e-1)  # λ
 FOLDS = 5
 NEWTON = 5  # steps; more change nothing that one would see
 
@@ -87,7 +87,7 @@ def bag(
     """1 for each word from `first` to `last` places behind the occurrence.
 
     bag(found, -2, 2) has two neighbours on either side. The word itself is
-    left out, and so is what stands less than three times.
+    left out, and so is what stands only once.
     """
     near = [
         {
@@ -97,7 +97,7 @@ def bag(
         }
         for one in found
     ]
-    known = Vocabulary.count(map(sorted, near), least=3)
+    known = Vocabulary.count(map(sorted, near), least=2)
     x = torch.zeros(len(found), len(known), dtype=torch.float64)
     for row, words in zip(x, near, strict=True):
         row[known.encode(sorted(words))] = 1
