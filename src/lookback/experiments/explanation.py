@@ -636,6 +636,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "prices": list(PRICES),
         },
         data=corpus.digests("en", "fr"),
+        needed=SUBJECTS,
         arguments=arguments,
     )
 
