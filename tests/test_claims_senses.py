@@ -153,3 +153,7 @@ def test_measures_agree_half(looks):
         assert 0.3 < tau[key]["mean"] < 0.7
     assert tau["same top"]["mean"] > 0.6
 
+
+def test_a_reader_tells_the_maps_apart(looks):
+    readers = looks["one model"]["readers"]
+    assert readers["first"]["mean"] > readers["uniform"]["mean"]
