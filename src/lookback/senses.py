@@ -23,7 +23,7 @@ from torch import Tensor
 
 from lookback.vocabulary import Vocabulary
 
-PENALTIES = (1e-3, 1e-2, 1e-1)  # λ
+PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)  # λ
 FOLDS = 5
 NEWTON = 5  # steps; more change nothing that one would see
 
