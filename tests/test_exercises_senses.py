@@ -87,8 +87,8 @@ def shares(said, senses):
         (lambda said, senses: said.mean(), "raised"),
     ],
 )
-def test_balanced_accuracy(mine, words, capsys):
-    assert words in said_about(capsys, "balanced_accuracy", mine)
+def test_fair_accuracy(mine, words, capsys):
+    assert words in said_about(capsys, "fair_accuracy", mine)
 
 
 def by_loop(said, senses):
@@ -105,8 +105,8 @@ def by_weights(said, senses):
 
 
 @pytest.mark.parametrize("mine", [by_loop, by_weights])
-def test_balanced_accuracy_by_another_route(mine):
-    assert check.balanced_accuracy(mine) is True
+def test_fair_accuracy_by_another_route(mine):
+    assert check.fair_accuracy(mine) is True
 
 
 def cut(examine, x, y, many):

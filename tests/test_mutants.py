@@ -188,7 +188,7 @@ EQUAL = {
         "move - mean -> mean - move": "an ellipse is the same turned half round"
     },
     "covered_loss": {"0 -> -1": "gather leaves one number at each place"},
-    "balanced_accuracy": {
+    "fair_accuracy": {
         "senses == k -> senses != k": "the two shares change places",
         "(0, 1) -> (1, 0)": "a sum does not see the order",
     },

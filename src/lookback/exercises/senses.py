@@ -111,7 +111,7 @@ def em_by_hand(first=1, second=1):
     )
 
 
-def balanced_accuracy_solution(said, senses):
+def fair_accuracy_solution(said, senses):
     """The mean of two shares: of each sense, how many are right."""
     right = said == senses
     return sum(right[senses == k].float().mean() for k in (0, 1)) / 2
@@ -130,8 +130,8 @@ def _counted(said, senses):
     ]
 
 
-@exercise(balanced_accuracy_solution)
-def balanced_accuracy(mine):
+@exercise(fair_accuracy_solution)
+def fair_accuracy(mine):
     """Balanced accuracy of a list of verdicts."""
     for seed, (size, rare) in enumerate(((40, 0.2), (9, 0.4), (25, 0.7))):
         a, b = random_inputs(seed, (size,), (size,))
