@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.cursors import Cursors
 from lookback.experiments import EXPERIMENTS, copying
+from lookback.families import Body
 from lookback.hops import MemN2N
 from lookback.lab import records, weights
 from lookback.lab.checkpoints import TrainingConfig
@@ -46,12 +47,15 @@ CORPUS = {  # the languages that an experiment reads
     "growth": [("en", "fr")],
     "in_page": [("en", "fr")],
     "removal": [("en", "fr")],
+    "senses": [("en", "fr")],
+    "explanation": [("en", "fr")],
     "tuned": [("en", "fr"), ("de", "en")],
 }
 # Their trainings have begun, or wait.
 TO_COME = {"german", "growth", "removal", "rungs"}
 ALL_TESTS = ("rungs", "german", "growth", "removal")
 KINDS = {
+    "senses": Body,
     "bottleneck": Bottleneck,
     **{f"copying-{n}": Bottleneck for n in copying.WIDTHS},
     "cursors": Cursors,
