@@ -100,7 +100,10 @@ def foreign(script: str) -> list[str]:
 
 # The two doors, and who has them: a worker of its own script, and the files
 # that lie beside the host. Nothing else of a widget reaches out.
-DOORS = {"worker": {"learning", "translate"}, "fetched": {"translate"}}
+DOORS = {
+    "worker": {"learning", "translate", "which_word"},
+    "fetched": {"translate"},
+}
 
 
 @pytest.mark.parametrize("name", MODULES)
