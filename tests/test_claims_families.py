@@ -10,12 +10,21 @@ from torch import nn
 from torch.nn import functional as F
 
 from lookback.experiments import families, pictures, plays, stacks
-from lookback.families import MASK, Body, BodyConfig, see
-from lookback.lab import corpus, records, weights
+from lookback.families import (
+    MASK,
+    SILENT,
+    Body,
+    BodyConfig,
+    see,
+    shape,
+    weigh,
+)
+from lookback.lab import corpus, int8, records, weights
 from lookback.lab import pictures as letters
 from lookback.lab.corpus import Pair
 from lookback.transformer import Transformer
 from lookback.vocabulary import END, PAD, START
+from lookback.widgets import machines
 
 SIZES = {"d_model": 8, "heads": 2, "layers": 1, "d_ff": 8}
 COUNTS = {"train": 70, "test_2016_flickr": 30}
@@ -377,3 +386,146 @@ def test_the_vocabulary_is_that_of_the_weights():
     _, _, vocabulary = families.read()
     for name in families.FILES.values():
         assert weights.load(name, Body)[1].words == vocabulary.words
+
+
+# What the page says of the records
+
+
+def found(name: str) -> dict:
+    return records.load(name)["results"]
+
+
+def test_the_bert_is_ahead_at_a_covered_word():
+    asked = found("families")["asked"]["covered"]
+    gpt, bert = asked["GPT"], asked["BERT"]
+    assert max(bert["nats"]["each"]) < min(gpt["nats"]["each"]) - 0.2
+    assert min(bert["right"]["each"]) > max(gpt["right"]["each"])
+    quarters = zip(gpt["quarters"], bert["quarters"], strict=True)
+    gaps = [left["mean"] - both["mean"] for left, both in quarters]
+    assert gaps.index(max(gaps)) == 0 and gaps.index(min(gaps)) == 3
+    for each in (gpt["quarters"], bert["quarters"]):
+        means = [one["mean"] for one in each]
+        assert means.index(min(means)) == 0
+
+
+def test_both_have_as_many_weights_and_read_as_much():
+    results = found("families")
+    assert results["GPT"]["weights"] == results["BERT"]["weights"]
+    lengths = {len(one) for name in ("GPT", "BERT") for one in
+               results[name]["curve"]}  # fmt: skip
+    assert len(lengths) == 1
+
+
+def test_another_mask_does_harm():
+    asked = found("families")["asked"]
+    own, other = asked["own question"], asked["other mask"]
+    assert other["GPT"]["mean"] > own["GPT"]["mean"] + 0.2
+    covered = asked["covered"]
+    assert other["BERT"]["mean"] > covered["GPT"]["nats"]["mean"] + 0.2
+
+
+def test_the_whole_caption_helps_the_gpt():
+    among = found("families")["asked"]["among"]
+    left, whole = among["GPT, left"], among["GPT, whole"]
+    assert whole["nats"]["mean"] < left["nats"]["mean"] - 0.2
+    assert whole["right"]["mean"] > left["right"]["mean"]
+
+
+def test_what_the_bert_draws_is_nearer_to_captions_than_shuffled_ones():
+    writing = found("families")["asked"]["writing"]
+    nats = {name: one["nats"]["mean"] for name, one in writing.items()}
+    assert nats["BERT"] < nats["shuffled"] - 1
+
+
+def test_the_convolution_is_ahead_with_few_pictures():
+    results = found("pictures")
+    few = {name: one["right"]["600"] for name, one in results.items()}
+    assert min(few["convolution"]["each"]) > max(few["ViT"]["each"])
+    for count in ("600", "6000"):
+        with_places = results["ViT"]["right"][count]
+        without = results["no positions"]["right"][count]
+        assert min(with_places["each"]) > max(without["each"])
+
+
+def test_ours_is_as_good_and_no_slower_than_nano_gpt():
+    results = found("plays")
+    ours, nano = results["ours"], results["nanoGPT"]
+    assert ours["nats"]["mean"] <= nano["nats"]["mean"]
+    assert ours["nats"]["mean"] <= plays.PUBLISHED
+    assert ours["seconds"]["mean"] < 1.05 * nano["seconds"]["mean"]
+
+
+# What the page says of the two machines, as the page has them
+
+
+@pytest.fixture(scope="module")
+def machine():
+    held = {}
+    for name in ("gpt", "bert"):
+        body, words = machines.load(name)
+        held[name] = int8.rounded(body), words
+    return held
+
+
+@torch.no_grad()
+def chance(machine, name, text, place=None):
+    """The probabilities of all words: next, or at a place that is covered."""
+    body, words = machine[name]
+    row = torch.tensor([[START, *words.encode(text.split())]])
+    if name == "bert":
+        row = torch.cat([row, torch.tensor([[END]])], dim=1)
+        row[0, place + 1] = MASK
+    at = -1 if name == "gpt" else place + 1
+    logits = body(row, see(row, name.upper()))[0, at]
+    logits[[*SILENT, END] if name == "bert" else list(SILENT)] = -torch.inf
+    return logits.softmax(0), words.index
+
+
+def test_top_p_leaves_a_different_number_at_each_word(machine):
+    left = {}
+    for text in (
+        "a man in a red",
+        "a man in a red shirt is",
+        "a man in a red shirt is standing in front",
+    ):
+        p, _ = chance(machine, "gpt", text)
+        left[text.split()[-1]] = int((shape(p.log(), top_p=0.9) > 0).sum())
+    assert 20 <= left["red"] <= 30
+    assert left["is"] > 130 and left["front"] == 1
+
+
+def test_where_the_right_side_helps(machine):
+    caption = "a man in a red shirt is playing the guitar ."
+    words = caption.split()
+
+    def both(place):
+        truth = words[place]
+        p, index = chance(machine, "bert", caption, place)
+        q, _ = chance(machine, "gpt", " ".join(words[:place]))
+        return float(p[index[truth]]), float(q[index[truth]]), p, index
+
+    bert, gpt, _, _ = both(7)
+    assert bert > 0.5 and gpt < 0.15
+    bert, gpt, _, _ = both(10)
+    assert bert > 0.95 > 0.7 > gpt
+    bert, gpt, p, index = both(9)
+    assert bert < gpt and int(p.argmax()) == index["beach"]
+
+
+def test_two_neighbours_do_not_know_of_one_another(machine):
+    caption = "a man in a red shirt is playing <mask> <mask> ."
+    first, index = chance(machine, "bert", caption, 8)
+    second, _ = chance(machine, "bert", caption, 9)
+    assert index["with"] in first.topk(8).indices.tolist()
+    assert int(second.argmax()) == index["guitar"]
+
+
+@torch.no_grad()
+def test_from_the_left_a_suit_would_do_and_by_all_it_would_not(machine):
+    body, words = machine["gpt"]
+    caption = "a man in a red shirt is playing the guitar .".split()
+    tokens = torch.tensor([START, *words.encode(caption), END])
+    tried = ["red", "black", "white", "green", "t-shirt", "suit", "hat"]
+    guess = weigh(body, tokens, 5, torch.tensor(words.encode(tried)))
+    left, whole = guess.left.softmax(0), guess.whole.softmax(0)
+    assert min(left[5:]) > 0.03 and max(whole[5:]) < 0.005
