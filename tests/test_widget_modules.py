@@ -100,9 +100,10 @@ def foreign(script: str) -> list[str]:
 
 # The two doors, and who has them: a worker of its own script, and the files
 # that lie beside the host. Nothing else of a widget reaches out.
+BODIES = {"fill_in", "which_word", "write_on"}
 DOORS = {
-    "worker": {"learning", "translate", "which_word"},
-    "fetched": {"translate"},
+    "worker": {"learning", "translate"} | BODIES,
+    "fetched": {"translate"} | BODIES,
 }
 
 
