@@ -84,7 +84,8 @@ test("what is said of a blank", () => {
   const found = { bert: Float64Array.of(0, 0.25, 0.75) };
   assert.equal(
     filled(pieces, found, "red"),
-    "In this blank the BERT gives 0.750 to “hat”, and 0.250 to “red”.",
+    "In this blank the BERT gives 0.750 to “hat” and 0.250 to “red”.",
   );
+  assert.match(filled(pieces, found, "hat"), /to “hat”, the word that stood there\.$/);
   assert.equal(filled(pieces, found, ""), "In this blank the BERT gives 0.750 to “hat”.");
 });

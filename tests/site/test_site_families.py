@@ -41,7 +41,7 @@ def torchs(name: str, tokens: list[int], place: int) -> torch.Tensor:
 
 def settled(root: Locator) -> Locator:
     """The widget, once its worker has answered."""
-    expect(root.locator(".figure")).to_be_visible(**PATIENTLY)
+    expect(root.locator(".answer")).to_be_visible(**PATIENTLY)
     expect(root.locator('[data-action="word"]').first).to_be_visible(
         **PATIENTLY
     )

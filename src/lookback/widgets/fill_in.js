@@ -70,8 +70,10 @@ export function questions(state, index) {
 export function sentence(pieces, found, truth) {
   const told = Object.entries(found).map(([name, p]) => {
     const [best] = likeliest(p, 1);
-    const own = truth && pieces.indexOf(truth) > 0 ? p[pieces.indexOf(truth)] : NaN;
-    const yours = Number.isNaN(own) ? "" : `, and ${share(own)} to “${shown(truth)}”`;
+    const own = truth ? pieces.indexOf(truth) : -1;
+    const said =
+      own === best ? ", the word that stood there" : ` and ${share(p[own])} to “${shown(truth)}”`;
+    const yours = own > 0 ? said : "";
     return `the ${name.toUpperCase()} gives ${share(p[best])} to “${shown(pieces[best])}”${yours}`;
   });
   return `In this blank ${told.join("; ")}.`;
@@ -193,7 +195,7 @@ function build(model, read) {
   });
   const lists = element("div", { class: "lists" });
   const table = scroller("what fits in the blank", { hidden: true });
-  const figure = element("div", { class: "figure", hidden: true }, row, say, lists, table);
+  const figure = element("div", { class: "answer", hidden: true }, row, say, lists, table);
   const node = root(
     "fill-in",
     "A BERT that fills a blank",

@@ -210,7 +210,7 @@ function build(model, read) {
       on();
     }),
   };
-  const figure = element("div", { class: "figure", hidden: true }, text, say, list);
+  const figure = element("div", { class: "answer", hidden: true }, text, say, list);
   figure.append(table);
   const node = root(
     "write-on",
