@@ -71,9 +71,8 @@ export function sentence(pieces, found, truth) {
   const told = Object.entries(found).map(([name, p]) => {
     const [best] = likeliest(p, 1);
     const own = truth ? pieces.indexOf(truth) : -1;
-    const said =
-      own === best ? ", the word that stood there" : ` and ${share(p[own])} to “${shown(truth)}”`;
-    const yours = own > 0 ? said : "";
+    const other = () => ` and ${share(p[own])} to “${shown(truth)}”`;
+    const yours = own < 0 ? "" : own === best ? ", the word that stood there" : other();
     return `the ${name.toUpperCase()} gives ${share(p[best])} to “${shown(pieces[best])}”${yours}`;
   });
   return `In this blank ${told.join("; ")}.`;
