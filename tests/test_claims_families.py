@@ -447,12 +447,14 @@ def test_the_convolution_is_ahead_with_few_pictures():
         assert min(with_places["each"]) > max(without["each"])
 
 
-def test_ours_is_as_good_and_no_slower_than_nano_gpt():
-    results = found("plays")
-    ours, nano = results["ours"], results["nanoGPT"]
-    assert ours["nats"]["mean"] <= nano["nats"]["mean"]
-    assert ours["nats"]["mean"] <= plays.PUBLISHED
-    assert ours["seconds"]["mean"] < 1.05 * nano["seconds"]["mean"]
+def test_a_bag_of_patches_knows_a_letter_that_moved_by_a_patch():
+    moved = {n: one["moved"] for n, one in found("pictures").items()}
+    bag = moved["no positions"]
+    assert bag["6"]["mean"] > bag["4"]["mean"]
+    assert moved["ViT"]["6"]["mean"] < 0.1 < moved["convolution"]["6"]["mean"]
+    level = found("pictures")["ViT"]["right"]["6000"]["mean"]
+    other = found("pictures")["convolution"]["right"]["6000"]["mean"]
+    assert abs(level - other) < 0.02
 
 
 # What the page says of the two machines, as the page has them
