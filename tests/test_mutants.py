@@ -189,6 +189,8 @@ EQUAL = {
     "log_density": {
         "move - mean -> mean - move": "an ellipse is the same turned half round"
     },
+    "covered_loss": {"0 -> -1": "gather leaves one number at each place"},
+    "top_p": {"0 -> -1": "the probabilities have one axis"},
     "linear_loop": {"key -> query": "keys are as long as queries"},
     "looks_to_connect": {"set(row) -> row": "no row names a position twice"},
     "tokens_apart": {

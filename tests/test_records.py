@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.cursors import Cursors
 from lookback.experiments import EXPERIMENTS, copying
+from lookback.families import Body
 from lookback.hops import MemN2N
 from lookback.lab import records, weights
 from lookback.lab.checkpoints import TrainingConfig
@@ -45,16 +46,19 @@ CORPUS = {  # the languages that an experiment reads
     "german": [("en", "de")],
     "growth": [("en", "fr")],
     "in_page": [("en", "fr")],
+    "families": [("en", "fr")],
     "removal": [("en", "fr")],
     "tuned": [("en", "fr"), ("de", "en")],
 }
 # Their trainings have begun, or wait.
-TO_COME = {"german", "growth", "removal", "rungs"}
+TO_COME = {"german", "growth", "removal", "rungs", "stacks", "plays"}
 ALL_TESTS = ("rungs", "german", "growth", "removal")
 KINDS = {
+    "bert": Body,
     "bottleneck": Bottleneck,
     **{f"copying-{n}": Bottleneck for n in copying.WIDTHS},
     "cursors": Cursors,
+    "gpt": Body,
     "hops": MemN2N,
     "phrasebook": RNNsearch,
     "rnnsearch": RNNsearch,

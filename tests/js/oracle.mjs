@@ -200,6 +200,28 @@ const jobs = {
       return { steps, score: best.score };
     });
   },
+  /** Scores by the body in a file, at some places; nothing else to say. */
+  bodied: async (widget, { file, family, rows }) => {
+    const { config, weights } = await opened(widget, file);
+    const body = widget.body(weights, config);
+    return rows.map((/** @type {{tokens: number[], places: number[]}} */ { tokens, places }) =>
+      body.logits(tokens, family, places).map((/** @type {Float64Array} */ one) => Array.from(one)),
+    );
+  },
+  /** A function of one thing, of each. */
+  call: (widget, { name, each }) =>
+    each.map((/** @type {any} any: JSON */ one) => widget[name](one)),
+  /** What the two machines are asked of a caption with blanks. */
+  questions: (widget, { state, index }) => widget.questions(state, new Map(Object.entries(index))),
+  /** What is left to draw from, and what each number of chance falls on. */
+  kept: (widget, { scores, temperature, k, p, chances }) => {
+    const left = widget.cut(widget.chances(scores, temperature), k, p);
+    return {
+      p: Array.from(left.p),
+      count: left.count,
+      drawn: chances.map((/** @type {number} */ one) => widget.drawn(left, one)),
+    };
+  },
   /** A pair as a lattice, its text given or written by the model itself. */
   lattice: (widget, { models, source, given, most }) => {
     const [p, other] = models.map(widget.unpackRows);

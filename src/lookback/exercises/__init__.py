@@ -9,6 +9,7 @@ from lookback.exercises import (  # noqa: F401  (each adds its checks)
     attention,
     bottleneck,
     cursors,
+    families,
     fastweights,
     feedforward,
     heads,

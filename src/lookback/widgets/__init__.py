@@ -6,6 +6,7 @@ from lookback.widgets.clocks import Clocks
 from lookback.widgets.copier import Copier
 from lookback.widgets.dataflow import Dataflow
 from lookback.widgets.depth import Depth
+from lookback.widgets.fill_in import FillIn
 from lookback.widgets.handwriting import Handwriting
 from lookback.widgets.heads import Heads
 from lookback.widgets.lattice import Lattice
@@ -29,6 +30,7 @@ from lookback.widgets.story import Story
 from lookback.widgets.swaps import Swaps
 from lookback.widgets.tape_head import TapeHead
 from lookback.widgets.translate import Translate
+from lookback.widgets.write_on import WriteOn
 
 __all__ = [
     "AlignmentStepper",
@@ -37,6 +39,7 @@ __all__ = [
     "Copier",
     "Dataflow",
     "Depth",
+    "FillIn",
     "Handwriting",
     "Heads",
     "Lattice",
@@ -59,5 +62,6 @@ __all__ = [
     "Swaps",
     "TapeHead",
     "Translate",
+    "WriteOn",
     "pack",
 ]
