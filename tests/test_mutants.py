@@ -199,6 +199,14 @@ EQUAL = {
         )
     },
     "merge_pair": {"tuple(pair) -> pair": "a pair is a tuple already"},
+    "rotary_scores": {
+        "a * cos - b * sin -> b * sin - a * cos": "queries and keys alike have "
+        "one number of each pair with the other sign"
+    },
+    "parameters_of": {
+        "d // config['num_attention_heads'] -> d / "
+        "config['num_attention_heads']": "it leaves no remainder"
+    },
     "cached_step": {
         f"q -> {other}": "all vectors are equally long"
         for other in ("k", "v", "past_k", "past_v")

@@ -86,6 +86,11 @@ const jobs = {
       round: outcome(eye, fixed, state, { which, looks, guess: "a" }),
     };
   },
+  flashTiles: ({ replay, result, whole }, state) => {
+    const { kept, moved, order } = replay(state);
+    return { kept, results: kept.map(result), whole: whole(state), moved, tiles: order.length };
+  },
+  cacheSize: ({ bytesOf }, state) => bytesOf(state),
   copier: ({ run, unpack }, { machine, text, slots }) => {
     const { steps, written, wrong } = run(unpack(machine), text, slots);
     return { steps, written: written.join(""), wrong };

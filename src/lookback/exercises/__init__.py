@@ -22,6 +22,7 @@ from lookback.exercises import (  # noqa: F401  (each adds its checks)
     rnnsearch,
     scores,
     serial,
+    since,
     tape,
     transformer,
     window,

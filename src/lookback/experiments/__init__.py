@@ -33,6 +33,7 @@ EXPERIMENTS = (
     "stacks",
     "pictures",
     "plays",
+    "since",
     "depth",
     "memories",
     "pruning",

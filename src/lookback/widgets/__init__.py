@@ -2,11 +2,13 @@
 
 from lookback.widgets.alignment_stepper import AlignmentStepper
 from lookback.widgets.by_hand import ByHand
+from lookback.widgets.cache_size import CacheSize
 from lookback.widgets.clocks import Clocks
 from lookback.widgets.copier import Copier
 from lookback.widgets.dataflow import Dataflow
 from lookback.widgets.depth import Depth
 from lookback.widgets.fill_in import FillIn
+from lookback.widgets.flash_tiles import FlashTiles
 from lookback.widgets.handwriting import Handwriting
 from lookback.widgets.heads import Heads
 from lookback.widgets.lattice import Lattice
@@ -35,11 +37,13 @@ from lookback.widgets.write_on import WriteOn
 __all__ = [
     "AlignmentStepper",
     "ByHand",
+    "CacheSize",
     "Clocks",
     "Copier",
     "Dataflow",
     "Depth",
     "FillIn",
+    "FlashTiles",
     "Handwriting",
     "Heads",
     "Lattice",
