@@ -190,6 +190,13 @@ EQUAL = {
         "move - mean -> mean - move": "an ellipse is the same turned half round"
     },
     "covered_loss": {"0 -> -1": "gather leaves one number at each place"},
+    "fair_accuracy": {
+        "senses == k -> senses != k": "the two shares change places",
+        "(0, 1) -> (1, 0)": "a sum does not see the order",
+    },
+    "moved_by": {
+        "before - after -> after - before": "only the size is taken",
+    },
     "top_p": {"0 -> -1": "the probabilities have one axis"},
     "linear_loop": {"key -> query": "keys are as long as queries"},
     "looks_to_connect": {"set(row) -> row": "no row names a position twice"},

@@ -48,6 +48,8 @@ CORPUS = {  # the languages that an experiment reads
     "in_page": [("en", "fr")],
     "families": [("en", "fr")],
     "removal": [("en", "fr")],
+    "senses": [("en", "fr")],
+    "explanation": [("en", "fr")],
     "tuned": [("en", "fr"), ("de", "en")],
 }
 # Their trainings have begun, or wait.
@@ -64,6 +66,7 @@ KINDS = {
     "rnnsearch": RNNsearch,
     "rung-rnnsearch": Recurrent,
     "rung-transformer": Transformer,
+    "senses": Body,
     "transformer": Transformer,
     **{f"tuned-{each}": Transformer for each in ("en-fr", "de-en")},
     "tuned-rnnsearch": RNNsearch,

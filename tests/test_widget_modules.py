@@ -100,7 +100,7 @@ def foreign(script: str) -> list[str]:
 
 # The two doors, and who has them: a worker of its own script, and the files
 # that lie beside the host. Nothing else of a widget reaches out.
-FETCHING = {"translate", "write_on", "fill_in"}
+FETCHING = {"fill_in", "translate", "which_word", "write_on"}
 DOORS = {"worker": {"learning", *FETCHING}, "fetched": FETCHING}
 
 

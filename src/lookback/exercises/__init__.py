@@ -21,6 +21,7 @@ from lookback.exercises import (  # noqa: F401  (each adds its checks)
     residual,
     rnnsearch,
     scores,
+    senses,
     serial,
     since,
     tape,

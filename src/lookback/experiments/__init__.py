@@ -34,6 +34,8 @@ EXPERIMENTS = (
     "pictures",
     "plays",
     "since",
+    "senses",
+    "explanation",
     "depth",
     "memories",
     "pruning",

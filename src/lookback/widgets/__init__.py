@@ -18,6 +18,7 @@ from lookback.widgets.likeness import Likeness
 from lookback.widgets.lookup import Lookup
 from lookback.widgets.masks import Masks
 from lookback.widgets.one_matrix import OneMatrix
+from lookback.widgets.other_weights import OtherWeights
 from lookback.widgets.parameter_budget import ParameterBudget
 from lookback.widgets.peephole import Peephole
 from lookback.widgets.quiz import Quiz
@@ -32,6 +33,7 @@ from lookback.widgets.story import Story
 from lookback.widgets.swaps import Swaps
 from lookback.widgets.tape_head import TapeHead
 from lookback.widgets.translate import Translate
+from lookback.widgets.which_word import WhichWord
 from lookback.widgets.write_on import WriteOn
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "Lookup",
     "Masks",
     "OneMatrix",
+    "OtherWeights",
     "ParameterBudget",
     "Peephole",
     "Quiz",
@@ -66,6 +69,7 @@ __all__ = [
     "Swaps",
     "TapeHead",
     "Translate",
+    "WhichWord",
     "WriteOn",
     "pack",
 ]

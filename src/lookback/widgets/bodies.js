@@ -16,7 +16,11 @@ import { readable, words } from "./moses.js";
 export const [PAD, UNKNOWN, MASK] = [0, 1, 4]; // vocabulary.py, families.py
 export const HOLE = "_";
 const SILENT = [PAD, UNKNOWN, START, MASK]; // never written
-const FAMILY = /** @type {Record<string, Family>} */ ({ gpt: "GPT", bert: "BERT" });
+const FAMILY = /** @type {Record<string, Family>} */ ({
+  gpt: "GPT",
+  bert: "BERT",
+  senses: "BERT",
+});
 
 /** @type {Map<string, ReturnType<typeof body>>} */
 const awake = new Map();
@@ -38,6 +42,13 @@ export const SKILLS = {
     const one = awake.get(name);
     if (!one) throw new Error("The machine is asleep.");
     return one.logits(tokens, FAMILY[name], places);
+  },
+  /** The vector at one place, level by level, of several rows of tokens.
+   * @param {{name: string, all: number[][], at: number}} asked */
+  levels({ name, all, at }) {
+    const one = awake.get(name);
+    if (!one) throw new Error("The machine is asleep.");
+    return all.map((tokens) => one.levels(tokens, FAMILY[name], at));
   },
 };
 
@@ -80,6 +91,9 @@ export function asking(model, report) {
     },
     /** @param {Asked} asked @returns {Promise<Float64Array[]>} */
     scores: (asked) => worker.ask("scores", asked),
+    /** @param {{name: string, all: number[][], at: number}} asked
+     * @returns {Promise<Float64Array[][]>} */
+    levels: (asked) => worker.ask("levels", asked),
   };
 }
 

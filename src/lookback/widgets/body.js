@@ -78,6 +78,17 @@ export function body(p, { heads, layers }) {
   }
 
   return {
+    /** x of one place, before the first layer and after each.
+     * @param {number[]} tokens @param {Family} family @param {number} at */
+    levels(tokens, family, at) {
+      let x = tokens.map(embedded);
+      const found = [x[at]];
+      for (let i = 0; i < layers; i += 1) {
+        x = layer(i, x, family);
+        found.push(x[at]);
+      }
+      return found;
+    },
     /** E LN(x) at some places: a score for every word.
      * @param {number[]} tokens @param {Family} family @param {number[]} places */
     logits(tokens, family, places) {

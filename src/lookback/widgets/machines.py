@@ -18,7 +18,8 @@ from lookback.transformer import Transformer
 from lookback.vocabulary import Vocabulary
 
 MACHINES = {"tuned-rnnsearch": RNNsearch, "tuned-en-fr": Transformer}
-BODIES = {"gpt": Body, "bert": Body}  # they write and fill in, in one language
+# They write, fill in, and lean to a sense, in one language.
+BODIES = {"gpt": Body, "bert": Body, "senses": Body}
 ALL = MACHINES | BODIES
 
 

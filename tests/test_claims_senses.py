@@ -1,0 +1,159 @@
+"""The experiments of `senses`, and what the chapter says of their records."""
+
+import pytest
+import torch
+
+from lookback import senses
+from lookback.experiments import explanation
+from lookback.experiments import senses as experiment
+from lookback.families import MASKED, Body, BodyConfig
+from lookback.lab import phrasebook, records
+from lookback.senses import Occurrence
+from lookback.vocabulary import SPECIALS, Vocabulary
+
+
+@pytest.fixture(scope="module")
+def found():
+    return records.load("senses")["results"]
+
+
+@pytest.fixture(scope="module")
+def looks():
+    return records.load("explanation")["results"]
+
+
+def bloops(count=60):
+    two = (("dog",), ("book",))
+    sentences = [p.source for p in phrasebook.sample(600, seed=0)]
+    found = senses.pseudo_word("bloop", two, sentences)[:count]
+    words = Vocabulary.count((one.words for one in found), 1)
+    return found, Vocabulary([MASKED, *words.words[len(SPECIALS) :]])
+
+
+def small(words: Vocabulary) -> Body:
+    torch.manual_seed(0)
+    sizes = {"d_model": 8, "heads": 2, "layers": 2, "d_ff": 8}
+    return Body(BodyConfig(len(words), **sizes)).eval()
+
+
+def test_a_vector_is_that_of_the_word_itself():
+    found, words = bloops(5)
+    body = small(words)
+    levels = experiment.of_words(body, "BERT", found, words)
+    assert levels.shape == (3, 5, 8)
+    table = body.embedding.words.weight[words.index["bloop"]] * 8**0.5
+    for i, one in enumerate(found):
+        place = body.embedding.learned.table[one.place + 1]
+        torch.testing.assert_close(
+            levels[0, i], (table + place).detach().double()
+        )
+
+
+def test_untrained_bodies_of_one_seed_are_alike():
+    _, words = bloops(5)
+    one, two = (experiment.fresh(words, 3) for _ in range(2))
+    for a, b in zip(one.parameters(), two.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_neighbours_end_with_the_sentence():
+    words = "a b X c d e".split()
+    assert experiment.near(Occurrence(words, 2, 0)) == [0, 1, 3, 4]
+    assert experiment.near(Occurrence(words, 0, 0)) == [1, 2]
+    assert experiment.near(Occurrence(words, 5, 0)) == [3, 4]
+
+
+def test_turning_and_covering_at_a_toys_size(monkeypatch):
+    found, words = bloops()
+    monkeypatch.setattr(experiment, "apples", lambda: found)
+    body = small(words)
+    levels = experiment.turned(body, words)
+    assert len(levels) == 3
+    for one in levels:
+        assert set(one["turned"]) == {
+            "near",
+            "far",
+            "other sense",
+            "same sense",
+        }
+        assert 0 <= one["right without"]["near"] <= 1
+    told = experiment.deciding(body, words)
+    assert 0 <= told["near"] <= 1 and told["words"] > 3
+
+
+def test_a_word_examined_at_a_toys_size(monkeypatch):
+    found, words = bloops()
+    monkeypatch.setattr(experiment, "read", lambda: ([], words))
+    monkeypatch.setattr(
+        experiment, "fresh", lambda words, seed, config=None: small(words)
+    )
+    one = experiment.examined(found, small(words))
+    assert sum(one["counts"]) == len(found)
+    assert set(one["bags"]) == {*experiment.BAGS, "two, shuffled"}
+    assert all(len(run) == 3 for runs in one["levels"].values() for run in runs)
+    results = experiment.averages({"a": one, "b": one})
+    assert results["levels"]["BERT"][0]["sd"] == 0
+
+
+def test_the_tiny_bert_learns_something():
+    sentences = [p.source for p in phrasebook.sample(200, seed=0)]
+    body, words = experiment.drilled(sentences, updates=3)
+    assert len(words) > 50 and not body.training
+
+
+@pytest.mark.multi30k
+def test_the_senses_are_those_of_the_record(found):
+    for word, ones in experiment.real().items():
+        counts = found["senses"]["words"][word]["counts"]
+        assert [sum(o.sense == k for o in ones) for k in (0, 1)] == counts
+
+
+def test_each_sense_is_found_twenty_times(found):
+    words = found["senses"]["words"]
+    assert len(words) == 14
+    for word, one in words.items():
+        assert min(one["counts"]) >= 20, word
+
+
+def test_the_probes_rise_and_an_untrained_body_has_most_of_it(found):
+    levels = found["senses"]["levels"]
+    bert = [one["mean"] for one in levels["BERT"]]
+    bare = [one["mean"] for one in levels["untrained BERT"]]
+    assert bert[4] > bert[1] > bert[0]
+    assert bare[1] - bare[0] > 0.05 and max(bare[1:]) < max(bert)
+    assert abs(found["senses"]["shuffled"]["mean"] - 0.5) < 0.06
+
+
+def test_two_neighbours_beat_the_bert_on_apple(found):
+    apple = found["apple"]
+    assert apple["bags"]["two"] > max(apple["levels"]["BERT"][0])
+
+
+def test_the_verdict_follows_the_neighbours(found):
+    top = found["apple"]["turned"][4]
+    assert top["turned"]["other sense"] > 2 * top["turned"]["same sense"]
+    assert top["right without"]["near"] < top["right without"]["far"]
+    told = found["apple"]["decides"]
+    assert told["near"] > 1.3 * told["near by chance"]
+
+
+def test_other_weights_move_the_word(looks):
+    for name in explanation.SUBJECTS:
+        assert looks[name]["other"]["reordered"]["mean"] > 0.4
+        chance = looks[name]["tau"]["chance, left out"]["mean"]
+        assert abs(chance) < 0.06
+    assert (
+        looks["captions"]["far"]["found"] > looks["phrasebook"]["far"]["found"]
+    )
+
+
+def test_measures_agree_half(looks):
+    tau = looks["captions"]["tau"]
+    for key in ("weights, left out", "gradient, left out"):
+        assert 0.3 < tau[key]["mean"] < 0.7
+    assert tau["same top"]["mean"] > 0.6
+
+
+def test_a_reader_tells_the_maps_apart(looks):
+    readers = looks["one model"]["readers"]
+    assert readers["first"]["mean"] > readers["uniform"]["mean"]
