@@ -3,6 +3,7 @@ page says of their records."""
 
 import math
 import random
+from itertools import pairwise
 
 import pytest
 import torch
@@ -437,6 +438,54 @@ def test_what_the_bert_draws_is_nearer_to_captions_than_shuffled_ones():
     assert nats["BERT"] < nats["shuffled"] - 1
 
 
+def test_two_stacks_learn_fastest_and_english_costs_most():
+    results = found("stacks")
+    order = (
+        "two stacks",
+        "one, GPT's mask",
+        "one, T5's mask",
+        "one, English too",
+    )
+    for better, worse in pairwise(results[name] for name in order):
+        assert max(better["nats"]["each"]) < min(worse["nats"]["each"])
+        assert min(better["bleu"]["each"]) > max(worse["bleu"]["each"])
+    two, *ones = (results[name]["weights"] for name in order)
+    assert len(set(ones)) == 1 and ones[0] < two < 1.2 * ones[0]
+
+
+def test_about_half_of_the_questions_are_about_english():
+    learned, _ = stacks.sentences()
+    english = sum(len(pair.source) for pair in learned)
+    french = sum(len(pair.target) for pair in learned)
+    assert 0.45 < english / (english + french) < 0.55
+
+
+def test_the_stacks_are_beginners():
+    """To the last their loss falls."""
+    for one in found("stacks").values():
+        assert all(curve[-1] < curve[-2] for curve in one["curve"])
+
+
+def test_our_body_is_no_worse_than_nano_gpt_and_takes_no_longer():
+    results = found("plays")
+    ours, nano, at_our_rate = (results[name] for name in plays.MACHINES)
+    assert max(ours["nats"]["each"]) < min(nano["nats"]["each"])
+    assert (
+        max(ours["nats"]["each"]) < records.load("plays")["config"]["published"]
+    )
+    assert ours["seconds"]["mean"] <= 1.02 * nano["seconds"]["mean"]
+    gap = nano["nats"]["mean"] - ours["nats"]["mean"]
+    assert nano["nats"]["mean"] - at_our_rate["nats"]["mean"] > gap / 2
+    assert abs(ours["weights"] / nano["weights"] - 1) < 0.02
+
+
+def test_the_settings_of_both_are_those_of_the_page():
+    config = records.load("plays")["config"]
+    assert config["ours"] == pytest.approx(3 * config["rate"])
+    assert config["fewer"] < config["updates"]
+    assert config["d_model"] == 128
+
+
 def test_the_convolution_is_ahead_with_few_pictures():
     results = found("pictures")
     few = {name: one["right"]["600"] for name, one in results.items()}
@@ -447,11 +496,28 @@ def test_the_convolution_is_ahead_with_few_pictures():
         assert min(with_places["each"]) > max(without["each"])
 
 
+def test_with_many_pictures_neither_is_better():
+    """By Welch's interval of the difference, 95 in a hundred."""
+    one, other = (
+        found("pictures")[name]["right"]["6000"]
+        for name in ("ViT", "convolution")
+    )
+    seeds = len(one["each"])
+    assert seeds == 3
+    error = math.hypot(one["spread"], other["spread"]) / math.sqrt(seeds)
+    gap, reach = one["mean"] - other["mean"], 2.78 * error  # t, 4 degrees
+    assert gap - reach < 0 < gap + reach
+    assert 0.035 < abs(gap) + reach < 0.045
+
+
 def test_a_bag_of_patches_knows_a_letter_that_moved_by_a_patch():
     moved = {n: one["moved"] for n, one in found("pictures").items()}
     bag = moved["no positions"]
     assert bag["6"]["mean"] > bag["4"]["mean"]
     assert moved["ViT"]["6"]["mean"] < 0.1 < moved["convolution"]["6"]["mean"]
+    assert all(
+        one["2"]["mean"] < one["0"]["mean"] - 0.1 for one in moved.values()
+    )
     level = found("pictures")["ViT"]["right"]["6000"]["mean"]
     other = found("pictures")["convolution"]["right"]["6000"]["mean"]
     assert abs(level - other) < 0.02

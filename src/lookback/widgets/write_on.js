@@ -203,10 +203,10 @@ function build(model, read) {
       if (read().written.length) change(model, { written: read().written.slice(0, -1) });
     }),
     again: button("again", "Again, by other chance", () => {
-      running = true;
       const seed = (read().seed + 1) % (limits.seed + 1);
-      if (read().written.length) change(model, { seed, written: [] });
+      if (read().written.length) change(model, { written: [], seed });
       else change(model, { seed });
+      running = true; // only now: a caption that has ended halts when drawn
       on();
     }),
   };
