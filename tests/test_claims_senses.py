@@ -1,5 +1,7 @@
 """The experiments of `senses`, and what the chapter says of their records."""
 
+from statistics import stdev
+
 import pytest
 import torch
 
@@ -30,8 +32,8 @@ def bloops(count=60):
     return found, Vocabulary([MASKED, *words.words[len(SPECIALS) :]])
 
 
-def small(words: Vocabulary) -> Body:
-    torch.manual_seed(0)
+def small(words: Vocabulary, seed: int = 0) -> Body:
+    torch.manual_seed(seed)
     sizes = {"d_model": 8, "heads": 2, "layers": 2, "d_ff": 8}
     return Body(BodyConfig(len(words), **sizes)).eval()
 
@@ -81,18 +83,47 @@ def test_turning_and_covering_at_a_toys_size(monkeypatch):
     assert 0 <= told["near"] <= 1 and told["words"] > 3
 
 
-def test_a_word_examined_at_a_toys_size(monkeypatch):
+def test_the_campaign_at_a_toys_size(monkeypatch, tmp_path):
     found, words = bloops()
-    monkeypatch.setattr(experiment, "read", lambda: ([], words))
+    sentences = [one.words for one in found]
+    saved = []
+    for name, value in {
+        "read": lambda: (sentences, words),
+        "real": lambda: {"a": found, "b": found},
+        "apples": lambda: found,
+        "fresh": lambda words, seed, config=None: small(words, seed),
+        "deciding": lambda body, words: {},
+        "SHOWN": ("a",),
+    }.items():
+        monkeypatch.setattr(experiment, name, value)
+    monkeypatch.setattr(experiment.families, "EPOCHS", 1)
     monkeypatch.setattr(
-        experiment, "fresh", lambda words, seed, config=None: small(words)
+        experiment.weights, "save", lambda name, *rest: saved.append(name)
     )
-    one = experiment.examined(found, small(words))
+    parts = {
+        "BERT": lambda *told: experiment.learn("BERT", *told),
+        "GPT": lambda *told: experiment.learn("GPT", *told),
+        "senses": experiment.all_words,
+        "apple": experiment.all_apples,
+    }
+    runs = {
+        name: [part(seed, tmp_path / f"{name}-{seed}") for seed in (0, 1)]
+        for name, part in parts.items()
+    }
+    results = experiment.summary(runs)
+    assert saved == ["senses"]
+    one = results["senses"]["words"]["a"]
     assert sum(one["counts"]) == len(found)
     assert set(one["bags"]) == {*experiment.BAGS, "two, shuffled"}
-    assert all(len(run) == 3 for runs in one["levels"].values() for run in runs)
-    results = experiment.averages({"a": one, "b": one})
-    assert results["levels"]["BERT"][0]["sd"] == 0
+    for name in ("BERT", "GPT", "untrained BERT", "untrained GPT"):
+        assert [len(run) for run in one["levels"][name]] == [3, 3]
+        level = results["senses"]["levels"][name][2]
+        assert level["sd"] == pytest.approx(0)  # of the same word twice
+        told = [run[2] for run in one["levels"][name]]
+        assert level["spread"] == pytest.approx(stdev(told))
+        assert results["apple"]["mean"][name][2]["mean"] == sum(told) / 2
+    assert set(results["apple"]["probes"]) == {"a"}
+    assert 0 <= results["senses"]["beaten"]["GPT"] <= 2
 
 
 def test_the_tiny_bert_learns_something():
@@ -126,7 +157,9 @@ def test_the_probes_rise_and_an_untrained_body_has_most_of_it(found):
 
 def test_two_neighbours_beat_the_bert_on_apple(found):
     apple = found["apple"]
-    assert apple["bags"]["two"] > max(apple["levels"]["BERT"][0])
+    for family in ("BERT", "GPT"):
+        for run in apple["levels"][family]:
+            assert apple["bags"]["two"] > max(run)
 
 
 def test_the_verdict_follows_the_neighbours(found):
