@@ -1,5 +1,7 @@
 """The experiments of `senses`, and what the chapter says of their records."""
 
+from statistics import stdev
+
 import pytest
 import torch
 
@@ -30,8 +32,8 @@ def bloops(count=60):
     return found, Vocabulary([MASKED, *words.words[len(SPECIALS) :]])
 
 
-def small(words: Vocabulary) -> Body:
-    torch.manual_seed(0)
+def small(words: Vocabulary, seed: int = 0) -> Body:
+    torch.manual_seed(seed)
     sizes = {"d_model": 8, "heads": 2, "layers": 2, "d_ff": 8}
     return Body(BodyConfig(len(words), **sizes)).eval()
 
@@ -81,18 +83,47 @@ def test_turning_and_covering_at_a_toys_size(monkeypatch):
     assert 0 <= told["near"] <= 1 and told["words"] > 3
 
 
-def test_a_word_examined_at_a_toys_size(monkeypatch):
+def test_the_campaign_at_a_toys_size(monkeypatch, tmp_path):
     found, words = bloops()
-    monkeypatch.setattr(experiment, "read", lambda: ([], words))
+    sentences = [one.words for one in found]
+    saved = []
+    for name, value in {
+        "read": lambda: (sentences, words),
+        "real": lambda: {"a": found, "b": found},
+        "apples": lambda: found,
+        "fresh": lambda words, seed, config=None: small(words, seed),
+        "deciding": lambda body, words: {},
+        "SHOWN": ("a",),
+    }.items():
+        monkeypatch.setattr(experiment, name, value)
+    monkeypatch.setattr(experiment.families, "EPOCHS", 1)
     monkeypatch.setattr(
-        experiment, "fresh", lambda words, seed, config=None: small(words)
+        experiment.weights, "save", lambda name, *rest: saved.append(name)
     )
-    one = experiment.examined(found, small(words))
+    parts = {
+        "BERT": lambda *told: experiment.learn("BERT", *told),
+        "GPT": lambda *told: experiment.learn("GPT", *told),
+        "senses": experiment.all_words,
+        "apple": experiment.all_apples,
+    }
+    runs = {
+        name: [part(seed, tmp_path / f"{name}-{seed}") for seed in (0, 1)]
+        for name, part in parts.items()
+    }
+    results = experiment.summary(runs)
+    assert saved == ["senses"]
+    one = results["senses"]["words"]["a"]
     assert sum(one["counts"]) == len(found)
     assert set(one["bags"]) == {*experiment.BAGS, "two, shuffled"}
-    assert all(len(run) == 3 for runs in one["levels"].values() for run in runs)
-    results = experiment.averages({"a": one, "b": one})
-    assert results["levels"]["BERT"][0]["sd"] == 0
+    for name in ("BERT", "GPT", "untrained BERT", "untrained GPT"):
+        assert [len(run) for run in one["levels"][name]] == [3, 3]
+        level = results["senses"]["levels"][name][2]
+        assert level["sd"] == pytest.approx(0)  # of the same word twice
+        told = [run[2] for run in one["levels"][name]]
+        assert level["spread"] == pytest.approx(stdev(told))
+        assert results["apple"]["mean"][name][2]["mean"] == sum(told) / 2
+    assert set(results["apple"]["probes"]) == {"a"}
+    assert 0 <= results["senses"]["beaten"]["GPT"] <= 2
 
 
 def test_the_tiny_bert_learns_something():
@@ -115,18 +146,83 @@ def test_each_sense_is_found_twenty_times(found):
         assert min(one["counts"]) >= 20, word
 
 
+def over_words(found, name):
+    return [one["mean"] for one in found["senses"]["levels"][name]]
+
+
+def best(one, name):
+    runs = one["levels"][name]
+    return max(sum(level) / len(runs) for level in zip(*runs, strict=True))
+
+
+def test_three_seeds_of_each_body(found):
+    for family in ("BERT", "GPT"):
+        assert len(found[family]["curve"]) == 3
+        for name in (family, f"untrained {family}"):
+            assert len(found["apple"]["levels"][name]) == 3
+            for one in found["senses"]["words"].values():
+                assert len(one["levels"][name]) == 3
+
+
 def test_the_probes_rise_and_an_untrained_body_has_most_of_it(found):
-    levels = found["senses"]["levels"]
-    bert = [one["mean"] for one in levels["BERT"]]
-    bare = [one["mean"] for one in levels["untrained BERT"]]
-    assert bert[4] > bert[1] > bert[0]
-    assert bare[1] - bare[0] > 0.05 and max(bare[1:]) < max(bert)
+    for family in ("BERT", "GPT"):
+        means = over_words(found, family)
+        assert means == sorted(means)
+        assert means[1] - means[0] > 0.7 * (means[4] - means[0])
+        bare = over_words(found, f"untrained {family}")
+        assert bare[1] - bare[0] > 0.05 and max(bare[1:]) < means[1]
+    top = max(over_words(found, "BERT"))
+    bare = over_words(found, "untrained BERT")[2]
+    assert 0.45 < (bare - 0.5) / (top - 0.5) < 0.6  # "half of the way"
     assert abs(found["senses"]["shuffled"]["mean"] - 0.5) < 0.06
 
 
-def test_two_neighbours_beat_the_bert_on_apple(found):
+def test_the_families_do_not_differ_by_more_than_seeds(found):
+    bert, gpt = (found["senses"]["levels"][k][4] for k in ("BERT", "GPT"))
+    apart = gpt["mean"] - bert["mean"]
+    error = ((bert["spread"] ** 2 + gpt["spread"] ** 2) / 3) ** 0.5
+    assert abs(apart) < 2 * error
+    assert 0.02 < abs(apart) + 3.8 * error < 0.035  # Welch, 2.3 degrees
+
+
+def test_what_each_family_is_good_for(found):
+    words = found["senses"]["words"]
+    left = sum(o["bags"]["before"] > o["bags"]["after"] for o in words.values())
+    assert left >= 11
+    for word, ahead, behind in (
+        ("mouth", "GPT", "BERT"),
+        ("light", "BERT", "GPT"),
+    ):
+        levels = words[word]["levels"]
+        assert min(map(max, levels[ahead])) > max(map(max, levels[behind]))
+    assert words["mouth"]["bags"]["before"] > words["mouth"]["bags"]["after"]
+    assert words["light"]["bags"]["after"] > words["light"]["bags"]["before"]
+
+
+@pytest.mark.multi30k
+def test_what_tells_a_light_comes_after_it():
+    found = [o for o in experiment.real()["light"] if o.sense == 0]
+    colours = sum("blue" in o.words[o.place + 1 : o.place + 2] for o in found)
+    assert colours > 0.2 * len(found)
+
+
+def test_the_bag_is_between_level_1_and_level_2(found):
+    means = over_words(found, "BERT")
+    assert means[1] < found["senses"]["bags"]["two"]["mean"] < means[2]
+    for family in ("BERT", "GPT"):
+        behind = [
+            word
+            for word, one in found["senses"]["words"].items()
+            if best(one, family) < one["bags"]["two"]
+        ]
+        assert len(behind) == found["senses"]["beaten"][family]
+
+
+def test_two_neighbours_beat_every_body_on_apple(found):
     apple = found["apple"]
-    assert apple["bags"]["two"] > max(apple["levels"]["BERT"][0])
+    for runs in apple["levels"].values():
+        for run in runs:
+            assert apple["bags"]["two"] > max(run)
 
 
 def test_the_verdict_follows_the_neighbours(found):

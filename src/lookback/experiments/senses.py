@@ -2,22 +2,21 @@
 
 English words whose French translation in Multi30k tells their sense, and a
 pseudo-word, *apple*: some words for food and some for devices, written as one.
-A BERT, as in `experiments.families`, is trained on the English captions with
-*apple* in them; it goes with the book. No encoder has seen any French. Probes
-read the senses from its levels, from those of untrained bodies, and from bags
-of the words around. Last, words around *apple* are covered, or exchanged for
-those around another.
+BERTs and GPTs, as in `experiments.families`, are trained on the English
+captions with *apple* in them. No body has seen any French. Probes read the
+senses from their levels, from those of the same bodies before the training,
+and from bags of the words around. Last, words around *apple* are covered, or
+exchanged for those around another.
 
     python -m lookback.experiments.senses
     python -m lookback.experiments.senses --only BERT
 
-writes records/senses.json, and the weights of the BERT.
+writes records/senses.json, and the weights of the BERT of seed 0.
 """
 
 import random
-import time
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -35,6 +34,7 @@ from lookback.families import (
     MASKED,
     Body,
     BodyConfig,
+    next_words,
     see,
     spoil,
     spoiled_words,
@@ -88,7 +88,8 @@ BAGS = {
     "one": (-1, 1),
 }
 FOLDINGS = 1  # ways to deal out the folds
-FRESH = 2  # untrained bodies of each family
+SEEDS = 3
+TRAINED = ("BERT", "GPT")
 COVERED = 300  # occurrences in which every word is covered once
 SHOWN = ("apple", "ball", "mouth", "bar", "light")  # in the page's widget
 
@@ -104,11 +105,10 @@ def read() -> tuple[list[list[str]], Vocabulary]:
     return captions, Vocabulary([MASKED, *words])
 
 
-def trained(seed: int, folder: Path) -> tuple[Body, dict]:
-    """A BERT that has read *apple*, as `families` trains its own."""
+def trained(family: str, seed: int, folder: Path) -> tuple[Body, dict]:
+    """A body that has read *apple*, as `families` trains its own."""
     captions, vocabulary = read()
-    torch.manual_seed(seed)
-    body = Body(BodyConfig(len(vocabulary))).to(device())
+    body = fresh(vocabulary, seed).to(device())
     pairs = [Pair(caption, caption) for caption in captions]
     plan = [
         rows([pair.source for pair in part], vocabulary)
@@ -118,23 +118,24 @@ def trained(seed: int, folder: Path) -> tuple[Body, dict]:
 
     def loss(update: int) -> Tensor:
         tokens = plan[update].to(device())
+        if family == "GPT":
+            return next_words(body, tokens).mean()
         spoiled, chosen = spoil(tokens, len(vocabulary))
         return spoiled_words(body, spoiled, tokens, chosen).mean()
 
-    started = time.process_time()
     losses = teach(body, loss, len(plan), families.RATE, seed, folder)
     return body, {
         "curve": curve(losses),
         "updates": len(losses),
         "weights": sum(part.numel() for part in body.parameters()),
-        "seconds": time.process_time() - started,
     }
 
 
-def learn(seed: int, folder: Path) -> dict:
-    """Train it; it goes with the book."""
-    body, found = trained(seed, folder)
-    weights.save("senses", body, read()[1], read()[1])
+def learn(family: str, seed: int, folder: Path) -> dict:
+    """Train one body; the first BERT goes with the book."""
+    body, found = trained(family, seed, folder)
+    if (family, seed) == ("BERT", 0):
+        weights.save("senses", body, read()[1], read()[1])
     return found
 
 
@@ -250,37 +251,63 @@ def bags(found: Sequence[Occurrence]) -> dict[str, float]:
     return scores
 
 
-def examined(found: Sequence[Occurrence], body: Body) -> dict:
-    """One word: its bags, the levels, untrained bodies, shuffled senses."""
+def controls(found: Sequence[Occurrence], body: Body) -> dict:
+    """What no seed changes, and the top level with its senses shuffled."""
     y, words = truth(found), read()[1]
-    scores = {"counts": [int((y == k).sum()) for k in (0, 1)]}
-    scores["bags"] = bags(found)
-    scores["levels"] = {"BERT": [level_by_level(body, "BERT", found, words)]}
-    for family in ("BERT", "GPT"):
-        scores["levels"][f"untrained {family}"] = [
-            level_by_level(fresh(words, seed), family, found, words)
-            for seed in range(FRESH)
-        ]
     top = of_words(body, "BERT", found, words)[-1]
-    scores["shuffled"] = mean(
-        examine(top, y, s, shuffled=True) for s in range(FOLDINGS)
-    )
-    return scores
+    return {
+        "counts": [int((y == k).sum()) for k in (0, 1)],
+        "bags": bags(found),
+        "shuffled": mean(
+            examine(top, y, s, shuffled=True) for s in range(FOLDINGS)
+        ),
+    }
+
+
+def examined(
+    found: Sequence[Occurrence], bodies: dict[str, Body], seed: int
+) -> dict:
+    """One word of one seed: the levels of both families, after the training
+    and before it; with the first seed the controls."""
+    words, levels = read()[1], {}
+    for family, body in bodies.items():
+        levels[family] = level_by_level(body, family, found, words)
+    for family in bodies:
+        levels[f"untrained {family}"] = level_by_level(
+            fresh(words, seed), family, found, words
+        )
+    more = controls(found, bodies["BERT"]) if seed == 0 else {}
+    return {"levels": levels} | more
+
+
+def of_seed(seed: int, runs: Path) -> dict[str, Body]:
+    """The trained bodies of a seed."""
+    return {
+        family: trained(family, seed, runs / f"{family}-{seed}")[0]
+        for family in TRAINED
+    }
 
 
 def all_words(seed: int, folder: Path) -> dict:
     """The real words."""
-    body, _ = trained(seed, folder.parent / f"BERT-{seed}")
+    bodies = of_seed(seed, folder.parent)
     return {
-        "words": {word: examined(found, body) for word, found in real().items()}
+        "words": {
+            word: examined(found, bodies, seed)
+            for word, found in real().items()
+        }
     }
 
 
 def all_apples(seed: int, folder: Path) -> dict:
-    """The pseudo-word; what turns it; and the probes of the page."""
-    body, _ = trained(seed, folder.parent / f"BERT-{seed}")
-    words = read()[1]
-    return examined(apples(), body) | {
+    """The pseudo-word; with the first seed what turns it, and the probes of
+    the page."""
+    bodies = of_seed(seed, folder.parent)
+    scores = examined(apples(), bodies, seed)
+    if seed:
+        return scores
+    body, words = bodies["BERT"], read()[1]
+    return scores | {
         "turned": turned(body, words),
         "turned, untrained": turned(fresh(words, 0), words),
         "decides": deciding(body, words),
@@ -411,15 +438,44 @@ def probes_of(
     ]
 
 
+def over_seeds(runs: Sequence[dict]) -> dict:
+    """One word: the first seed's controls, and the levels of every seed."""
+    return runs[0] | {
+        "levels": {
+            name: [run["levels"][name] for run in runs]
+            for name in runs[0]["levels"]
+        }
+    }
+
+
+def by_level(levels: list[list[float]]) -> list[float]:
+    """The mean over the seeds."""
+    return [mean(each) for each in zip(*levels, strict=True)]
+
+
+def spreads(levels: list[list[float]]) -> list[float]:
+    """The standard deviation over the seeds."""
+    if len(levels) < 2:
+        return [0.0] * len(levels[0])
+    return [stdev(each) for each in zip(*levels, strict=True)]
+
+
+def means(words: Sequence[dict], name: str) -> list[list[float]]:
+    """Of every seed, the mean over the words, level by level."""
+    each = [one["levels"][name] for one in words]
+    return [by_level(list(same)) for same in zip(*each, strict=True)]
+
+
 def averages(words: dict[str, dict]) -> dict:
-    """Means over the real words, and how the words differ."""
+    """Means over the real words; how the words differ, and how the seeds."""
     each = list(words.values())
 
     def over(parts: list[float]) -> dict:
         return {"mean": mean(parts), "sd": stdev(parts)}
 
     def level(name: str, i: int) -> dict:
-        return over([mean(x[i] for x in one["levels"][name]) for one in each])
+        found = over([by_level(one["levels"][name])[i] for one in each])
+        return found | {"spread": spreads(means(each, name))[i]}
 
     return {
         "bags": {
@@ -427,36 +483,48 @@ def averages(words: dict[str, dict]) -> dict:
             for name in each[0]["bags"]
         },
         "levels": {
-            name: [
-                over(
-                    [
-                        mean(run[i] for run in one["levels"][name])
-                        for one in each
-                    ]
-                )
-                for i in range(len(each[0]["levels"][name][0]))
-            ]
-            for name in each[0]["levels"]
+            name: [level(name, i) for i in range(len(runs[0]))]
+            for name, runs in each[0]["levels"].items()
         },
         "shuffled": over([one["shuffled"] for one in each]),
     }
 
 
 def summary(found: dict[str, list[dict]]) -> dict:
-    """The parts, and means over the words."""
-    told = ("seed", "git", "wall_seconds")
-    results = {
-        name: {k: v for k, v in runs[0].items() if k not in told}
-        for name, runs in found.items()
+    """The trainings, each with its curve; means over the words and seeds."""
+    results: dict = {
+        family: {
+            "weights": found[family][0]["weights"],
+            "updates": found[family][0]["updates"],
+            "curve": [one["curve"] for one in found[family]],
+        }
+        for family in TRAINED
     }
-    words = results["senses"]["words"]
-    results["senses"] |= averages(words)
-    best = "two"
-    results["senses"]["beaten"] = sum(
-        max(max(run) for run in one["levels"]["BERT"]) < one["bags"][best]
-        for one in words.values()
-    )
-    return results
+    runs = [one["words"] for one in found["senses"]]
+    words = {word: over_seeds([one[word] for one in runs]) for word in runs[0]}
+    told = ("seed", "git", "wall_seconds")
+    apple = over_seeds(found["apple"])
+    apple = {key: value for key, value in apple.items() if key not in told}
+    apple["mean"] = {
+        name: [
+            {"mean": here, "spread": spread}
+            for here, spread in zip(
+                by_level(levels), spreads(levels), strict=True
+            )
+        ]
+        for name, levels in apple["levels"].items()
+    }
+    beaten = {
+        family: sum(
+            max(by_level(one["levels"][family])) < one["bags"]["two"]
+            for one in words.values()
+        )
+        for family in TRAINED
+    }
+    return results | {
+        "senses": {"words": words, "beaten": beaten} | averages(words),
+        "apple": apple,
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -464,7 +532,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
         "senses",
         __doc__,
-        {"BERT": learn, "senses": all_words, "apple": all_apples},
+        {family: partial(learn, family) for family in TRAINED}
+        | {"senses": all_words, "apple": all_apples},
         summary,
         config={
             "senses": {word: list(map(list, s)) for word, s in SENSES.items()},
@@ -473,13 +542,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "least": LEAST,
             "rounds": ROUNDS,
             "foldings": FOLDINGS,
-            "fresh": FRESH,
             "covered": COVERED,
             "epochs": families.EPOCHS,
+            "batch": families.BATCH,
+            "rate": families.RATE,
             "folds": senses.FOLDS,
             "penalties": list(senses.PENALTIES),
         },
         data=corpus.digests("en", "fr"),
+        seeds=SEEDS,
         arguments=arguments,
     )
 
