@@ -167,7 +167,7 @@ function rows(state) {
   const { kept } = replay(state);
   const truth = whole(state);
   return tableOf(
-    ["query", "maximum m", "sum ℓ", "o / ℓ", "whole softmax", "difference"],
+    ["query", "maximum μ", "sum ℓ", "o / ℓ", "whole softmax", "difference"],
     kept.map((one, i) => [
       String(i + 1),
       one.total ? score(one.most) : "–",

@@ -1,7 +1,7 @@
 """Eight queries and eight keys: their softmax, tile by tile.
 
-    m ← max(m, s)    ℓ ← e^(m_old − m) ℓ + Σ e^(s − m)
-    o ← e^(m_old − m) o + Σ e^(s − m) v            result o / ℓ
+    μ ← max(μ, s)    ℓ ← e^(μ_old − μ) ℓ + Σ e^(s − μ)
+    o ← e^(μ_old − μ) o + Σ e^(s − μ) v            result o / ℓ
 
 `lookback.since.flash` and `traffic`, run in flash_tiles.js with the same
 numbers.
