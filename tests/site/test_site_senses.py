@@ -17,7 +17,7 @@ PAGE = "book/senses"
 
 
 @pytest.fixture
-def reader(at_start):
+def asker(at_start):
     """The page, the root of `which_word`, its state."""
     one = at_start(PAGE)
     [(root, state)] = widgets(one.page, "which-word")
@@ -48,8 +48,8 @@ def check(root, state, text, covered=()) -> None:
     assert np.allclose(numbers(root, "lean"), truth, atol=2e-3)
 
 
-def test_a_caption_is_read_and_a_word_covered(reader):
-    one, root, state = reader
+def test_a_caption_is_read_and_a_word_covered(asker):
+    one, root, state = asker
     act(root, "begin").click()
     one.page.wait_for_function(
         "root => root.querySelector('[data-role=live]').textContent",
@@ -66,12 +66,13 @@ def test_a_caption_is_read_and_a_word_covered(reader):
     assert "Level 1 leans" in live(root)
     act(root, "table").click()
     assert root.locator("tbody tr:visible").count() > 3
+    act(root, "table").click()
     act(root, "clear").click()
     check(root, state, state["text"])
 
 
-def test_a_caption_without_its_words_is_refused(reader):
-    _, root, _ = reader
+def test_a_caption_without_its_words_is_refused(asker):
+    _, root, _ = asker
     act(root, "text").fill("a man sits .")
     act(root, "begin").click()
     assert "one of these words" in problem(root)
