@@ -206,8 +206,9 @@ function build(model, read) {
     figure,
   );
 
-  /** What one machine holds likely. @param {string} name @param {Float64Array} p */
-  function listOf(name, p) {
+  /** What one machine holds likely; the longest bar of both lists is `most`.
+   * @param {string} name @param {Float64Array} p @param {number} most */
+  function listOf(name, p, most) {
     const pieces = mind?.pieces ?? [];
     const best = likeliest(p, limits.rows);
     const title = name === "bert" ? "BERT, from both sides" : "GPT, from the left side";
@@ -220,7 +221,7 @@ function build(model, read) {
         one.dataset.id = String(id);
         one.dataset.value = String(p[id]);
         const bars = element("span", { class: "bars", "aria-hidden": "true" });
-        tune(bars, "--kept", p[id] / p[best[0]]);
+        tune(bars, "--kept", p[id] / most);
         one.append(element("span", {}, shown(pieces[id])), bars, share(p[id]));
         return one;
       }),
@@ -263,7 +264,8 @@ function build(model, read) {
       const { found } = came;
       const truth = typed[here] === HOLE ? "" : typed[here];
       const kept = lists.contains(document.activeElement);
-      lists.replaceChildren(...Object.entries(found).map(([name, p]) => listOf(name, p)));
+      const most = Math.max(...Object.values(found).map((p) => p[likeliest(p, 1)[0]]));
+      lists.replaceChildren(...Object.entries(found).map(([name, p]) => listOf(name, p, most)));
       if (kept) /** @type {HTMLElement | null} */ (lists.querySelector("button"))?.focus();
       if (state.both && !found.gpt) {
         lists.append(element("p", { class: "head" }, "The GPT cannot read past an earlier blank."));

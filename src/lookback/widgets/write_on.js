@@ -280,7 +280,7 @@ function build(model, read) {
       ...typed.flatMap((word) => [word, " "]),
       ...own.flatMap((word) => [element("span", { class: "drawn" }, word), " "]),
     );
-    const said = [...typed, ...own].join(" ");
+    const said = [...typed, ...own.filter((_, i) => state.written[i] !== END)].join(" ");
     const next = now();
     if (ended()) {
       halt();
