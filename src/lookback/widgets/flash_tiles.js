@@ -203,7 +203,7 @@ function build(model, read) {
     change(model, { step: 0, seed: (model.get("seed") + 1) % 2 ** 31 });
   });
   const names = Array.from({ length: N }, (_, i) =>
-    button("row", `q${i + 1}`, () => set({ row: i }), `query ${i + 1}`),
+    button("row", `q${i + 1}`, () => set({ row: i }), `q${i + 1}, a query`),
   );
   const cells = names.map(() => names.map(() => element("td", { "data-role": "score" })));
   const states = names.map(() => [

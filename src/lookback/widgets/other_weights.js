@@ -190,7 +190,7 @@ function build(model, read) {
   const bars = source.map((word, j) => {
     const cells = ["own", "yours"].map((role) => {
       const fill = element("span", { class: "fill" });
-      const number = element("b", { "data-role": role });
+      const number = element("b", { "data-role": role, "aria-hidden": "true" });
       return { fill, number, node: element("span", { class: "track" }, fill) };
     });
     const node = button("pick", "", () => pick(j));
