@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lookback.lab import download
+from lookback.lab import corpus, download
 from lookback.lab.download import CorpusError, digests, file
 
 GOOD = b"a man in a blue shirt .\n" * 9000
@@ -295,6 +295,50 @@ def test_local_copy_that_cannot_be_read(local, monkeypatch):
     assert "Permission denied" in refused("unset LOOKBACK_DATA")
 
 
+SPEECH = "First Citizen:\nBefore we proceed any further, hear me speak.\n"
+
+
+@pytest.fixture
+def plays(site, monkeypatch):
+    """A server's tinyshakespeare, 60 characters of it."""
+    server = download.SITE
+    monkeypatch.setattr(download, "SHAKESPEARE", server + "input.txt")
+    seen = hashlib.sha256(SPEECH.encode()).hexdigest()
+    monkeypatch.setattr(download, "SHAKESPEARE_SHA256", seen)
+    monkeypatch.setattr(download, "SHAKESPEARE_SIZE", len(SPEECH))
+
+
+def test_shakespeare_is_downloaded_once_and_kept(plays, tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "GOOD", SPEECH.encode())
+    path = tmp_path / "cache" / "lookback" / "tinyshakespeare" / "input.txt"
+    assert download.shakespeare() == path and holds(path, SPEECH.encode())
+    assert corpus.shakespeare() == SPEECH
+
+
+def test_another_text_than_shakespeare_is_refused(plays, site, tmp_path):
+    site.how = "bad"
+    with pytest.raises(CorpusError, match="nothing was kept.*LOOKBACK_DATA"):
+        download.shakespeare()
+    folder = tmp_path / "cache" / "lookback" / "tinyshakespeare"
+    assert not [*folder.iterdir()]
+
+
+@pytest.mark.parametrize("place", ["", "tinyshakespeare"])
+def test_local_shakespeare(plays, local, site, place):
+    (local / place).mkdir(exist_ok=True)
+    path = local / place / "input.txt"
+    path.write_text(SPEECH)
+    assert download.shakespeare() == path and site.asked == []
+    path.write_text(SPEECH + "!")
+    with pytest.raises(CorpusError, match="SHA-256.*unset LOOKBACK_DATA"):
+        corpus.shakespeare()
+
+
+def test_local_folder_without_shakespeare(plays, local):
+    with pytest.raises(CorpusError, match="nor under tinyshakespeare/"):
+        download.shakespeare()
+
+
 def test_unknown_language_and_split():
     with pytest.raises(CorpusError, match="'es'.*en.*fr.*de"):
         file("train", "es")
@@ -315,6 +359,7 @@ def test_every_file_has_a_digest_and_the_commit_is_pinned():
     assert set(download.SIZES) == names
     assert all(len(each) == 64 for each in download.SHA256.values())
     assert len(download.SITE.split("/")[-5]) == 40
+    assert len(download.SHAKESPEARE.split("/")[-4]) == 40
     everything = digests("de", tests=download.TESTS)
     assert set(everything) == {f"{s}.de" for s in download.SPLITS}
     assert set(digests("de")) == {"train.de", "val.de", "test_2016_flickr.de"}
@@ -326,3 +371,13 @@ def test_the_real_files_have_their_digests():
         for language in download.LANGUAGES:
             size = file(split, language).stat().st_size
             assert size == download.SIZES[f"{split}.{language}"]
+
+
+@pytest.mark.multi30k
+def test_the_real_shakespeare_is_whole():
+    if not any(Path(os.environ["LOOKBACK_DATA"]).rglob("input.txt")):
+        pytest.skip("LOOKBACK_DATA holds no tinyshakespeare")
+    text = corpus.shakespeare()
+    assert len(text) == download.SHAKESPEARE_SIZE
+    assert len(set(text)) == 65
+    assert text.startswith("First Citizen:\nBefore we proceed any further")

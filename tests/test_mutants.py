@@ -189,6 +189,15 @@ EQUAL = {
     "log_density": {
         "move - mean -> mean - move": "an ellipse is the same turned half round"
     },
+    "covered_loss": {"0 -> -1": "gather leaves one number at each place"},
+    "fair_accuracy": {
+        "senses == k -> senses != k": "the two shares change places",
+        "(0, 1) -> (1, 0)": "a sum does not see the order",
+    },
+    "moved_by": {
+        "before - after -> after - before": "only the size is taken",
+    },
+    "top_p": {"0 -> -1": "the probabilities have one axis"},
     "linear_loop": {"key -> query": "keys are as long as queries"},
     "looks_to_connect": {"set(row) -> row": "no row names a position twice"},
     "tokens_apart": {
@@ -197,6 +206,14 @@ EQUAL = {
         )
     },
     "merge_pair": {"tuple(pair) -> pair": "a pair is a tuple already"},
+    "rotary_scores": {
+        "a * cos - b * sin -> b * sin - a * cos": "queries and keys alike have "
+        "one number of each pair with the other sign"
+    },
+    "parameters_of": {
+        "d // config['num_attention_heads'] -> d / "
+        "config['num_attention_heads']": "it leaves no remainder"
+    },
     "cached_step": {
         f"q -> {other}": "all vectors are equally long"
         for other in ("k", "v", "past_k", "past_v")

@@ -17,11 +17,12 @@ from safetensors.torch import save_file
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.cursors import Cursors
 from lookback.experiments import EXPERIMENTS, copying
+from lookback.families import Body
 from lookback.hops import MemN2N
 from lookback.lab import records, weights
 from lookback.lab.checkpoints import TrainingConfig
 from lookback.lab.corpus import TESTS, digests
-from lookback.lab.download import digest
+from lookback.lab.download import SHAKESPEARE_SHA256, digest
 from lookback.lab.records import (
     RecordError,
     load,
@@ -45,21 +46,28 @@ CORPUS = {  # the languages that an experiment reads
     "german": [("en", "de")],
     "growth": [("en", "fr")],
     "in_page": [("en", "fr")],
+    "families": [("en", "fr")],
     "removal": [("en", "fr")],
+    "senses": [("en", "fr")],
+    "explanation": [("en", "fr")],
     "tuned": [("en", "fr"), ("de", "en")],
 }
+PLAYS = {"plays": "input.txt", "since": "tinyshakespeare"}  # as each names it
 # Their trainings have begun, or wait.
 TO_COME = {"german", "growth", "removal", "rungs"}
 ALL_TESTS = ("rungs", "german", "growth", "removal")
 KINDS = {
+    "bert": Body,
     "bottleneck": Bottleneck,
     **{f"copying-{n}": Bottleneck for n in copying.WIDTHS},
     "cursors": Cursors,
+    "gpt": Body,
     "hops": MemN2N,
     "phrasebook": RNNsearch,
     "rnnsearch": RNNsearch,
     "rung-rnnsearch": Recurrent,
     "rung-transformer": Transformer,
+    "senses": Body,
     "transformer": Transformer,
     **{f"tuned-{each}": Transformer for each in ("en-fr", "de-en")},
     "tuned-rnnsearch": RNNsearch,
@@ -685,6 +693,8 @@ def test_a_committed_record_was_written_by_its_experiment(path):
     data, tests = {}, TESTS if path.stem in ALL_TESTS else TESTS[:1]
     for languages in CORPUS.get(path.stem, []):
         data |= digests(*languages, tests=tests)
+    if path.stem in PLAYS:
+        data[PLAYS[path.stem]] = SHAKESPEARE_SHA256
     assert record["data"] == data
 
 

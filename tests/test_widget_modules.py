@@ -100,7 +100,8 @@ def foreign(script: str) -> list[str]:
 
 # The two doors, and who has them: a worker of its own script, and the files
 # that lie beside the host. Nothing else of a widget reaches out.
-DOORS = {"worker": {"learning", "translate"}, "fetched": {"translate"}}
+FETCHING = {"fill_in", "translate", "which_word", "write_on"}
+DOORS = {"worker": {"learning", *FETCHING}, "fetched": FETCHING}
 
 
 @pytest.mark.parametrize("name", MODULES)

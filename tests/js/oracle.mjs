@@ -86,6 +86,11 @@ const jobs = {
       round: outcome(eye, fixed, state, { which, looks, guess: "a" }),
     };
   },
+  flashTiles: ({ replay, result, whole }, state) => {
+    const { kept, moved, order } = replay(state);
+    return { kept, results: kept.map(result), whole: whole(state), moved, tiles: order.length };
+  },
+  cacheSize: ({ bytesOf }, state) => bytesOf(state),
   copier: ({ run, unpack }, { machine, text, slots }) => {
     const { steps, written, wrong } = run(unpack(machine), text, slots);
     return { steps, written: written.join(""), wrong };
@@ -199,6 +204,67 @@ const jobs = {
       );
       return { steps, score: best.score };
     });
+  },
+  /** Scores by the body in a file, at some places; nothing else to say. */
+  bodied: async (widget, { file, family, rows }) => {
+    const { config, weights } = await opened(widget, file);
+    const body = widget.body(weights, config);
+    return rows.map((/** @type {{tokens: number[], places: number[]}} */ { tokens, places }) =>
+      body.logits(tokens, family, places).map((/** @type {Float64Array} */ one) => Array.from(one)),
+    );
+  },
+  /** A function of one thing, of each. */
+  call: (widget, { name, each }) =>
+    each.map((/** @type {any} any: JSON */ one) => widget[name](one)),
+  /** What the two machines are asked of a caption with blanks. */
+  questions: (widget, { state, index }) => widget.questions(state, new Map(Object.entries(index))),
+  /** Leans of every level, as it is and with each word covered as well. */
+  leaning: async (widget, { file, probes, typed, covered, index }) => {
+    const { config, weights } = await opened(widget, file);
+    const body = widget.body(weights, config);
+    const { at, word } = widget.target(typed, probes);
+    const all = widget.questions(typed, covered, at, new Map(Object.entries(index)));
+    const [leans, ...without] = all.map((/** @type {number[]} */ tokens) =>
+      widget.leans(body.levels(tokens, "BERT", at + 1), probes[word].levels),
+    );
+    const best = leans.map((/** @type {number} */ _, /** @type {number} */ level) =>
+      widget.decisive({ leans, without }, level, covered, at),
+    );
+    return { at, leans, without, best };
+  },
+  /** A translation; and every word with other weights, drawn and sought. */
+  otherWeights: (widget, { machine, source, seed }) => {
+    const told = widget.examine(widget.unpackRows(machine), source);
+    return {
+      target: told.target,
+      moments: told.moments.map(
+        (/** @type {any} any: as above */ { own, p }, /** @type {number} */ step) => {
+          const drawn = widget.shuffled(own, seed + step);
+          const q = told.says(step, drawn);
+          const sought = widget.seek(told, step, seed);
+          return {
+            own,
+            p,
+            drawn,
+            q,
+            moved: widget.variation(p, q),
+            apart: widget.divergence(own, drawn),
+            sought,
+            "sought moves": widget.variation(p, told.says(step, sought)),
+            "sought apart": widget.divergence(own, sought),
+          };
+        },
+      ),
+    };
+  },
+  /** What is left to draw from, and what each number of chance falls on. */
+  kept: (widget, { scores, temperature, k, p, chances }) => {
+    const left = widget.cut(widget.chances(scores, temperature), k, p);
+    return {
+      p: Array.from(left.p),
+      count: left.count,
+      drawn: chances.map((/** @type {number} */ one) => widget.drawn(left, one)),
+    };
   },
   /** A pair as a lattice, its text given or written by the model itself. */
   lattice: (widget, { models, source, given, most }) => {

@@ -186,7 +186,7 @@ def teach(
     return [round(mean(losses[i : i + EVERY]), 4) for i in points]
 
 
-def keep(folder: Path, model: Writer, adam, losses: list[float]) -> None:
+def keep(folder: Path, model: nn.Module, adam, losses: list[float]) -> None:
     """Write the weights, Adam's moments and the losses so far."""
     held = {f"model.{k}": v for k, v in model.state_dict().items()}
     for i, moments in adam.state_dict()["state"].items():
@@ -196,7 +196,7 @@ def keep(folder: Path, model: Writer, adam, losses: list[float]) -> None:
     os.replace(folder / "checkpoint.part", folder / "checkpoint.safetensors")
 
 
-def resume(folder: Path, model: Writer, adam) -> list[float]:
+def resume(folder: Path, model: nn.Module, adam) -> list[float]:
     """Take up what `keep` wrote, if there is such a thing; the losses."""
     path = folder / "checkpoint.safetensors"
     if not path.exists():

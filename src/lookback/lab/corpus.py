@@ -1,7 +1,8 @@
-"""Multi30k, and batches of sentences of about one length.
+"""Multi30k, and batches of sentences of about one length; tinyshakespeare.
 
 Multi30k (Elliott et al. 2016; French by Elliott et al. 2017) is 29,000 image
-captions, each in English, German and French.
+captions, each in English, German and French. Tinyshakespeare (Karpathy 2015)
+is 1.1 million characters of Shakespeare's plays, in one piece.
 """
 
 import html
@@ -14,6 +15,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from lookback.lab import download
 from lookback.lab.download import (
     SHA256,
     TESTS,
@@ -38,6 +40,7 @@ __all__ = [
     "load",
     "pad",
     "read",
+    "shakespeare",
     "text",
 ]
 
@@ -159,6 +162,11 @@ def collate(
 def text(words: Iterable[str]) -> str:
     """Words as a reader would see them: the corpus writes ' as &apos;."""
     return html.unescape(" ".join(words))
+
+
+def shakespeare() -> str:
+    """Tinyshakespeare: 1,115,394 characters, 65 different ones."""
+    return "\n".join(_lines(download.shakespeare())) + "\n"
 
 
 def in_words(pair: Pair) -> tuple[int, int]:

@@ -1,11 +1,11 @@
-"""Files that are fetched once, checked by SHA-256, and kept: Multi30k's here,
-the trained models' in `weights`.
+"""Files that are fetched once, checked by SHA-256, and kept: Multi30k's and
+tinyshakespeare here, the trained models' in `weights`.
 
-Each of Multi30k's comes from the corpus's public repository at a pinned
-commit. The environment variable LOOKBACK_DATA
-names a folder that already holds the files, either directly or under
-`multi30k/`. Whatever goes wrong, the cache is left as it was. And it ends: no
-file grows beyond its known size, and none takes longer than `LONGEST`.
+Each comes from its corpus's public repository at a pinned commit. The
+environment variable LOOKBACK_DATA names a folder that already holds the
+files, either directly or under `multi30k/` and `tinyshakespeare/`. Whatever
+goes wrong, the cache is left as it was. And it ends: no file grows beyond its
+known size, and none takes longer than `LONGEST`.
 """
 
 import hashlib
@@ -29,6 +29,14 @@ SITE = (
     "https://raw.githubusercontent.com/multi30k/dataset/"
     "a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/tok/"
 )
+SHAKESPEARE = (
+    "https://raw.githubusercontent.com/karpathy/char-rnn/"
+    "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt"
+)
+SHAKESPEARE_SHA256 = (
+    "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
+)
+SHAKESPEARE_SIZE = 1_115_394  # bytes, and characters
 SHA256 = {
     "test_2016_flickr.de": "c6a33d39d48f9f510de147651316cd9d"
     "918e09ad0219df734a2f16b6baccacc4",
@@ -129,16 +137,32 @@ def file(split: str, language: str) -> Path:
     network, a cut-off download, a wrong digest, an unwritable or full cache.
     """
     check(split, language)
-    name = f"{split}.lc.norm.tok.{language}"
-    expected = SHA256[f"{split}.{language}"]
+    name, each = f"{split}.lc.norm.tok.{language}", f"{split}.{language}"
+    return _part("multi30k", name, SITE + name, SHA256[each], SIZES[each])
+
+
+def shakespeare() -> Path:
+    """The path of tinyshakespeare, 1.1 MB of the plays in one checked file,
+    downloaded if it is not here yet. Raises CorpusError as `file` does."""
+    return _part(
+        "tinyshakespeare",
+        "input.txt",
+        SHAKESPEARE,
+        SHAKESPEARE_SHA256,
+        SHAKESPEARE_SIZE,
+    )
+
+
+def _part(kind: str, name: str, url: str, expected: str, size: int) -> Path:
+    """One file of a corpus: the reader's own copy, else the cached one."""
     if local := os.environ.get("LOOKBACK_DATA"):
-        return _local(Path(local), name, expected)
+        return _local(Path(local), kind, name, expected)
     try:
         return fetch(
-            SITE + name,
-            cache("multi30k") / name,
+            url,
+            cache(kind) / name,
             expected,
-            SIZES[f"{split}.{language}"],
+            size,
             "set LOOKBACK_DATA to a folder that holds the files",
         )
     except DownloadError as error:
@@ -244,9 +268,9 @@ def _in_time(work: Callable[[], None]) -> None:
         raise raised[0]
 
 
-def _local(folder: Path, name: str, expected: str) -> Path:
+def _local(folder: Path, kind: str, name: str, expected: str) -> Path:
     """A file of the folder that LOOKBACK_DATA names, its digest checked."""
-    for path in (folder / name, folder / "multi30k" / name):
+    for path in (folder / name, folder / kind / name):
         if path.exists():
             if not path.is_file():
                 raise CorpusError(
@@ -268,5 +292,5 @@ def _local(folder: Path, name: str, expected: str) -> Path:
             )
     raise CorpusError(
         f"LOOKBACK_DATA={folder} holds no {name}, neither directly nor under"
-        " multi30k/: add the file, or unset LOOKBACK_DATA to download it"
+        f" {kind}/: add the file, or unset LOOKBACK_DATA to download it"
     )

@@ -1,10 +1,10 @@
-"""A trained translator as a page fetches it: a byte a weight.
+"""A trained machine as a page fetches it: a byte a weight.
 
     w_ij ≈ s_i · b_ij,   s_i = max_j |w_ij| / 127,   b_ij from −127 to 127
 
 Each row of a matrix has a scale of its own, in float16; so have vectors all
-their numbers. One file holds the config, the pieces of words and the weights,
-gzipped: widgets/lib/int8.js reads it.
+their numbers. One file holds the config, the words or their pieces, and the
+weights, gzipped: widgets/lib/int8.js reads it.
 """
 
 import gzip
@@ -13,10 +13,10 @@ from dataclasses import asdict
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lookback.lab.subwords import Subwords
-from lookback.translator import Translator
+from lookback.vocabulary import Vocabulary
 
 MOST = 127
 
@@ -31,7 +31,7 @@ def split(matrix: Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 
 @torch.no_grad()
-def rounded(model: Translator) -> Translator:
+def rounded(model: nn.Module) -> nn.Module:
     """The model, every matrix as its bytes have it: changed in place."""
     for tensor in model.state_dict().values():
         if tensor.ndim == 2:
@@ -42,7 +42,7 @@ def rounded(model: Translator) -> Translator:
     return model
 
 
-def pack(model: Translator, pieces: Subwords) -> bytes:
+def pack(model: nn.Module, pieces: Vocabulary) -> bytes:
     """One file: the length of a header, the header (JSON), the numbers.
 
     Raises ValueError where an entry of a model is neither matrix nor vector.
@@ -57,7 +57,9 @@ def pack(model: Translator, pieces: Subwords) -> bytes:
         else:
             raise ValueError(f"{name} has {tensor.ndim} axes, and not 1 or 2")
         tensors.append([name, list(tensor.shape)])
-    merges = json.loads(pieces.dump())["model"]["merges"]
+    merges = []  # whole words were never merged
+    if isinstance(pieces, Subwords):
+        merges = json.loads(pieces.dump())["model"]["merges"]
     header = {
         "model": type(model).__name__,
         "config": asdict(model.config),

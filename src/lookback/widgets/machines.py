@@ -9,18 +9,23 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
+from torch import nn
+
+from lookback.families import Body
 from lookback.lab import int8, weights
-from lookback.lab.subwords import Subwords
 from lookback.rnnsearch import RNNsearch
 from lookback.transformer import Transformer
-from lookback.translator import Translator
+from lookback.vocabulary import Vocabulary
 
 MACHINES = {"tuned-rnnsearch": RNNsearch, "tuned-en-fr": Transformer}
+# They write, fill in, and lean to a sense, in one language.
+BODIES = {"gpt": Body, "bert": Body, "senses": Body}
+ALL = MACHINES | BODIES
 
 
-def load(name: str) -> tuple[Translator, Subwords]:
-    """One of the machines that the pages fetch, and its pieces of words."""
-    return weights.load(name, MACHINES[name])[:2]
+def load(name: str) -> tuple[nn.Module, Vocabulary]:
+    """One of the machines that the pages fetch, and its words or pieces."""
+    return weights.load(name, ALL[name])[:2]
 
 
 @lru_cache
@@ -38,6 +43,13 @@ def known(name: str) -> dict:
         "bytes": len(data),
         "sha256": digest,
     }
+
+
+def answer(widget, asked: dict) -> None:
+    """In a notebook: send a widget the file that it wants of its machines."""
+    for name, one in widget.machines.items():
+        if asked.get("want") == one["file"]:
+            widget.send({"file": one["file"]}, [packed(name)])
 
 
 def lay(name: str, folder: Path) -> None:
@@ -58,7 +70,7 @@ def lay(name: str, folder: Path) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Lay all machines that the book's pages fetch into the folder named."""
     (folder,) = sys.argv[1:] if arguments is None else arguments
-    for name in MACHINES:
+    for name in ALL:
         lay(name, Path(folder))
 
 

@@ -21,6 +21,7 @@ from lookback.widgets.handwriting import Handwriting
 from lookback.widgets.lattice import Lattice
 from lookback.widgets.lib import rows
 from lookback.widgets.lib.half import pack
+from lookback.widgets.other_weights import OtherWeights
 from lookback.widgets.squeeze import Squeeze
 from lookback.widgets.story import MOST, Story
 from lookback.window import Writer
@@ -57,6 +58,15 @@ def lattice(sentences: Sequence[str]) -> Lattice:
         raise ValueError("the two models know different words")
     vocabularies = dict(zip(("source", "target"), words[0], strict=True))
     return Lattice(vocabularies, models, sentences)
+
+
+def other_weights(sentences: Sequence[str], **place) -> OtherWeights:
+    """The phrasebook's RNNsearch, whose looks the reader may change."""
+    model, *both = weights.load("phrasebook", RNNsearch)
+    words = [vocabulary.words[len(SPECIALS) :] for vocabulary in both]
+    vocabularies = dict(zip(("source", "target"), words, strict=True))
+    machine = rows.pack(model.cpu().state_dict())
+    return OtherWeights(vocabularies, machine, sentences, **place)
 
 
 def story(told: Sequence[tuple[str, str]], asked: str, step: int = -1) -> Story:

@@ -76,10 +76,7 @@ class Translate(base.Widget):
 
     def _answer(self, _, asked: dict, buffers: list) -> None:
         """In a notebook: the bytes of the file that is wanted."""
-        for name, one in self.machines.items():
-            if asked.get("want") == one["file"]:
-                data = machines.packed(name)
-                self.send({"file": one["file"]}, [data])
+        machines.answer(self, asked)
 
     @validate(*TRAITS)
     def _fits(self, proposal):

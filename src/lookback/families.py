@@ -1,0 +1,380 @@
+r"""One body, four families: who may see whom, and what is asked.
+
+A stack of the Transformer's encoder layers and, over it, the embedding read
+backwards:
+
+    x = √d E[token] + P[place]
+    x = layer_L(… layer_1(x, mask) …, mask)
+    p(token | what was seen) = softmax(E LN(x))
+
+    GPT   Radford et al. 2018: i sees j ≤ i; asked for the word at i + 1
+    BERT  Devlin et al. 2018, arXiv 1810.04805: all see all; asked for the
+          words that `spoil` has spoiled
+    T5    Raffel et al. 2019, arXiv 1910.10683: the source sees itself, the
+          target the source and j ≤ i; asked for the `spans` that are missing
+    ViT   Dosovitskiy et al. 2020, arXiv 2010.11929: all see all; the tokens
+          are `patches` of a picture, and it is asked what the picture shows
+
+Departures: sizes; words for pieces of words; GPT and BERT put their norms
+behind the parts, as in 2017, here they stand before them, as in ViT; BERT's
+second task (do two sentences follow each other?) is left out, as most of its
+heirs do; T5 needs two stacks, so `see` has its mask alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from lookback.attention import causal
+from lookback.layers import Embedding, EncoderLayer
+from lookback.positions import LearnedPositions
+from lookback.vocabulary import END, PAD, SPECIALS, START
+
+FAMILIES = ("GPT", "BERT", "T5", "ViT")
+MASK = len(SPECIALS)  # the number of <mask>: first of a body's own words
+MASKED = "<mask>"
+
+
+@dataclass(frozen=True)
+class BodyConfig:
+    """Sizes of a body; GPT's of 2018 and BERT-base's are alike."""
+
+    vocab: int  # about 40,000 and 30,000 pieces of words
+    d_model: int = 128  # 768
+    heads: int = 4  # 12
+    layers: int = 4  # 12
+    d_ff: int = 512  # 3072
+    dropout: float = 0.1
+    longest: int = 64  # 512
+    activation: str = "gelu"
+
+    @property
+    def source_vocab(self) -> int:
+        """There is one vocabulary, for what is read and what is said."""
+        return self.vocab
+
+    @property
+    def target_vocab(self) -> int:
+        return self.vocab
+
+
+def see(
+    tokens: Int[Tensor, "batch length"],
+    family: str,
+    prefix: Int[Tensor, " batch"] | None = None,
+) -> Bool[Tensor, "batch 1 length length"]:
+    """The mask of a family: True where place i (row) may see place j.
+
+    Nobody sees padding. `prefix` says, for T5, how many tokens are source.
+    Raises ValueError for another family.
+    """
+    if family not in FAMILIES:
+        raise ValueError(f"family is {family!r}: one of {', '.join(FAMILIES)}")
+    length = tokens.shape[1]
+    if family in ("BERT", "ViT"):
+        seen = tokens.new_ones(length, length, dtype=torch.bool)
+    else:
+        seen = causal(length, tokens.device)
+    if family == "T5":
+        place = torch.arange(length, device=tokens.device)
+        seen = seen | (place < prefix[:, None])[:, None]
+    return (seen & (tokens != PAD)[:, None])[:, None]
+
+
+def stack(
+    layers: int, d_model: int, heads: int, d_ff: int, dropout: float, bend: str
+) -> nn.ModuleList:
+    """Encoder layers, norms first; their maps drawn as in the Transformer."""
+    made = nn.ModuleList(
+        EncoderLayer(d_model, heads, d_ff, dropout, "pre", activation=bend)
+        for _ in range(layers)
+    )
+    for module in made.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            nn.init.zeros_(module.bias)
+    return made
+
+
+class Body(nn.Module):
+    """Words in, scores of words out; whose body it is, the mask decides."""
+
+    def __init__(self, config: BodyConfig):
+        super().__init__()
+        self.config = config
+        self.embedding = Embedding(
+            config.vocab,
+            config.d_model,
+            "learned",
+            config.dropout,
+            config.longest,
+        )
+        self.layers = stack(
+            config.layers,
+            config.d_model,
+            config.heads,
+            config.d_ff,
+            config.dropout,
+            config.activation,
+        )
+        self.last = nn.LayerNorm(config.d_model)
+
+    def levels(
+        self,
+        tokens: Int[Tensor, "batch length"],
+        mask: Bool[Tensor, "#batch 1 length length"],
+    ) -> list[Float[Tensor, "batch length d_model"]]:
+        """x before the first layer, and after each: layers + 1 of them."""
+        levels = [self.embedding(tokens)]
+        for layer in self.layers:
+            levels.append(layer(levels[-1], mask)[0])
+        return levels
+
+    def logits(
+        self, x: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch vocab"]:
+        """E LN(x): how well each word of the vocabulary fits here."""
+        return F.linear(self.last(x), self.embedding.words.weight)
+
+    def forward(
+        self,
+        tokens: Int[Tensor, "batch length"],
+        mask: Bool[Tensor, "#batch 1 length length"],
+    ) -> Float[Tensor, "batch length vocab"]:
+        return self.logits(self.levels(tokens, mask)[-1])
+
+
+def next_words(
+    body: Body, tokens: Int[Tensor, "batch length"], family: str = "GPT"
+) -> Float[Tensor, " words"]:
+    """GPT's question: −log p of each word, given the words before it."""
+    given, asked = tokens[:, :-1], tokens[:, 1:]
+    x = body.levels(given, see(given, family))[-1]
+    there = asked != PAD
+    return F.cross_entropy(
+        body.logits(x[there]).float(), asked[there], reduction="none"
+    )
+
+
+def spoiled_words(
+    body: Body,
+    spoiled: Int[Tensor, "batch length"],
+    tokens: Int[Tensor, "batch length"],
+    chosen: Bool[Tensor, "batch length"],
+    family: str = "BERT",
+) -> Float[Tensor, " words"]:
+    """BERT's question: −log p of each chosen word, given what is left."""
+    x = body.levels(spoiled, see(spoiled, family))[-1]
+    return F.cross_entropy(
+        body.logits(x[chosen]).float(), tokens[chosen], reduction="none"
+    )
+
+
+def spoil(
+    tokens: Int[Tensor, "batch length"],
+    vocab: int,
+    share: float = 0.15,
+) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "batch length"]]:
+    """BERT's exercise: tokens with some words spoiled, and which they were.
+
+    Each word is chosen with probability `share`. Of the chosen, 80 % become
+    <mask>, 10 % any word at all, and 10 % stay as they are; the loss asks for
+    all of the chosen, and for no other. The ends and padding are never chosen.
+    """
+    word = (tokens != PAD) & (tokens != START) & (tokens != END)
+    chosen = word & (torch.rand(tokens.shape, device=tokens.device) < share)
+    fate = torch.rand(tokens.shape, device=tokens.device)
+    other = torch.randint_like(tokens, MASK + 1, vocab)
+    spoiled = torch.where(chosen & (fate < 0.8), MASK, tokens)
+    spoiled = torch.where(chosen & (fate >= 0.9), other, spoiled)
+    return spoiled, chosen
+
+
+SENTINELS = ("<X>", "<Y>", "<Z>")  # T5 has a hundred
+
+
+def spans(
+    words: Sequence[str], places: Sequence[tuple[int, int]]
+) -> tuple[list[str], list[str]]:
+    """T5's exercise: a source with spans left out, and they as its target.
+
+    `places` are the spans, (first word, how many words), from left to right;
+    they do not touch. Each leaves a sentinel in the source. In the target the
+    same sentinel comes before its words, and one more ends it.
+    """
+    source, target, at = [], [], 0
+    for mark, (start, length) in zip(SENTINELS, places, strict=False):
+        source += [*words[at:start], mark]
+        target += [mark, *words[start : start + length]]
+        at = start + length
+    return [*source, *words[at:]], [*target, SENTINELS[len(places)]]
+
+
+def patches(
+    pictures: Float[Tensor, "batch side side"], size: int
+) -> Float[Tensor, "batch patches pixels"]:
+    """ViT's words: squares of size · size pixels, row by row, each laid flat.
+
+    Raises ValueError where they do not cover the picture.
+    """
+    side = pictures.shape[-1]
+    if side % size:
+        raise ValueError(f"squares of {size} do not cover a side of {side}")
+    count = side // size
+    cut = pictures.unflatten(2, (count, size)).unflatten(1, (count, size))
+    return cut.transpose(2, 3).flatten(3).flatten(1, 2)
+
+
+@dataclass(frozen=True)
+class ViTConfig:
+    """Sizes of a Vision Transformer; those of ViT-Base beside ours."""
+
+    side: int = 24  # 224 pixels
+    patch: int = 6  # 16
+    classes: int = 26  # 1,000
+    d_model: int = 64  # 768
+    heads: int = 4  # 12
+    layers: int = 3  # 12
+    d_ff: int = 256  # 3072
+    dropout: float = 0.0
+    positions: bool = True
+
+
+class ViT(nn.Module):
+    """Patches for words, and one more place, whose vector is asked at the end.
+
+    x_0 = c + p_0,   x_i = W patch_i + b + p_i
+    p(class) = softmax(V LN(x_0 after L layers))
+    """
+
+    def __init__(self, config: ViTConfig):
+        super().__init__()
+        self.config = config
+        count = (config.side // config.patch) ** 2
+        self.embed = nn.Linear(config.patch**2, config.d_model)
+        self.first = nn.Parameter(torch.zeros(config.d_model))  # c
+        self.positions = LearnedPositions(count + 1, config.d_model)
+        self.layers = stack(
+            config.layers,
+            config.d_model,
+            config.heads,
+            config.d_ff,
+            config.dropout,
+            "gelu",
+        )
+        self.last = nn.LayerNorm(config.d_model)
+        self.output = nn.Linear(config.d_model, config.classes)
+
+    def forward(
+        self, pictures: Float[Tensor, "batch side side"]
+    ) -> Float[Tensor, "batch classes"]:
+        words = self.embed(patches(pictures, self.config.patch))
+        first = self.first.expand(len(words), 1, -1)
+        x = torch.cat([first, words], dim=1)
+        if self.config.positions:
+            x = x + self.positions(x.shape[1])
+        for layer in self.layers:
+            x, _ = layer(x)
+        return self.output(self.last(x[:, 0]))
+
+
+def shape(
+    logits: Float[Tensor, "*batch vocab"],
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float = 1.0,
+) -> Float[Tensor, "*batch vocab"]:
+    """The probabilities from which the next word is drawn.
+
+    softmax(logits / temperature); of these the `top_k` largest, if it is
+    given; of these the fewest, largest first, whose sum reaches `top_p` of
+    what is left. What remains is divided by its sum.
+    """
+    p = torch.softmax(logits / temperature, dim=-1)
+    ordered, order = p.sort(dim=-1, descending=True)
+    if top_k is not None:
+        ordered[..., top_k:] = 0
+    if top_p < 1:
+        ordered = ordered / ordered.sum(dim=-1, keepdim=True)
+        before = ordered.cumsum(dim=-1) - ordered
+        ordered = ordered.masked_fill(before >= top_p, 0)
+    kept = torch.zeros_like(p).scatter(-1, order, ordered)
+    return kept / kept.sum(dim=-1, keepdim=True)
+
+
+SILENT = (PAD, 1, START, MASK)  # <unk> is 1: never written
+
+
+@torch.no_grad()
+def write_on(
+    body: Body,
+    tokens: Sequence[int],
+    most: int = 20,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float = 1.0,
+) -> list[int]:
+    """GPT at work: a word is drawn and set behind the others, until <end>."""
+    written = list(tokens)
+    where = body.last.weight.device
+    while len(written) < body.config.longest and most > 0:
+        given = torch.tensor([written], device=where)
+        logits = body(given, see(given, "GPT"))[0, -1]
+        logits[list(SILENT)] = -torch.inf
+        p = shape(logits, temperature, top_k, top_p)
+        written.append(int(torch.multinomial(p, 1)))
+        most -= 1
+        if written[-1] == END:
+            break
+    return written
+
+
+@torch.no_grad()
+def rewrite(
+    body: Body, tokens: Int[Tensor, "batch length"], rounds: int
+) -> Int[Tensor, "batch length"]:
+    """BERT made to write: cover a word, draw it anew, then another (Gibbs
+    sampling; Wang & Cho 2019). In each round it takes every word once."""
+    tokens = tokens.clone()
+    inner = torch.arange(1, tokens.shape[1] - 1).tolist()
+    for _ in range(rounds):
+        for i in (inner[k] for k in torch.randperm(len(inner))):
+            tokens[:, i] = MASK
+            logits = body(tokens, see(tokens, "BERT"))[:, i]
+            logits[:, [*SILENT, END]] = -torch.inf
+            p = torch.softmax(logits, dim=-1)
+            tokens[:, i] = torch.multinomial(p, 1)[:, 0]
+    return tokens
+
+
+class Guess(NamedTuple):
+    """What a GPT gives each candidate at one place of a sentence."""
+
+    left: Float[Tensor, " candidates"]  # log p(word | the words before)
+    whole: Float[Tensor, " candidates"]  # log p(the sentence with it)
+
+
+@torch.no_grad()
+def weigh(
+    body: Body,
+    tokens: Int[Tensor, " length"],
+    place: int,
+    candidates: Int[Tensor, " candidates"],
+) -> Guess:
+    """A GPT asked for a word inside a sentence, by the left side and by all.
+
+    `whole` leaves out what is the same for every candidate: the words before.
+    """
+    rows = tokens.repeat(len(candidates), 1)
+    rows[:, place] = candidates
+    given, asked = rows[:, :-1], rows[:, 1:]
+    x = body.levels(given, see(given, "GPT"))[-1][:, place - 1 :]
+    each = torch.log_softmax(body.logits(x), dim=-1)
+    each = each.gather(-1, asked[:, place - 1 :, None])[..., 0]
+    each = each * (asked[:, place - 1 :] != PAD)
+    return Guess(each[:, 0], each.sum(dim=-1))

@@ -1,0 +1,424 @@
+r"""The machine of today: one GPT, and a flag for each change since 2017.
+
+    pre-norm   x ← x + f(norm(x))                          Xiong et al. 2020
+    RMSNorm    g ∘ x / √(mean(x²) + ε)              Zhang & Sennrich 2019
+    GELU       a Φ(a)                              Hendrycks & Gimpel 2016
+    SwiGLU     (Swish(x W_1) ∘ x W_3) W_2                     Shazeer 2020
+    RoPE       (R_m q) · (R_n k), R_p turns pairs by p ω_i   Su et al. 2021
+    ALiBi      q · k / √d_k − m_h (m − n),  m_h = 2^(−8h/heads)
+                                              Press, Smith & Lewis 2021
+    MQA, GQA   heads share their keys and values   Shazeer 2019; Ainslie 2023
+    KV cache   2 · layers · kv_heads · d_k · length numbers
+    flash      the same softmax, tile by tile            Dao et al. 2022
+    experts    p_j(x) FFN_j(x), j = argmax_i p_i(x)      Fedus et al. 2021
+    window     m − n < window         Beltagy et al. 2020; Jiang et al. 2023
+
+With all flags as they are by default it is the decoder of 2017 without a
+source. Departures: letters in place of words; no dropout; the attention has no
+biases, as in the paper; ALiBi's slopes are those for a power of two of heads.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from lookback.feedforward import ACTIVATIONS, FeedForward
+from lookback.positions import rotate, sinusoidal
+from lookback.residual import NORMS
+
+POSITIONS = ("sinusoidal", "rope", "alibi")
+
+
+@dataclass(frozen=True)
+class SinceConfig:
+    """The sizes, and a flag for each row of the chapter's table."""
+
+    vocab: int = 65  # letters and signs of the text
+    d_model: int = 64
+    layers: int = 2
+    heads: int = 4
+    d_ff: int = 256  # with SwiGLU two thirds of it
+    norm: str = "post"  # "pre": the norm stands before its part
+    rms: bool = False  # True: RMSNorm for LayerNorm
+    activation: str = "relu"  # "gelu", "swiglu"
+    positions: str = "sinusoidal"  # "rope", "alibi"
+    kv_heads: int = 4  # fewer: grouped-query; 1: multi-query
+    window: int = 0  # so many places are seen, one's own too; 0: all
+    experts: int = 1  # more: each token is sent to one of them
+    tile: int = 0  # so many keys at a time; 0: all at once
+
+    def __post_init__(self):
+        refuse(self)
+
+
+def refuse(config: SinceConfig) -> None:
+    """ValueError for a name that is not known, or heads that do not share."""
+    for name, value, known in (
+        ("norm", config.norm, NORMS[:2]),
+        ("activation", config.activation, tuple(ACTIVATIONS)),
+        ("positions", config.positions, POSITIONS),
+    ):
+        if value not in known:
+            raise ValueError(
+                f"{name} is {value!r}: choose one of {', '.join(known)}"
+            )
+    for many, few in (("d_model", "heads"), ("heads", "kv_heads")):
+        one, other = getattr(config, many), getattr(config, few)
+        if other < 1 or one % other:
+            raise ValueError(
+                f"{few} is {other}: give a number that divides {many}, {one}"
+            )
+
+
+def width_of(config: SinceConfig) -> int:
+    """The feed-forward layer's width: with a third matrix two thirds."""
+    gated = config.activation == "swiglu"
+    return 2 * config.d_ff // 3 if gated else config.d_ff
+
+
+def rms_norm(
+    x: Float[Tensor, "*batch d_model"],
+    gain: Float[Tensor, " d_model"],
+    epsilon: float = 1e-5,
+) -> Float[Tensor, "*batch d_model"]:
+    """g ∘ x / √(mean(x²) + ε): no mean is subtracted, no bias is added."""
+    square = (x * x).mean(dim=-1, keepdim=True)
+    return gain * x / torch.sqrt(square + epsilon)
+
+
+class RMSNorm(nn.Module):
+    """`rms_norm` with a gain that is learned."""
+
+    def __init__(self, d_model: int):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(d_model))
+
+    def forward(
+        self, x: Float[Tensor, "*batch d_model"]
+    ) -> Float[Tensor, "*batch d_model"]:
+        return rms_norm(x, self.gain)
+
+
+def slopes(heads: int, device=None) -> Float[Tensor, " heads"]:
+    """ALiBi's m_h = 2^(−8h/heads), h = 1 … heads: each head its own."""
+    return 2 ** (-8 * torch.arange(1, heads + 1, device=device) / heads)
+
+
+def flash(
+    query: Float[Tensor, "*batch target d_k"],
+    key: Float[Tensor, "*batch source d_k"],
+    value: Float[Tensor, "*batch source d_v"],
+    tile: int,
+    bias: Float[Tensor, "*#batch target source"] | None = None,
+) -> Float[Tensor, "*batch target d_v"]:
+    """softmax(Q Kᵀ / √d_k + bias) V, from so many keys at a time.
+
+    What is kept of all keys before: the largest score μ, the sum ℓ of the
+    exponentials and the sum o of the values, both as if μ were the maximum.
+    """
+    most = torch.full_like(query[..., :1], torch.finfo(query.dtype).min)  # μ
+    total = torch.zeros_like(most)  # ℓ
+    context = torch.zeros_like(query[..., :1] * value[..., :1, :])  # o
+    for first in range(0, key.shape[-2], tile):
+        here = slice(first, first + tile)
+        scores = query @ key[..., here, :].mT / math.sqrt(query.shape[-1])
+        if bias is not None:
+            scores = scores + bias[..., here]
+        new = torch.maximum(most, scores.amax(-1, keepdim=True))
+        raised = torch.exp(scores - new)
+        shrink = torch.exp(most - new)  # the old sums had another maximum
+        total = shrink * total + raised.sum(-1, keepdim=True)
+        context = shrink * context + raised @ value[..., here, :]
+        most = new
+    return context / total
+
+
+def traffic(length: int, d_k: int, tile: int = 0) -> int:
+    """Numbers that pass between the large memory and the small fast one.
+
+    For one head that looks from `length` places at as many. Without tiles
+    the scores are written, read, written as weights and read: 4 n² beside
+    Q, K, V and the result. In tiles of so many queries Q and the result pass
+    once, K and V once for each tile: 2 n d + 2 n d · n / tile.
+    """
+    if not tile:
+        return 4 * length**2 + 4 * length * d_k
+    return 2 * length * d_k * (1 + math.ceil(length / tile))
+
+
+class KVCache:
+    """Keys and values of the tokens so far, of every layer.
+
+    Queries are not kept: nobody asks an old question twice. With a window,
+    what has left it is thrown away.
+    """
+
+    def __init__(self, config: SinceConfig):
+        self.window, self.length = config.window, 0
+        self.kept: list[tuple[Tensor, Tensor] | None] = [None] * config.layers
+
+    def extend(
+        self,
+        layer: int,
+        keys: Float[Tensor, "batch kv_heads length d_k"],
+        values: Float[Tensor, "batch kv_heads length d_k"],
+    ) -> tuple[Tensor, Tensor]:
+        """Those of the tokens so far, and the new ones behind them."""
+        if self.kept[layer] is not None:
+            old_keys, old_values = self.kept[layer]
+            keys = torch.cat([old_keys, keys], dim=-2)
+            values = torch.cat([old_values, values], dim=-2)
+        last = slice(-self.window, None)  # with a window of 0: all
+        self.kept[layer] = keys[..., last, :], values[..., last, :]
+        return keys, values
+
+    def bytes(self) -> int:
+        """What it holds, counted."""
+        return sum(
+            part.numel() * part.element_size()
+            for both in self.kept
+            if both is not None
+            for part in both
+        )
+
+
+def cache_bytes(
+    layers: int, kv_heads: int, d_k: int, length: int, size: int = 2
+) -> int:
+    """2 · layers · kv_heads · d_k · length · bytes of a number.
+
+    The 2 is for keys and values; a number in half precision has 2 bytes.
+    """
+    return 2 * layers * kv_heads * d_k * length * size
+
+
+class SelfAttention(nn.Module):
+    """Each place looks at itself and at those before it."""
+
+    def __init__(self, config: SinceConfig):
+        super().__init__()
+        self.config, d = config, config.d_model
+        self.d_k = d_k = d // config.heads
+        self.W_Q = nn.Linear(d, config.heads * d_k, bias=False)
+        self.W_K = nn.Linear(d, config.kv_heads * d_k, bias=False)
+        self.W_V = nn.Linear(d, config.kv_heads * d_k, bias=False)
+        self.W_O = nn.Linear(config.heads * d_k, d, bias=False)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch length d_model"],
+        layer: int = 0,
+        cache: KVCache | None = None,
+    ) -> Float[Tensor, "batch length d_model"]:
+        """The heads' contexts; `cache` holds what stands before x."""
+        start = cache.length if cache else 0
+        query, key, value = (
+            W(x).unflatten(-1, (-1, self.d_k)).transpose(1, 2)
+            for W in (self.W_Q, self.W_K, self.W_V)
+        )
+        if self.config.positions == "rope":
+            query, key = rotate(query, start), rotate(key, start)
+        if cache:
+            key, value = cache.extend(layer, key, value)
+        shared = self.config.heads // self.config.kv_heads
+        key = key.repeat_interleave(shared, dim=1)  # each group has its own
+        value = value.repeat_interleave(shared, dim=1)
+        bias = self.bias(x.shape[1], key.shape[2], x.device)
+        if self.config.tile:
+            context = flash(query, key, value, self.config.tile, bias)
+        else:
+            scores = query @ key.mT / math.sqrt(self.d_k)
+            context = (scores + bias).softmax(dim=-1) @ value
+        return self.W_O(context.transpose(1, 2).flatten(2))
+
+    def bias(
+        self, target: int, source: int, device=None
+    ) -> Float[Tensor, "#heads target source"]:
+        """What is added to the scores: −∞ on what may not be seen, and
+        ALiBi's −m_h · distance. The last query stands on the last key."""
+        places = torch.arange(source, device=device)
+        distance = places[source - target :, None] - places
+        seen = distance >= 0
+        if self.config.window:
+            seen &= distance < self.config.window
+        bias = torch.zeros(1, target, source, device=device)
+        if self.config.positions == "alibi":
+            m = slopes(self.config.heads, device)
+            bias = -m[:, None, None] * distance
+        return bias.masked_fill(~seen, -torch.inf)
+
+
+class Experts(nn.Module):
+    """Feed-forward layers side by side; a router sends each token to one.
+
+    The result is the chosen expert's, times the router's probability for it,
+    so that the router learns from the loss as well. With one expert the
+    probability is 1, and it is the plain layer.
+    """
+
+    def __init__(self, config: SinceConfig):
+        super().__init__()
+        d, count = config.d_model, config.experts
+        self.router = nn.Linear(d, count, bias=False)
+        self.each = nn.ModuleList(
+            FeedForward(d, width_of(config), config.activation)
+            for _ in range(count)
+        )
+
+    def forward(
+        self, x: Float[Tensor, "batch length d_model"]
+    ) -> Float[Tensor, "batch length d_model"]:
+        """p_j FFN_j(x) with the likeliest j; `chosen` holds who went where."""
+        p = self.router(x).softmax(dim=-1)
+        best, chosen = p.max(dim=-1)
+        out = torch.zeros_like(x)
+        for e, expert in enumerate(self.each):
+            mine = chosen == e
+            out[mine] = best[mine][:, None] * expert(x[mine])
+        self.chosen, self.p = chosen, p
+        return out
+
+    def imbalance(self) -> Float[Tensor, ""]:
+        """experts · Σ_e (share of tokens sent to e) · (mean p_e); 1 if even.
+
+        Fedus et al. 2021, eq. 4: added to the loss, lest one expert get all.
+        """
+        count = len(self.each)
+        sent = torch.bincount(self.chosen.flatten(), minlength=count)
+        share = sent / self.chosen.numel()
+        return count * (share * self.p.flatten(0, 1).mean(0)).sum()
+
+
+class Block(nn.Module):
+    """Attention, then a feed-forward layer, with sums and norms around."""
+
+    def __init__(self, config: SinceConfig):
+        super().__init__()
+        self.pre, d = config.norm == "pre", config.d_model
+        norm = RMSNorm if config.rms else nn.LayerNorm
+        self.norm_1, self.norm_2 = norm(d), norm(d)
+        self.attention = SelfAttention(config)
+        self.feedforward = (
+            Experts(config)
+            if config.experts > 1
+            else FeedForward(d, width_of(config), config.activation)
+        )
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch length d_model"],
+        layer: int = 0,
+        cache: KVCache | None = None,
+    ) -> Float[Tensor, "batch length d_model"]:
+        """x changed twice."""
+        if self.pre:
+            x = x + self.attention(self.norm_1(x), layer, cache)
+            return x + self.feedforward(self.norm_2(x))
+        x = self.norm_1(x + self.attention(x, layer, cache))
+        return self.norm_2(x + self.feedforward(x))
+
+
+class GPT(nn.Module):
+    """Letters in, for each place the logits of the next letter out."""
+
+    def __init__(self, config: SinceConfig):
+        super().__init__()
+        self.config, d = config, config.d_model
+        self.embedding = nn.Embedding(config.vocab, d)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
+        last = RMSNorm if config.rms else nn.LayerNorm
+        self.norm = last(d) if config.norm == "pre" else nn.Identity()
+        self.output = nn.Linear(d, config.vocab, bias=False)
+        for part in self.modules():
+            if isinstance(part, nn.Linear):
+                nn.init.xavier_uniform_(part.weight)
+                if part.bias is not None:
+                    nn.init.zeros_(part.bias)
+
+    def forward(
+        self, tokens: Int[Tensor, "batch length"], cache: KVCache | None = None
+    ) -> Float[Tensor, "batch length vocab"]:
+        """With a cache, `tokens` are those behind the ones it holds."""
+        start, length = cache.length if cache else 0, tokens.shape[1]
+        x = self.embedding(tokens)
+        if self.config.positions == "sinusoidal":
+            x = x + sinusoidal(length, x.shape[-1], start, x.device)
+        for layer, block in enumerate(self.blocks):
+            x = block(x, layer, cache)
+        if cache:
+            cache.length += length
+        return self.output(self.norm(x))
+
+
+@torch.no_grad()
+def write(
+    model: GPT,
+    tokens: Int[Tensor, "batch length"],
+    count: int,
+    cached: bool = True,
+    heat: float = 1.0,
+) -> Int[Tensor, "batch _"]:
+    """So many letters more, drawn one by one; a heat of 0 takes the likeliest.
+
+    Without the cache every step reads the whole text again.
+    """
+    cache, given = KVCache(model.config) if cached else None, tokens
+    for _ in range(count):
+        logits = model(given, cache)[:, -1]
+        if heat:
+            p = (logits / heat).softmax(dim=-1)
+            new = torch.multinomial(p, 1)
+        else:
+            new = logits.argmax(dim=-1, keepdim=True)
+        tokens = torch.cat([tokens, new], dim=1)
+        given = new if cached else tokens
+    return tokens
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a model's published config says, in the book's symbols."""
+
+    layers: int  # num_hidden_layers, n_layer
+    d_model: int  # hidden_size, n_embd
+    heads: int  # num_attention_heads, n_head
+    kv_heads: int  # num_key_value_heads
+    d_ff: int  # intermediate_size
+    vocab: int  # vocab_size
+    positions: int = 0  # rows of a learned table; 0 with RoPE
+    tied: bool = False  # tie_word_embeddings
+    gated: bool = True  # SwiGLU: a third matrix
+    biases: bool = False  # of the linear maps; with them LayerNorm has one
+
+    @property
+    def d_k(self) -> int:
+        return self.d_model // self.heads
+
+    def parameters(self) -> int:
+        """Every weight, counted by formula."""
+        d, kv = self.d_model, self.kv_heads * self.d_k
+        maps = 3 if self.gated else 2
+        attention = 2 * d * d + 2 * d * kv  # W_Q and W_O; W_K and W_V
+        feedforward = maps * d * self.d_ff
+        norms = 2 * d * (1 + self.biases)
+        biases = self.biases * (2 * d + 2 * kv + (maps - 1) * self.d_ff + d)
+        tables = (1 if self.tied else 2) * self.vocab + self.positions
+        last = d * (1 + self.biases)
+        layer = attention + feedforward + norms + biases
+        return tables * d + self.layers * layer + last
+
+    def cache(self, length: int, size: int = 2) -> int:
+        """Bytes of its KV cache."""
+        return cache_bytes(self.layers, self.kv_heads, self.d_k, length, size)
+
+
+PUBLISHED = {
+    "GPT-2 small": Published(
+        12, 768, 12, 12, 3072, 50257, 1024, tied=True, gated=False, biases=True
+    ),
+    "Llama 2 7B": Published(32, 4096, 32, 32, 11008, 32000),
+    "Mistral 7B": Published(32, 4096, 32, 8, 14336, 32000),
+}

@@ -1,0 +1,161 @@
+// @ts-check
+// The trained GPT and BERT, asked in a worker: a caption in, scores of all
+// words out; and what both of their widgets make of such scores.
+import { body } from "./body.js";
+import { fetched, plainBytes, right } from "./lib/fetched.js";
+import { inflate, readMachine } from "./lib/int8.js";
+import { END, START } from "./lib/recurrent.js";
+import { helper } from "./lib/worker.js";
+import { readable, words } from "./moses.js";
+
+/** @typedef {import("./body.js").Family} Family */
+/** @typedef {{title: Family, file: string, bytes: number, sha256: string}} Known */
+/** What is asked: a score of every word at some places of a row of tokens.
+ * @typedef {{name: string, tokens: number[], places: number[]}} Asked */
+
+export const [PAD, UNKNOWN, MASK] = [0, 1, 4]; // vocabulary.py, families.py
+export const HOLE = "_";
+const SILENT = [PAD, UNKNOWN, START, MASK]; // never written
+const FAMILY = /** @type {Record<string, Family>} */ ({
+  gpt: "GPT",
+  bert: "BERT",
+  senses: "BERT",
+});
+
+/** @type {Map<string, ReturnType<typeof body>>} */
+const awake = new Map();
+
+/** What the worker does. */
+export const SKILLS = {
+  /** Its words. @param {{name: string, data: string | ArrayBuffer, wanted: Known}} given */
+  async wake({ name, data, wanted }) {
+    const file = plainBytes(data);
+    if (!(await right(file, wanted))) {
+      throw new Error("The weights are damaged: their digest is not the one this page knows.");
+    }
+    const { weights, config, pieces } = readMachine(await inflate(file));
+    awake.set(name, body(weights, /** @type {any} */ (config)));
+    return pieces;
+  },
+  /** @param {Asked} asked */
+  scores({ name, tokens, places }) {
+    const one = awake.get(name);
+    if (!one) throw new Error("The machine is asleep.");
+    return one.logits(tokens, FAMILY[name], places);
+  },
+  /** The vector at one place, level by level, of several rows of tokens.
+   * @param {{name: string, all: number[][], at: number}} asked */
+  levels({ name, all, at }) {
+    const one = awake.get(name);
+    if (!one) throw new Error("The machine is asleep.");
+    return all.map((tokens) => one.levels(tokens, FAMILY[name], at));
+  },
+};
+
+/** Megabytes, in words. @param {number} bytes */
+export const size = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+
+/** Fetches the machines when they are wanted, and asks them.
+ * @param {import("./lib/view.js").Model<any>} model any: both widgets'
+ * @param {(text: string, share?: number) => void} report */
+export function asking(model, report) {
+  const worker = helper(model.get("_esm"));
+  /** @type {Map<string, Promise<string[]>>} */
+  const known = new Map();
+  /** @param {string} name @returns {Promise<string[]>} */
+  async function rouse(name) {
+    /** @type {Known} */
+    const wanted = model.get("machines")[name];
+    const what = `The weights of the ${wanted.title}, ${size(wanted.bytes)}: `;
+    report(`${what}asked for.`, 0);
+    try {
+      const data = await fetched(model, wanted, (part) =>
+        report(`${what}${Math.round(100 * part)} %.`, part),
+      );
+      return await worker.ask("wake", { name, data, wanted });
+    } finally {
+      report("");
+    }
+  }
+  return {
+    stop: () => worker.stop(),
+    /** The machine's words, once it is awake. @param {string} name */
+    async words(name) {
+      if (!worker.alive()) known.clear();
+      const coming = known.get(name) ?? rouse(name);
+      known.set(name, coming);
+      return coming.catch((error) => {
+        known.delete(name);
+        throw error;
+      });
+    },
+    /** @param {Asked} asked @returns {Promise<Float64Array[]>} */
+    scores: (asked) => worker.ask("scores", asked),
+    /** @param {{name: string, all: number[][], at: number}} asked
+     * @returns {Promise<Float64Array[][]>} */
+    levels: (asked) => worker.ask("levels", asked),
+  };
+}
+
+/** What a reader typed, as the captions write it; `_` is a blank.
+ * @param {string} text */
+export const typedWords = (text) => words(text.replace(/_+/g, " _ "));
+
+/** The numbers of words, between the two ends of a caption or behind its start.
+ * @param {string[]} typed @param {Map<string, number>} index @param {boolean} ends */
+export function tokensOf(typed, index, ends) {
+  const inner = typed.map((word) => (word === HOLE ? MASK : (index.get(word) ?? UNKNOWN)));
+  return [START, ...inner, ...(ends ? [END] : [])];
+}
+
+/** Words that a machine has never read. @param {string[]} typed @param {Map<string, number>} index */
+export const strangers = (typed, index) =>
+  [...new Set(typed.filter((word) => word !== HOLE && !index.has(word)))].map(readable);
+
+/** A word as a reader sees it. @param {string} word */
+export const shown = (word) => (word === "<end>" ? "■ end" : readable(word));
+
+/** softmax(scores / temperature), without the words that are never written.
+ * @param {ArrayLike<number>} scores @param {number} [temperature] */
+export function chances(scores, temperature = 1, silent = SILENT) {
+  const z = Float64Array.from(scores, (one) => one / temperature);
+  for (const id of silent) z[id] = -Infinity;
+  const most = z.reduce((a, b) => Math.max(a, b));
+  const e = z.map((one) => Math.exp(one - most));
+  const sum = e.reduce((a, b) => a + b, 0);
+  return e.map((one) => one / sum);
+}
+
+/** The likeliest words, first the likeliest. @param {Float64Array} p @param {number} count */
+export const likeliest = (p, count) =>
+  Array.from(p.keys())
+    .sort((a, b) => p[b] - p[a] || a - b)
+    .slice(0, count);
+
+/** What is left to draw from: of p the `k` largest (0: all), of these the fewest
+ * whose sum reaches `top` of theirs; divided by its sum.
+ * @param {Float64Array} p @param {number} k @param {number} top */
+export function cut(p, k, top) {
+  const order = likeliest(p, p.length).slice(0, k || p.length);
+  const whole = order.reduce((sum, id) => sum + p[id], 0);
+  const kept = new Float64Array(p.length);
+  let [sum, count] = [0, 0];
+  for (const id of order) {
+    if (p[id] === 0 || (count && top < 1 && sum >= top * whole)) break;
+    kept[id] = p[id];
+    sum += p[id];
+    count += 1;
+  }
+  return { p: kept.map((one) => one / sum), count, order: order.slice(0, count) };
+}
+
+/** The word on which a number of chance in [0, 1) falls, likelier words first.
+ * @param {{p: Float64Array, order: number[]}} kept @param {number} chance */
+export function drawn({ p, order }, chance) {
+  let left = chance;
+  for (const id of order) {
+    left -= p[id];
+    if (left < 0) return id;
+  }
+  return order[order.length - 1];
+}

@@ -1,0 +1,34 @@
+// The parts of which_word.js and other_weights.js that need no machine.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  divergence,
+  likeliest,
+  shuffled,
+  variation,
+} from "../../src/lookback/widgets/other_weights.js";
+import { near } from "./near.mjs";
+
+test("total variation and divergence at their ends", () => {
+  near(variation([1, 0], [0, 1]), 1);
+  near(variation([0.5, 0.5], [0.5, 0.5]), 0);
+  near(divergence([1, 0], [0, 1]), Math.LN2);
+  near(divergence([0.2, 0.8], [0.2, 0.8]), 0);
+});
+
+test("a shuffle keeps the weights, and another seed has another order", () => {
+  const weights = [0.1, 0.2, 0.3, 0.4, 0];
+  const orders = new Set();
+  for (let seed = 0; seed < 20; seed += 1) {
+    const found = shuffled(weights, seed);
+    assert.deepEqual([...found].sort(), [...weights].sort());
+    orders.add(found.join());
+  }
+  assert.ok(orders.size > 10);
+});
+
+test("the likeliest words of either distribution", () => {
+  const p = [0.9, 0.1, 0, 0, 0, 0, 0];
+  const q = [0, 0, 0, 0, 0, 0.3, 0.7];
+  assert.deepEqual(likeliest(p, q).slice(0, 4), [0, 6, 5, 1]);
+});

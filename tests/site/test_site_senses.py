@@ -1,0 +1,136 @@
+"""The two widgets of the chapter `senses`, by mouse and by keyboard.
+
+What they should show is computed anew by torch.
+"""
+
+import numpy as np
+import pytest
+import torch
+
+from lookback.families import see
+from lookback.lab import int8
+from lookback.vocabulary import END, START
+from lookback.widgets import OtherWeights, machines
+from stepping import act, live, numbers, problem, widgets
+
+PAGE = "book/senses"
+
+
+@pytest.fixture
+def asker(at_start):
+    """The page, the root of `which_word`, its state."""
+    one = at_start(PAGE)
+    [(root, state)] = widgets(one.page, "which-word")
+    yield one, root, state
+    assert one.troubles == []
+
+
+@torch.no_grad()
+def leans(state: dict, text: str, covered=()) -> list[float]:
+    body, words = machines.load("senses")
+    body = int8.rounded(body).double().eval()
+    typed = text.split()
+    at = next(i for i, w in enumerate(typed) if w in state["probes"])
+    gone = ["<mask>" if i in covered else w for i, w in enumerate(typed)]
+    tokens = torch.tensor([[START, *words.encode(gone), END]])
+    levels = body.levels(tokens, see(tokens, "BERT"))
+    probes = torch.tensor(state["probes"][typed[at]]["levels"]).double()
+    return [
+        float((level[0, at + 1] @ p[:-1] + p[-1]).sigmoid())
+        for level, p in zip(levels, probes, strict=True)
+    ]
+
+
+def check(root, state, text, covered=()) -> None:
+    root.locator('[data-role="lean"]').first.wait_for()
+    root.locator(".figure").wait_for()
+    truth = leans(state, text, covered)
+    assert np.allclose(numbers(root, "lean"), truth, atol=2e-3)
+
+
+def test_a_caption_is_read_and_a_word_covered(asker):
+    one, root, state = asker
+    act(root, "begin").click()
+    one.page.wait_for_function(
+        "root => root.querySelector('[data-role=live]').textContent",
+        arg=root.element_handle(),
+    )
+    check(root, state, state["text"])
+    assert "What counts most is" in live(root)
+    act(root, "cover").nth(1).click()
+    one.page.wait_for_function(
+        "root => !root.hasAttribute('aria-busy')", arg=root.element_handle()
+    )
+    check(root, state, state["text"], [1])
+    act(root, "level").nth(1).click()
+    assert "Level 1 leans" in live(root)
+    act(root, "table").click()
+    assert root.locator("tbody tr:visible").count() > 3
+    act(root, "table").click()
+    act(root, "clear").click()
+    check(root, state, state["text"])
+
+
+def test_a_caption_without_its_words_is_refused(asker):
+    _, root, _ = asker
+    act(root, "text").fill("a man sits .")
+    act(root, "begin").click()
+    assert "one of these words" in problem(root)
+
+
+@pytest.fixture
+def weigher(at_start):
+    """The page, the root of `other_weights`, its state."""
+    one = at_start(PAGE)
+    [(root, state)] = widgets(one.page, "other-weights")
+    yield one, root, state
+    assert one.troubles == []
+
+
+def twin(state: dict, **place) -> OtherWeights:
+    kept = ("vocabularies", "machine", "sentences", "text")
+    return OtherWeights(**{k: state[k] for k in kept}, **place)
+
+
+def test_weights_are_exchanged_and_the_word_follows(weigher):
+    one, root, state = weigher
+    for _ in range(2):
+        act(root, "next").click()
+    own = numbers(root, "own")
+    act(root, "pick").nth(0).click()
+    act(root, "pick").nth(1).click()
+    mine = numbers(root, "yours")
+    assert mine == [own[1], own[0], *own[2:]]
+    _, _, before, now = twin(state, step=2, weights=mine).told()
+    moved = float((before - now).abs().sum() / 2)
+    assert numbers(root, "moved")[0] == pytest.approx(moved, abs=1e-5)
+    act(root, "own").click()
+    assert numbers(root, "moved")[0] == 0
+    act(root, "seek").click()
+    assert numbers(root, "moved")[0] <= 0.05
+    act(root, "uniform").click()
+    assert len(set(numbers(root, "yours"))) == 1
+    act(root, "table").click()
+    assert root.locator("table:visible").count() == 2
+
+
+def test_the_look_by_keyboard(weigher):
+    one, root, state = weigher
+    act(root, "next").focus()
+    one.page.keyboard.press("End")
+    assert "it looks most at" in live(root)
+    one.page.keyboard.press("Home")
+    act(root, "shuffle").focus()
+    one.page.keyboard.press("Enter")
+    assert sorted(numbers(root, "yours")) == sorted(numbers(root, "own"))
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [320, 1280])
+def test_nothing_of_them_is_wider_than_the_page(visit, width, dark):
+    one = visit(PAGE, width=width, dark=dark, still=True)
+    for kind in ("which-word", "other-weights"):
+        for root, _ in widgets(one.page, kind):
+            box = root.bounding_box()
+            assert box["x"] >= 0 and box["x"] + box["width"] <= width
+    assert one.troubles == []

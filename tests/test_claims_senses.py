@@ -1,0 +1,255 @@
+"""The experiments of `senses`, and what the chapter says of their records."""
+
+from statistics import stdev
+
+import pytest
+import torch
+
+from lookback import senses
+from lookback.experiments import explanation
+from lookback.experiments import senses as experiment
+from lookback.families import MASKED, Body, BodyConfig
+from lookback.lab import phrasebook, records
+from lookback.senses import Occurrence
+from lookback.vocabulary import SPECIALS, Vocabulary
+
+
+@pytest.fixture(scope="module")
+def found():
+    return records.load("senses")["results"]
+
+
+@pytest.fixture(scope="module")
+def looks():
+    return records.load("explanation")["results"]
+
+
+def bloops(count=60):
+    two = (("dog",), ("book",))
+    sentences = [p.source for p in phrasebook.sample(600, seed=0)]
+    found = senses.pseudo_word("bloop", two, sentences)[:count]
+    words = Vocabulary.count((one.words for one in found), 1)
+    return found, Vocabulary([MASKED, *words.words[len(SPECIALS) :]])
+
+
+def small(words: Vocabulary, seed: int = 0) -> Body:
+    torch.manual_seed(seed)
+    sizes = {"d_model": 8, "heads": 2, "layers": 2, "d_ff": 8}
+    return Body(BodyConfig(len(words), **sizes)).eval()
+
+
+def test_a_vector_is_that_of_the_word_itself():
+    found, words = bloops(5)
+    body = small(words)
+    levels = experiment.of_words(body, "BERT", found, words)
+    assert levels.shape == (3, 5, 8)
+    table = body.embedding.words.weight[words.index["bloop"]] * 8**0.5
+    for i, one in enumerate(found):
+        place = body.embedding.learned.table[one.place + 1]
+        torch.testing.assert_close(
+            levels[0, i], (table + place).detach().double()
+        )
+
+
+def test_untrained_bodies_of_one_seed_are_alike():
+    _, words = bloops(5)
+    one, two = (experiment.fresh(words, 3) for _ in range(2))
+    for a, b in zip(one.parameters(), two.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_neighbours_end_with_the_sentence():
+    words = "a b X c d e".split()
+    assert experiment.near(Occurrence(words, 2, 0)) == [0, 1, 3, 4]
+    assert experiment.near(Occurrence(words, 0, 0)) == [1, 2]
+    assert experiment.near(Occurrence(words, 5, 0)) == [3, 4]
+
+
+def test_turning_and_covering_at_a_toys_size(monkeypatch):
+    found, words = bloops()
+    monkeypatch.setattr(experiment, "apples", lambda: found)
+    body = small(words)
+    levels = experiment.turned(body, words)
+    assert len(levels) == 3
+    for one in levels:
+        assert set(one["turned"]) == {
+            "near",
+            "far",
+            "other sense",
+            "same sense",
+        }
+        assert 0 <= one["right without"]["near"] <= 1
+    told = experiment.deciding(body, words)
+    assert 0 <= told["near"] <= 1 and told["words"] > 3
+
+
+def test_the_campaign_at_a_toys_size(monkeypatch, tmp_path):
+    found, words = bloops()
+    sentences = [one.words for one in found]
+    saved = []
+    for name, value in {
+        "read": lambda: (sentences, words),
+        "real": lambda: {"a": found, "b": found},
+        "apples": lambda: found,
+        "fresh": lambda words, seed, config=None: small(words, seed),
+        "deciding": lambda body, words: {},
+        "SHOWN": ("a",),
+    }.items():
+        monkeypatch.setattr(experiment, name, value)
+    monkeypatch.setattr(experiment.families, "EPOCHS", 1)
+    monkeypatch.setattr(
+        experiment.weights, "save", lambda name, *rest: saved.append(name)
+    )
+    parts = {
+        "BERT": lambda *told: experiment.learn("BERT", *told),
+        "GPT": lambda *told: experiment.learn("GPT", *told),
+        "senses": experiment.all_words,
+        "apple": experiment.all_apples,
+    }
+    runs = {
+        name: [part(seed, tmp_path / f"{name}-{seed}") for seed in (0, 1)]
+        for name, part in parts.items()
+    }
+    results = experiment.summary(runs)
+    assert saved == ["senses"]
+    one = results["senses"]["words"]["a"]
+    assert sum(one["counts"]) == len(found)
+    assert set(one["bags"]) == {*experiment.BAGS, "two, shuffled"}
+    for name in ("BERT", "GPT", "untrained BERT", "untrained GPT"):
+        assert [len(run) for run in one["levels"][name]] == [3, 3]
+        level = results["senses"]["levels"][name][2]
+        assert level["sd"] == pytest.approx(0)  # of the same word twice
+        told = [run[2] for run in one["levels"][name]]
+        assert level["spread"] == pytest.approx(stdev(told))
+        assert results["apple"]["mean"][name][2]["mean"] == sum(told) / 2
+    assert set(results["apple"]["probes"]) == {"a"}
+    assert 0 <= results["senses"]["beaten"]["GPT"] <= 2
+
+
+def test_the_tiny_bert_learns_something():
+    sentences = [p.source for p in phrasebook.sample(200, seed=0)]
+    body, words = experiment.drilled(sentences, updates=3)
+    assert len(words) > 50 and not body.training
+
+
+@pytest.mark.multi30k
+def test_the_senses_are_those_of_the_record(found):
+    for word, ones in experiment.real().items():
+        counts = found["senses"]["words"][word]["counts"]
+        assert [sum(o.sense == k for o in ones) for k in (0, 1)] == counts
+
+
+def test_each_sense_is_found_twenty_times(found):
+    words = found["senses"]["words"]
+    assert len(words) == 14
+    for word, one in words.items():
+        assert min(one["counts"]) >= 20, word
+
+
+def over_words(found, name):
+    return [one["mean"] for one in found["senses"]["levels"][name]]
+
+
+def best(one, name):
+    runs = one["levels"][name]
+    return max(sum(level) / len(runs) for level in zip(*runs, strict=True))
+
+
+def test_three_seeds_of_each_body(found):
+    for family in ("BERT", "GPT"):
+        assert len(found[family]["curve"]) == 3
+        for name in (family, f"untrained {family}"):
+            assert len(found["apple"]["levels"][name]) == 3
+            for one in found["senses"]["words"].values():
+                assert len(one["levels"][name]) == 3
+
+
+def test_the_probes_rise_and_an_untrained_body_has_most_of_it(found):
+    for family in ("BERT", "GPT"):
+        means = over_words(found, family)
+        assert means == sorted(means)
+        assert means[1] - means[0] > 0.7 * (means[4] - means[0])
+        bare = over_words(found, f"untrained {family}")
+        assert bare[1] - bare[0] > 0.05 and max(bare[1:]) < means[1]
+    top = max(over_words(found, "BERT"))
+    bare = over_words(found, "untrained BERT")[2]
+    assert 0.45 < (bare - 0.5) / (top - 0.5) < 0.6  # "half of the way"
+    assert abs(found["senses"]["shuffled"]["mean"] - 0.5) < 0.06
+
+
+def test_the_families_do_not_differ_by_more_than_seeds(found):
+    bert, gpt = (found["senses"]["levels"][k][4] for k in ("BERT", "GPT"))
+    apart = gpt["mean"] - bert["mean"]
+    error = ((bert["spread"] ** 2 + gpt["spread"] ** 2) / 3) ** 0.5
+    assert abs(apart) < 2 * error
+    assert 0.02 < abs(apart) + 3.8 * error < 0.035  # Welch, 2.3 degrees
+
+
+def test_what_each_family_is_good_for(found):
+    words = found["senses"]["words"]
+    left = sum(o["bags"]["before"] > o["bags"]["after"] for o in words.values())
+    assert left >= 11
+    for word, ahead, behind in (
+        ("mouth", "GPT", "BERT"),
+        ("light", "BERT", "GPT"),
+    ):
+        levels = words[word]["levels"]
+        assert min(map(max, levels[ahead])) > max(map(max, levels[behind]))
+    assert words["mouth"]["bags"]["before"] > words["mouth"]["bags"]["after"]
+    assert words["light"]["bags"]["after"] > words["light"]["bags"]["before"]
+
+
+@pytest.mark.multi30k
+def test_what_tells_a_light_comes_after_it():
+    found = [o for o in experiment.real()["light"] if o.sense == 0]
+    colours = sum("blue" in o.words[o.place + 1 : o.place + 2] for o in found)
+    assert colours > 0.2 * len(found)
+
+
+def test_the_bag_is_between_level_1_and_level_2(found):
+    means = over_words(found, "BERT")
+    assert means[1] < found["senses"]["bags"]["two"]["mean"] < means[2]
+    for family in ("BERT", "GPT"):
+        behind = [
+            word
+            for word, one in found["senses"]["words"].items()
+            if best(one, family) < one["bags"]["two"]
+        ]
+        assert len(behind) == found["senses"]["beaten"][family]
+
+
+def test_two_neighbours_beat_every_body_on_apple(found):
+    apple = found["apple"]
+    for runs in apple["levels"].values():
+        for run in runs:
+            assert apple["bags"]["two"] > max(run)
+
+
+def test_the_verdict_follows_the_neighbours(found):
+    top = found["apple"]["turned"][4]
+    assert top["turned"]["other sense"] > 2 * top["turned"]["same sense"]
+    assert top["right without"]["near"] < top["right without"]["far"]
+    told = found["apple"]["decides"]
+    assert told["near"] > 1.3 * told["near by chance"]
+
+
+def test_other_weights_move_the_word(looks):
+    for name in explanation.SUBJECTS:
+        assert looks[name]["other"]["reordered"]["mean"] > 0.4
+        chance = looks[name]["tau"]["chance, left out"]["mean"]
+        assert abs(chance) < 0.06
+    assert (
+        looks["captions"]["far"]["found"] > looks["phrasebook"]["far"]["found"]
+    )
+
+
+def test_measures_agree_half(looks):
+    tau = looks["captions"]["tau"]
+    for key in ("weights, left out", "gradient, left out"):
+        assert 0.3 < tau[key]["mean"] < 0.7
+    assert tau["same top"]["mean"] > 0.6
+
+
+def test_a_reader_tells_the_maps_apart(looks):
+    readers = looks["one model"]["readers"]
+    assert readers["first"]["mean"] > readers["uniform"]["mean"]

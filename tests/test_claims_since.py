@@ -1,0 +1,190 @@
+"""What the chapter `since` says of its record, seed by seed."""
+
+import math
+from dataclasses import asdict
+from itertools import pairwise
+from statistics import mean, stdev
+
+import pytest
+
+from lookback.experiments import since
+from lookback.lab import records
+from lookback.since import GPT, cache_bytes
+
+RECORD = records.load("since")
+RESULTS = RECORD["results"]
+OWN = str(since.LENGTHS[0])
+
+
+def nats(name, length=OWN):
+    return [run["nats"][str(length)] for run in RESULTS[name]["runs"]]
+
+
+def gains(name):
+    return RESULTS[name]["gain"]["each"]
+
+
+def interval(name):
+    """The 95 % interval of a gain, as the page's table has it."""
+    half = 4.303 * stdev(gains(name)) / 3**0.5
+    return mean(gains(name)) - half, mean(gains(name)) + half
+
+
+def test_every_change_and_every_size_has_three_seeds():
+    assert RECORD["seeds"] == [0, 1, 2] and since.SEEDS == 3
+    names = set(since.parts())
+    assert names | {"lines"} == set(RESULTS)
+    for name in names:
+        assert [run["seed"] for run in RESULTS[name]["runs"]] == [0, 1, 2]
+        if name != "clock":
+            assert len(gains(name)) == 3 == len(nats(name))
+            assert RESULTS[name]["gain"]["spread"] is not None
+            assert RESULTS[name]["nats"][OWN]["spread"] is not None
+    for name in since.FAR:
+        for length in since.LENGTHS:
+            assert len(nats(name, length)) == 3
+    for line in RESULTS["lines"].values():
+        sizes = [x for x, _ in line["points"]]
+        assert len(sizes) == 12 and all(sizes.count(x) == 3 for x in sizes)
+
+
+def test_every_change_has_its_weights():
+    for name, config in since.CHANGES.items():
+        weights = sum(p.numel() for p in GPT(config).parameters())
+        assert RESULTS[name]["parameters"] == weights
+    old = RESULTS["2017"]["parameters"]
+    assert 2.7 * old < RESULTS["experts"]["parameters"] < 3 * old
+    assert abs(RESULTS["SwiGLU"]["parameters"] / old - 1) < 0.01
+
+
+def test_the_first_seed_chose_the_rate_on_the_validation_text():
+    for name in since.CHANGES:
+        first, *others = RESULTS[name]["runs"]
+        assert len(first["attempts"]) == len(since.RATES)
+        best = min(first["attempts"], key=lambda one: one["valid"])
+        assert first["rate"] == best["rate"]
+        for run in others:
+            assert [one["rate"] for one in run["attempts"]] == [best["rate"]]
+
+
+def test_turned_places_and_slopes_are_clear_of_chance():
+    assert {n for n in since.CHANGES if interval(n)[0] > 0 and n != "2017"} == {
+        "RoPE",
+        "ALiBi",
+    }
+    assert min(gains("RoPE")) > 0.1
+    for name in set(since.CHANGES) - {"RoPE", "today"}:
+        assert max(gains(name)) < min(gains("RoPE")) / 2
+
+
+def test_today_gains_no_more_than_turned_places_and_one_seed_learned_badly():
+    assert mean(gains("today")) < mean(gains("RoPE"))
+    bad, *others = sorted(gains("today"))
+    assert bad < min(others) / 2
+    last = RESULTS["today"]["runs"][gains("today").index(bad)]["attempts"]
+    assert min(one["valid"] for one in last) > 1.95
+    changed = [
+        name
+        for name, value in asdict(since.TODAY).items()
+        if value != asdict(since.OLD)[name]
+    ]
+    assert len(changed) == 5 and "positions" in changed
+
+
+@pytest.mark.parametrize(
+    ("name", "sign"), [("SwiGLU", 1), ("GELU", 1), ("MQA", -1)]
+)
+def test_three_rows_lean_with_every_seed_and_their_intervals_reach_zero(
+    name, sign
+):
+    assert all(sign * one > 0 for one in gains(name))
+    low, high = interval(name)
+    assert low < 0 < high
+    assert 4 * since.CHANGES["MQA"].kv_heads == since.OLD.kv_heads
+
+
+@pytest.mark.parametrize(
+    "name", ["pre-norm", "RMSNorm", "GQA", "experts", "window"]
+)
+def test_five_rows_bought_nothing_that_can_be_seen(name):
+    assert min(gains(name)) < 0 < max(gains(name))
+    low, high = interval(name)
+    assert low < 0 < high
+    assert 2 * since.CHANGES["GQA"].kv_heads == since.OLD.kv_heads
+    assert since.CHANGES["window"].window == 16
+
+
+def test_beyond_its_length_the_waves_are_lost_and_turning_bends_and_breaks():
+    for short, far in zip(nats("2017"), nats("2017", 128), strict=True):
+        assert far > short + 0.5
+    for name in ("RoPE", "today"):
+        for a, b, c in zip(
+            nats(name), nats(name, 128), nats(name, 256), strict=True
+        ):
+            assert a + 0.05 < b < a + 0.6 and c > a + 0.7
+    for short, far in zip(nats("window"), nats("window", 128), strict=True):
+        assert far > short + 0.3
+
+
+@pytest.mark.parametrize("length", since.LENGTHS)
+def test_slopes_stay_level(length):
+    for short, far in zip(nats("ALiBi"), nats("ALiBi", length), strict=True):
+        assert abs(far - short) < 0.01
+
+
+def test_experts_are_sorted_by_letters_and_not_by_passages():
+    for run in RESULTS["experts"]["runs"]:
+        first, second = run["experts"]
+        assert first["letter"] > 0.65 * first["entropy"]
+        assert first["letter"] > 4 * first["before"]
+        assert second["letter"] > 2 * second["before"]
+        for layer in (first, second):
+            assert layer["passage"] < 0.02 < layer["before"] < layer["letter"]
+
+
+def test_the_cache_has_its_bytes_and_saves_time():
+    clock = RESULTS["clock"]
+    for count in since.WRITTEN:
+        one = clock[str(count)]
+        kv_heads, layers = since.TODAY.kv_heads, since.TODAY.layers
+        assert one["bytes"] == cache_bytes(layers, kv_heads, 16, count, 4)
+    assert clock["512"]["ratio"] > clock["128"]["ratio"] > 1
+    assert clock["512"]["ratio"] > 3
+    assert 3.4 < clock["512"]["anew"] / clock["256"]["anew"] < 4.1
+    assert 1.7 < clock["512"]["cached"] / clock["256"]["cached"] < 2.3
+
+
+def means(line):
+    """The mean loss of every size, from the smallest on."""
+    sizes = sorted({x for x, _ in line["points"]})
+    return [(x, mean(y for z, y in line["points"] if z == x)) for x in sizes]
+
+
+def test_the_loss_falls_with_weights_and_letters_and_bends_away():
+    for line in RESULTS["lines"].values():
+        assert line["slope"] < -3 * line["error"] < 0
+        found = means(line)
+        assert 8 <= found[-1][0] / found[0][0] < 50
+        slopes = [
+            math.log(b[1] / a[1]) / math.log(b[0] / a[0])
+            for a, b in pairwise(found)
+        ]
+        assert slopes == sorted(slopes) and slopes[-1] < 0
+        for end, sign in ((0, 1), (1, -1), (2, -1), (3, 1)):
+            x, y = found[end]
+            line_there = line["start"] + line["slope"] * math.log(x)
+            assert sign * (math.log(y) - line_there) > 0
+
+
+def test_what_the_pictures_are_said_to_show():
+    found = {name: RESULTS[name]["nats"] for name in since.FAR}
+    at = {n: {k: v["mean"] for k, v in one.items()} for n, one in found.items()}
+    assert all(abs(x - 2.0) < 0.05 for x in at["ALiBi"].values())
+    for length in ("128", "256", "512"):
+        assert at["2017"][length] > 3 > at["window"][length] > 2.6
+    for name in ("RoPE", "today"):
+        assert at[name][OWN] < 2 < at[name]["128"] < 2.2
+        assert min(at[name]["256"], at[name]["512"]) > 3
+    weights, letters = (means(one) for one in RESULTS["lines"].values())
+    for points, ends in ((weights, (2.3, 1.9)), (letters, (2.3, 1.8))):
+        assert [round(points[i][1], 1) for i in (0, -1)] == list(ends)

@@ -1,0 +1,268 @@
+"""Plausible wrong answers to the chapter `senses`, and their hints."""
+
+import math
+
+import pytest
+import torch
+from test_exercises import said_about
+
+from lookback.exercises import check
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ([1.5, 0.5, 0.5, 2 / 3], "Those are counts"),
+        ([0.75, 0.5, 0.25, 2 / 3], "each FRENCH word"),
+        ([0.5, 1 / 6, 1 / 6, 0.75], "all counts there are"),
+        ([2 / 3, 1 / 3, 0.5, 0.6], "each French word is shared out"),
+        ([0.5, 0.5, 0.5, 0.5], "where it began"),
+        ([1, 0, 0, 1], "took the word order for known"),
+        ([0.9, 0.1, 0.5, 2 / 3], "no slip that the check knows"),
+        ([0.75, 0.25, 0.5, 0.5], "before the round"),
+        ([0.75, 0.25, 0.5, 0.25], "That is t(rouge | house)"),
+        ([0.75, 0.25, 0.5, 1 / 3], "comes from house"),
+        ([0.75, 0.25, 0.5, 2], "by the sum"),
+        ([0.75, 0.25, 0.5, 0.9], "p is no slip"),
+        ([0.75, 0.25, 0.5], "You gave 3 numbers"),
+        ([0.75, 0.25, math.nan, 0.5], "NaN"),
+    ],
+)
+def test_em_by_hand(answer, words, capsys):
+    assert words in said_about(capsys, "em_by_hand", answer)
+
+
+def test_em_by_hand_with_other_numbers(capsys):
+    made = check.em_by_hand.variant(3)
+    assert made(made.solution()) is True
+    assert "times in the corpus" in made.given
+
+
+@pytest.mark.parametrize(
+    "answer", [(0.75, 0.25, 0.5, 0.667), [3 / 4, 1 / 4, 1 / 2, 2 / 3]]
+)
+def test_em_by_hand_takes_rounded_answers(answer):
+    assert check.em_by_hand(answer) is True
+
+
+def shares(said, senses):
+    return [(said[senses == k] == k).float().mean() for k in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("mine", "words"),
+    [
+        (
+            lambda said, senses: (said == senses).float().mean(),
+            "plain accuracy",
+        ),
+        (
+            lambda said, senses: sum(
+                s * (senses == k).float().mean()
+                for k, s in enumerate(shares(said, senses))
+            ),
+            "weighted by how many",
+        ),
+        (
+            lambda said, senses: (
+                sum((senses[said == k] == k).float().mean() for k in (0, 1)) / 2
+            ),
+            "how often a sense is SAID",
+        ),
+        (lambda said, senses: sum(shares(said, senses)), "take half of it"),
+        (lambda said, senses: shares(said, senses)[1], "sense 1 alone"),
+        (lambda said, senses: shares(said, senses)[0], "sense 0 alone"),
+        (lambda said, senses: math.prod(shares(said, senses)), "multiplied"),
+        (
+            lambda said, senses: 1 - sum(shares(said, senses)) / 2,
+            "share that is WRONG",
+        ),
+        (lambda said, senses: 50 * sum(shares(said, senses)), "no per cent"),
+        (
+            lambda said, senses: 2 * (said == senses).float().mean(),
+            "divided by how many it has",
+        ),
+        (lambda said, senses: 0.123, "no slip that the check knows"),
+        (lambda said, senses: said == senses, "Give back one number"),
+        (lambda said, senses: said.mean(), "raised"),
+    ],
+)
+def test_fair_accuracy(mine, words, capsys):
+    assert words in said_about(capsys, "fair_accuracy", mine)
+
+
+def by_loop(said, senses):
+    found = []
+    for k in (0, 1):
+        mine = [x == k for x, y in zip(said, senses, strict=True) if y == k]
+        found.append(sum(map(float, mine)) / len(mine))
+    return sum(found) / 2
+
+
+def by_weights(said, senses):
+    counts = torch.bincount(senses)
+    return ((said == senses) / counts[senses]).sum().item() / 2
+
+
+@pytest.mark.parametrize("mine", [by_loop, by_weights])
+def test_fair_accuracy_by_another_route(mine):
+    assert check.fair_accuracy(mine) is True
+
+
+def cut(examine, x, y, many):
+    return examine(x[:many], y[:many], x[many:], y[many:])
+
+
+@pytest.mark.parametrize(
+    ("mine", "words"),
+    [
+        (
+            lambda examine, x, senses, order, many: examine(
+                x[:many], senses[:many], x[many:], senses[order][many:]
+            ),
+            "Only the senses that are tested",
+        ),
+        (
+            lambda examine, x, senses, order, many: examine(
+                x[:many], senses[order][:many], x[many:], senses[many:]
+            ),
+            "Only the senses that are fitted",
+        ),
+        (
+            lambda examine, x, senses, order, many: cut(
+                examine, x[order], senses[order], many
+            ),
+            "each vector kept its own sense",
+        ),
+        (
+            lambda examine, x, senses, order, many: cut(
+                examine, x[order], senses, many
+            ),
+            "exchanged the vectors",
+        ),
+        (
+            lambda examine, x, senses, order, many: cut(
+                examine, x, senses, many
+            ),
+            "Nothing is shuffled",
+        ),
+        (
+            lambda examine, x, senses, order, many: cut(
+                examine, x, senses[order.argsort()], many
+            ),
+            "backwards",
+        ),
+        (
+            lambda examine, x, senses, order, many: examine(
+                x[many:],
+                senses[order][many:],
+                x[:many],
+                senses[order][:many],
+            ),
+            "yours are exchanged",
+        ),
+        (
+            lambda examine, x, senses, order, many: examine(
+                x[:many], senses[order], x[many:], senses[order][many:]
+            ),
+            "unequal numbers",
+        ),
+        (
+            lambda examine, x, senses, order, many: cut(
+                examine, x, senses[order], many - 1
+            ),
+            "no slip that the check knows",
+        ),
+        (lambda examine, x, senses, order, many: senses[order], "number of"),
+    ],
+)
+def test_shuffled_control(mine, words, capsys):
+    assert words in said_about(capsys, "shuffled_control", mine)
+
+
+def after_the_split(examine, x, senses, order, many):
+    seen, new = senses[:many], senses[many:]
+    seen = seen[order[order < many]]
+    new = new[order[order >= many] - many]
+    return examine(x[:many], seen, x[many:], new)
+
+
+def test_shuffled_within_each_part(capsys):
+    said = said_about(capsys, "shuffled_control", after_the_split)
+    assert "after the split" in said
+
+
+def by_gather(examine, x, senses, order, many):
+    y = torch.gather(senses, 0, order)
+    (a, b), (c, d) = (
+        x.split([many, len(x) - many]),
+        y.split([many, len(x) - many]),
+    )
+    return examine(a, c, b, d)
+
+
+def test_shuffled_control_by_another_route():
+    assert check.shuffled_control(by_gather) is True
+
+
+@pytest.mark.parametrize(
+    ("mine", "words"),
+    [
+        (
+            lambda w, v, says, o: (says(w @ v) - says(w[o] @ v)).abs().sum(),
+            "twice the total variation",
+        ),
+        (
+            lambda w, v, says, o: (
+                (says(w @ v) - says(w[o] @ v[o])).abs().sum() / 2
+            ),
+            "weights and values alike",
+        ),
+        (
+            lambda w, v, says, o: (says(w @ v) - says(w[o] @ v)).abs().max(),
+            "largest change",
+        ),
+        (
+            lambda w, v, says, o: (says(w @ v) - says(w[o] @ v)).norm(),
+            "Euclidean",
+        ),
+        (
+            lambda w, v, says, o: torch.nn.functional.kl_div(
+                says(w[o] @ v).log(), says(w @ v), reduction="sum"
+            ),
+            "Kullback",
+        ),
+        (lambda w, v, says, o: (w - w[o]).abs().sum() / 2, "WEIGHTS differ"),
+        (
+            lambda w, v, says, o: (
+                (says(w @ v) - says(w[o.argsort()] @ v)).abs().sum() / 2
+            ),
+            "backwards",
+        ),
+        (
+            lambda w, v, says, o: (says(w @ v) - says(w[o] @ v)).abs().mean(),
+            "mean over the words",
+        ),
+        (
+            lambda w, v, says, o: (says(w[:, None] * v)).sum(),
+            "one context vector",
+        ),
+        (lambda w, v, says, o: 0.77, "no slip that the check knows"),
+        (lambda w, v, says, o: says(w @ v), "Give back one number"),
+    ],
+)
+def test_moved_by(mine, words, capsys):
+    def named(weights, values, says, order):
+        return mine(weights, values, says, order)
+
+    assert words in said_about(capsys, "moved_by", named)
+
+
+def by_sums(weights, values, says, order):
+    one = (weights[:, None] * values).sum(0)
+    two = (weights[order][:, None] * values).sum(0)
+    return torch.relu(says(one) - says(two)).sum().item()
+
+
+def test_moved_by_another_route():
+    assert check.moved_by(by_sums) is True
