@@ -396,5 +396,7 @@ def test_the_cache_of_published_models():
     """Mistral's four keys and values a head in the place of sixteen."""
     mistral, llama = PUBLISHED["Mistral 7B"], PUBLISHED["Llama 2 7B"]
     assert mistral.cache(1) == 2 * 32 * 8 * 128 * 2 == 128 * 1024
+    assert mistral.cache(32_000) == mistral.cache(4096) == 2**29
+    assert cache_bytes(32, 8, 128, 32_000) == 32_000 * mistral.cache(1)
     assert llama.cache(4096) == 2 * 2**30
     assert llama.cache(10) == 4 * mistral.cache(10)

@@ -14,28 +14,53 @@ MODELS = LIMITS["models"]
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("size", LIMITS["bytes"])
 def test_the_script_has_the_published_models_as_the_module_has(name, size):
-    layers, heads, kv_heads, d_k = MODELS[name]
+    layers, heads, kv_heads, d_k, window = MODELS[name]
     known = PUBLISHED[name]
-    assert (known.layers, known.heads, known.kv_heads, known.d_k) == (
-        layers,
-        heads,
-        kv_heads,
-        d_k,
-    )
+    assert MODELS[name] == [
+        known.layers,
+        known.heads,
+        known.kv_heads,
+        known.d_k,
+        known.window,
+    ]
     state = dict(
-        layers=layers, kv_heads=kv_heads, d_k=d_k, length=4096, bytes=size
+        layers=layers, kv_heads=kv_heads, d_k=d_k, window=window, bytes=size
     )
-    found = ask("cache_size", "cacheSize", state)
-    assert found["token"] == known.cache(1, size)
-    assert found["whole"] == known.cache(4096, size)
+    for length in (100, 4096, 32_000):
+        found = ask("cache_size", "cacheSize", state | {"length": length})
+        assert found["token"] == known.cache(1, size)
+        assert found["whole"] == known.cache(length, size)
+        assert found["all"] == length * known.cache(1, size)
 
 
 def test_a_cache_that_is_counted_has_as_many():
     config = SinceConfig(d_model=16, heads=4, kv_heads=2, layers=3)
     cache = KVCache(config)
     GPT(config)(torch.zeros(1, 13, dtype=torch.long), cache)
-    one = CacheSize(layers=3, heads=4, kv_heads=2, d_k=4, length=13, bytes=4)
-    assert cache.bytes() == 13 * one.token()
+    sizes = dict(layers=3, heads=4, kv_heads=2, d_k=4, length=13, bytes=4)
+    one = CacheSize(**sizes, window=0)
+    assert cache.bytes() == 13 * one.token() == one.whole(13, 2)
+
+
+def test_a_cache_with_a_window_is_counted():
+    config = SinceConfig(d_model=16, heads=4, kv_heads=2, layers=3, window=5)
+    cache = KVCache(config)
+    GPT(config)(torch.zeros(1, 13, dtype=torch.long), cache)
+    one = CacheSize(layers=3, heads=4, kv_heads=2, d_k=4, window=5, bytes=4)
+    assert cache.bytes() == one.whole(13, 2) == 5 * one.token()
+    assert one.whole(3, 2) == 3 * one.token()
+
+
+def test_the_answer_to_the_task():
+    """Mistral 7B and a text of 32,000 tokens."""
+    one = CacheSize(length=32_000)
+    assert one.token() == 131_072 and one.window == 4096
+    assert one.whole(32_000, 8) == 4096 * 131_072 == 536_870_912
+    assert one.whole(32_000, 32) == 2_147_483_648
+    assert "536,870,912 for 32,000 tokens with a window of 4,096." in shown(one)
+    one.window = 0
+    assert one.whole(32_000, 8) == 4_194_304_000
+    assert one.whole(32_000, 32) == 16_777_216_000
 
 
 @pytest.mark.parametrize(
@@ -43,6 +68,7 @@ def test_a_cache_that_is_counted_has_as_many():
     [
         ("layers", 0, "layers is 0: give 1 to 256"),
         ("length", 10**8, "length is"),
+        ("window", -1, "window is -1: give 0 to"),
         ("bytes", 3, "bytes is 3: give one of"),
         ("d_k", True, "give a number"),
     ],

@@ -5,13 +5,13 @@ r"""The machine of today: one GPT, and a flag for each change since 2017.
     GELU       a Φ(a)                              Hendrycks & Gimpel 2016
     SwiGLU     (Swish(x W_1) ∘ x W_3) W_2                     Shazeer 2020
     RoPE       (R_m q) · (R_n k), R_p turns pairs by p ω_i   Su et al. 2021
-    ALiBi      q · k / √d_k − m_h (m − n),  m_h = 2^(−8h/heads)
+    ALiBi      q_i · k_j / √d_k − m_h (i − j),  m_h = 2^(−8h/heads)
                                               Press, Smith & Lewis 2021
     MQA, GQA   heads share their keys and values   Shazeer 2019; Ainslie 2023
     KV cache   2 · layers · kv_heads · d_k · length numbers
     flash      the same softmax, tile by tile            Dao et al. 2022
     experts    p_j(x) FFN_j(x), j = argmax_i p_i(x)      Fedus et al. 2021
-    window     m − n < window         Beltagy et al. 2020; Jiang et al. 2023
+    window     i − j < window         Beltagy et al. 2020; Jiang et al. 2023
 
 With all flags as they are by default it is the decoder of 2017 without a
 source. Departures: letters in place of words; no dropout; the attention has no
@@ -186,13 +186,20 @@ class KVCache:
 
 
 def cache_bytes(
-    layers: int, kv_heads: int, d_k: int, length: int, size: int = 2
+    layers: int,
+    kv_heads: int,
+    d_k: int,
+    length: int,
+    size: int = 2,
+    window: int = 0,
 ) -> int:
     """2 · layers · kv_heads · d_k · length · bytes of a number.
 
-    The 2 is for keys and values; a number in half precision has 2 bytes.
+    The 2 is for keys and values; a number in half precision has 2 bytes. With
+    a window no more than so many tokens are kept.
     """
-    return 2 * layers * kv_heads * d_k * length * size
+    kept = min(length, window) if window else length
+    return 2 * layers * kv_heads * d_k * kept * size
 
 
 class SelfAttention(nn.Module):
@@ -392,6 +399,7 @@ class Published:
     tied: bool = False  # tie_word_embeddings
     gated: bool = True  # SwiGLU: a third matrix
     biases: bool = False  # of the linear maps; with them LayerNorm has one
+    window: int = 0  # sliding_window; 0: all are seen
 
     @property
     def d_k(self) -> int:
@@ -412,7 +420,9 @@ class Published:
 
     def cache(self, length: int, size: int = 2) -> int:
         """Bytes of its KV cache."""
-        return cache_bytes(self.layers, self.kv_heads, self.d_k, length, size)
+        return cache_bytes(
+            self.layers, self.kv_heads, self.d_k, length, size, self.window
+        )
 
 
 PUBLISHED = {
@@ -420,5 +430,5 @@ PUBLISHED = {
         12, 768, 12, 12, 3072, 50257, 1024, tied=True, gated=False, biases=True
     ),
     "Llama 2 7B": Published(32, 4096, 32, 32, 11008, 32000),
-    "Mistral 7B": Published(32, 4096, 32, 8, 14336, 32000),
+    "Mistral 7B": Published(32, 4096, 32, 8, 14336, 32000, window=4096),
 }

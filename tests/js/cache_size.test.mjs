@@ -4,10 +4,29 @@ import { test } from "node:test";
 
 import { bytesOf, readable, sentence, wrong } from "../../src/lookback/widgets/cache_size.js";
 
-const mistral = { layers: 32, heads: 32, kv_heads: 8, d_k: 128, length: 4096, bytes: 2 };
+const mistral = {
+  layers: 32,
+  heads: 32,
+  kv_heads: 8,
+  d_k: 128,
+  length: 4096,
+  window: 4096,
+  bytes: 2,
+};
+const far = { ...mistral, length: 32000 };
 
 test("keys and values of every layer", () => {
-  assert.deepEqual(bytesOf(mistral), { token: 131072, whole: 536870912 });
+  const found = { token: 131072, whole: 536870912, all: 536870912 };
+  assert.deepEqual(bytesOf(mistral), found);
+});
+
+test("a window keeps what fits into it, and 0 keeps all", () => {
+  assert.deepEqual(bytesOf(far), { ...bytesOf(mistral), all: 4194304000 });
+  assert.equal(bytesOf({ ...far, window: 0 }).whole, 4194304000);
+  assert.match(sentence(far), /tokens 537 MB\. The window keeps only the last 4,096/);
+  assert.match(sentence(far), /without it the cache would hold 4\.19 GB/);
+  assert.doesNotMatch(sentence({ ...far, window: 0 }), /window/);
+  assert.doesNotMatch(sentence(mistral), /window/);
 });
 
 test("bytes are said in a unit that can be read", () => {

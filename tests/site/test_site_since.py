@@ -127,8 +127,13 @@ def test_the_size_of_a_cache(cache):
     _, root = cache
     assert numbers(root, "token") == [131_072]
     fill(root, "length", "32,000")
+    assert numbers(root, "whole") == [4096 * 131_072]
+    assert "537 MB" in live(root) and "4.19 GB" in live(root)
+    fill(root, "window", "0")
     assert numbers(root, "whole") == [cache_bytes(32, 8, 128, 32_000)]
     assert "4.19 GB" in live(root) and "16.8 GB" in live(root)
+    fill(root, "window", "-1")
+    assert "give a whole number from 0" in problem(root)
     act(root, "model").select_option("GPT-2 small")
     assert numbers(root, "token") == [cache_bytes(12, 12, 64, 1)]
     act(root, "bytes").select_option("4")

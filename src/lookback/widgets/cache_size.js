@@ -1,6 +1,7 @@
 // @ts-check
 // How large a cache of keys and values is: 2 · layers · kv_heads · d_k ·
-// length · bytes, for a model of the reader's choice.
+// length · bytes, for a model of the reader's choice. With a window no more
+// tokens are kept than fit into it.
 
 import limits from "./cache_size.json" with { type: "json" };
 import { among, integer } from "./lib/link.js";
@@ -8,16 +9,17 @@ import { digits, grouped, readWhole } from "./lib/text.js";
 import { bar, change, element, field, root, select, show, voice, widget } from "./lib/view.js";
 
 /** @typedef {{layers: number, heads: number, kv_heads: number, d_k: number, length: number,
- *   bytes: number}} State */
+ *   window: number, bytes: number}} State */
 
 const MODELS = /** @type {Record<string, number[]>} */ (limits.models);
-const SIZES = /** @type {const} */ (["layers", "heads", "kv_heads", "d_k", "length"]);
+const SIZES = /** @type {const} */ (["layers", "heads", "kv_heads", "d_k", "length", "window"]);
 const MOST = {
   layers: limits.layers,
   heads: limits.heads,
   kv_heads: limits.heads,
   d_k: limits.d_k,
   length: limits.length,
+  window: limits.window,
 };
 const SPOKEN = {
   layers: "layers",
@@ -25,12 +27,15 @@ const SPOKEN = {
   kv_heads: "heads of keys and values",
   d_k: "numbers in a key, d_k",
   length: "tokens so far",
+  window: "window in tokens, 0 for none",
 };
 
-/** Bytes of one token, and of all. @param {State} state */
-export function bytesOf({ layers, kv_heads, d_k, length, bytes }) {
+/** Bytes of one token; of all that are kept; of all that were read.
+ * @param {State} state */
+export function bytesOf({ layers, kv_heads, d_k, length, window, bytes }) {
   const token = 2 * layers * kv_heads * d_k * bytes;
-  return { token, whole: token * length };
+  const kept = window ? Math.min(length, window) : length;
+  return { token, whole: token * kept, all: token * length };
 }
 
 /** Bytes in a unit that can be read. @param {number} n */
@@ -43,8 +48,12 @@ export function readable(n) {
 
 /** The sum, with its numbers. @param {State} state */
 export function sentence(state) {
-  const { layers, heads, kv_heads, d_k, length, bytes } = state;
-  const { token, whole } = bytesOf(state);
+  const { layers, heads, kv_heads, d_k, length, window, bytes } = state;
+  const { token, whole, all } = bytesOf(state);
+  const kept =
+    whole < all
+      ? ` The window keeps only the last ${grouped(window)} of them; without it the cache would hold ${readable(all)}.`
+      : "";
   const shared =
     kv_heads < heads
       ? ` With keys and values for all ${heads} heads it would be ${readable((whole * heads) / kv_heads)}.`
@@ -52,7 +61,7 @@ export function sentence(state) {
   return (
     `2 · ${layers} layers · ${kv_heads} heads · ${d_k} numbers · ${bytes} ` +
     `byte${bytes > 1 ? "s" : ""} = ${readable(token)} for each token; for ${grouped(length)} ` +
-    `tokens ${readable(whole)}.${shared}`
+    `tokens ${readable(whole)}.${kept}${shared}`
   );
 }
 
@@ -76,15 +85,18 @@ function build(model, read) {
     (name) => {
       const sizes = MODELS[name];
       if (!sizes) return;
-      const [layers, heads, kv_heads, d_k] = sizes;
-      set({ layers, heads, kv_heads, d_k });
+      const [layers, heads, kv_heads, d_k, window] = sizes;
+      set({ layers, heads, kv_heads, d_k, window });
     },
   );
   const fields = SIZES.map((name) => {
     const box = field(name, { inputmode: "numeric", size: 9 }, (text) => {
       const x = readWhole(text);
-      if (!(x >= 1 && x <= MOST[name])) {
-        return complain(`${SPOKEN[name]}: give a whole number from 1 to ${grouped(MOST[name])}.`);
+      const least = name === "window" ? 0 : 1;
+      if (!(x >= least && x <= MOST[name])) {
+        return complain(
+          `${SPOKEN[name]}: give a whole number from ${least} to ${grouped(MOST[name])}.`,
+        );
       }
       const fault = wrong({ ...read(), [name]: x });
       if (fault) return complain(fault);
@@ -118,7 +130,7 @@ function build(model, read) {
     node,
     draw() {
       const state = read();
-      const own = [state.layers, state.heads, state.kv_heads, state.d_k];
+      const own = [state.layers, state.heads, state.kv_heads, state.d_k, state.window];
       const known = Object.entries(MODELS).find(([, one]) => one.every((x, i) => x === own[i]));
       preset.value = known ? known[0] : "";
       for (const { name, box } of fields) box.value = grouped(state[name]);
@@ -131,11 +143,12 @@ function build(model, read) {
   };
 }
 
-export default widget([], ["layers", "heads", "kv_heads", "d_k", "length", "bytes"], build, {
+export default widget([], [...SIZES, "bytes"], build, {
   layers: integer(1, MOST.layers),
   heads: (x, state) => integer(1, MOST.heads)(x, null) && x % state.kv_heads === 0,
   kv_heads: integer(1, MOST.kv_heads),
   d_k: integer(1, MOST.d_k),
   length: integer(1, MOST.length),
+  window: integer(0, MOST.window),
   bytes: among(limits.bytes),
 });

@@ -2,6 +2,8 @@
 
     2 · layers · kv_heads · d_k · length · bytes
 
+of so many tokens as have been read or, with a window, as fit into it.
+
 `lookback.since.cache_bytes`, run in cache_size.js.
 """
 
@@ -36,15 +38,19 @@ class CacheSize(base.Widget):
     kv_heads = Int(8).tag(sync=True)
     d_k = Int(128).tag(sync=True)
     length = Int(4096).tag(sync=True)
+    window = Int(4096).tag(sync=True)  # 0: there is none
     bytes = Int(2).tag(sync=True)
 
-    @validate(*MOST, "bytes")
+    @validate(*MOST, "window", "bytes")
     def _fits(self, proposal):
-        new = self.proposed(proposal, (*MOST, "bytes"))
+        new = self.proposed(proposal, (*MOST, "window", "bytes"))
         for name, most in MOST.items():
             value = getattr(new, name)
             fit = 1 <= value <= most
             need(fit, f"{name} is {value}: give 1 to {most}")
+        most = LIMITS["window"]
+        fit = 0 <= new.window <= most
+        need(fit, f"window is {new.window}: give 0 to {most}")
         need(
             new.bytes in LIMITS["bytes"],
             f"bytes is {new.bytes}: give one of {LIMITS['bytes']}",
@@ -55,19 +61,26 @@ class CacheSize(base.Widget):
         """Bytes of one token."""
         return cache_bytes(self.layers, self.kv_heads, self.d_k, 1, self.bytes)
 
+    def whole(self, length: int, heads: int) -> int:
+        """Bytes after so many tokens, with so many heads of keys and values."""
+        return cache_bytes(
+            self.layers, heads, self.d_k, length, self.bytes, self.window
+        )
+
     def words(self) -> str:
         return (
             f"{self.layers} layers, {self.kv_heads} heads of keys and values "
             f"with {self.d_k} numbers of {self.bytes} bytes: {self.token():,} "
-            f"bytes a token, {self.token() * self.length:,} for "
-            f"{self.length:,} tokens."
+            f"bytes a token, {self.whole(self.length, self.kv_heads):,} for "
+            f"{self.length:,} tokens"
+            + (f" with a window of {self.window:,}." if self.window else ".")
         )
 
     def draw(self, figure: Figure) -> None:
         axes = figure.subplots()
         lengths = [self.length * i // 8 for i in range(9)]
         for name, heads in (("as it is", self.kv_heads), ("all", self.heads)):
-            size = cache_bytes(self.layers, heads, self.d_k, 1, self.bytes)
-            axes.plot(lengths, [size * n / 1e6 for n in lengths], label=name)
+            sizes = [self.whole(n, heads) / 1e6 for n in lengths]
+            axes.plot(lengths, sizes, label=name)
         axes.set(xlabel="tokens", ylabel="million bytes")
         axes.legend(title="heads of keys and values")
