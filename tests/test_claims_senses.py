@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lookback import senses
-from lookback.experiments import explanation
+from lookback.experiments import explanation, neighbours
 from lookback.experiments import senses as experiment
 from lookback.families import MASKED, Body, BodyConfig
 from lookback.lab import phrasebook, records
@@ -69,7 +69,9 @@ def test_turning_and_covering_at_a_toys_size(monkeypatch):
     found, words = bloops()
     monkeypatch.setattr(experiment, "apples", lambda: found)
     body = small(words)
-    levels = experiment.turned(body, words)
+    levels = experiment.turned(
+        lambda these: experiment.of_words(body, "BERT", these, words)
+    )
     assert len(levels) == 3
     for one in levels:
         assert set(one["turned"]) == {
@@ -81,6 +83,70 @@ def test_turning_and_covering_at_a_toys_size(monkeypatch):
         assert 0 <= one["right without"]["near"] <= 1
     told = experiment.deciding(body, words)
     assert 0 <= told["near"] <= 1 and told["words"] > 3
+
+
+def test_neighbours_are_exchanged_for_neighbours_at_the_same_distance():
+    found, _ = bloops(40)
+    changed = experiment.exchanged(found)
+    for name, wanted in (("other sense", 1), ("same sense", 0)):
+        for one, new in zip(found, changed[name], strict=True):
+            assert new.place == one.place and new.sense == one.sense
+            close = experiment.near(one)
+            around = [
+                {
+                    at - giver.place: giver.words[at]
+                    for at in experiment.near(giver)
+                }
+                for giver in found
+                if giver.sense == abs(one.sense - wanted)
+            ]
+            assert any(
+                new.words
+                == [
+                    each.get(k - one.place, word) if k in close else word
+                    for k, word in enumerate(one.words)
+                ]
+                for each in around
+            )
+    for one, near, far in zip(
+        found, changed["near"], changed["far"], strict=True
+    ):
+        gone = [k for k, word in enumerate(near.words) if word == MASKED]
+        assert gone == experiment.near(one)
+        rest = len(one.words) - 1 - len(gone)
+        assert far.words.count(MASKED) == min(rest, len(gone))
+        assert all(far.words[k] == one.words[k] for k in [*gone, one.place])
+
+
+def test_another_seed_exchanges_other_words():
+    found, _ = bloops(40)
+    one, same, two = (experiment.exchanged(found, s) for s in (0, 0, 1))
+    assert one == same != two
+
+
+def test_the_lists_are_asked_at_a_toys_size(monkeypatch, tmp_path):
+    found, words = bloops()
+    monkeypatch.setattr(experiment, "apples", lambda: found)
+    monkeypatch.setattr(neighbours, "apples", lambda: found)
+    monkeypatch.setattr(neighbours, "read", lambda: ([], words))
+    monkeypatch.setattr(
+        neighbours.weights, "load", lambda name, kind: (small(words),)
+    )
+    runs = {
+        name: [neighbours.of_list(name, seed, tmp_path) for seed in (0, 1)]
+        for name in neighbours.LISTS
+    }
+    assert runs["two"][0]["turned"]["far"] == 0  # it does not see these
+    assert runs["two"][0]["right without"]["near"] == 0.5
+    runs["BERT"] = [neighbours.of_body(seed, tmp_path) for seed in (0, 1)]
+    results = neighbours.summary(runs)
+    each = [run["turned"]["other sense"] for run in runs["two"]]
+    assert results["two"]["turned"]["other sense"] == {
+        "mean": sum(each) / 2,
+        "spread": stdev(each),
+        "each": each,
+    }
+    assert set(results) == {"two", "all", "BERT"}
 
 
 def test_the_campaign_at_a_toys_size(monkeypatch, tmp_path):

@@ -49,6 +49,7 @@ CORPUS = {  # the languages that an experiment reads
     "families": [("en", "fr")],
     "removal": [("en", "fr")],
     "senses": [("en", "fr")],
+    "neighbours": [("en", "fr")],
     "explanation": [("en", "fr")],
     "tuned": [("en", "fr"), ("de", "en")],
 }

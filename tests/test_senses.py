@@ -59,6 +59,15 @@ def test_a_bag_holds_the_words_near_and_not_the_word_itself():
     assert senses.bag(found[:1], -2, 2).shape == (1, 0)  # too rare
 
 
+def test_a_bag_may_have_the_columns_of_another():
+    found = [Occurrence(sentence("a b X c d"), 2, k % 2) for k in range(3)]
+    new = [Occurrence(sentence("b a X e d"), 2, 0)]
+    whole = senses.bag(found, -2, 2)
+    x = senses.bag(new, -2, 2, like=found)
+    assert x.shape == (1, whole.shape[1]) and x.sum() == 3  # e is unknown
+    assert torch.equal(senses.bag(found[:1], -2, 2, like=found), whole[:1])
+
+
 def test_balanced_accuracy_does_not_care_how_rare_a_sense_is():
     y = torch.tensor([0] * 9 + [1])
     assert senses.balanced_accuracy(torch.zeros_like(y), y) == 0.5

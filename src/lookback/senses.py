@@ -82,25 +82,26 @@ def pseudo_word(
 
 
 def bag(
-    found: Sequence[Occurrence], first: int, last: int
+    found: Sequence[Occurrence],
+    first: int,
+    last: int,
+    like: Sequence[Occurrence] | None = None,
 ) -> Float[Tensor, "occurrences vocab"]:
     """1 for each word from `first` to `last` places behind the occurrence.
 
     bag(found, -2, 2) has two neighbours on either side. The word itself is
-    left out, and so is what stands only once.
+    left out, and so is what stands only once. Which words have a column is
+    told by the occurrences themselves, or by those that they are to be `like`.
     """
-    near = [
-        {
-            one.words[one.place + k]
-            for k in range(first, last + 1)
-            if k and 0 <= one.place + k < len(one.words)
-        }
-        for one in found
-    ]
-    known = Vocabulary.count(map(sorted, near), least=2)
+
+    def around(one: Occurrence) -> list[str]:
+        places = (one.place + k for k in range(first, last + 1) if k)
+        return sorted({one.words[k] for k in places if 0 <= k < len(one.words)})
+
+    known = Vocabulary.count(map(around, like or found), least=2)
     x = torch.zeros(len(found), len(known), dtype=torch.float64)
-    for row, words in zip(x, near, strict=True):
-        row[known.encode(sorted(words))] = 1
+    for row, one in zip(x, found, strict=True):
+        row[known.encode(around(one))] = 1
     return x[:, 4:]
 
 

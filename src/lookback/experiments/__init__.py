@@ -35,6 +35,7 @@ EXPERIMENTS = (
     "plays",
     "since",
     "senses",
+    "neighbours",
     "explanation",
     "depth",
     "memories",

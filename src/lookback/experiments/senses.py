@@ -15,7 +15,7 @@ writes records/senses.json, and the weights of the BERT of seed 0.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from statistics import mean, stdev
@@ -308,8 +308,10 @@ def all_apples(seed: int, folder: Path) -> dict:
         return scores
     body, words = bodies["BERT"], read()[1]
     return scores | {
-        "turned": turned(body, words),
-        "turned, untrained": turned(fresh(words, 0), words),
+        "turned": turned(partial(of_words, body, "BERT", vocabulary=words)),
+        "turned, untrained": turned(
+            partial(of_words, fresh(words, 0), "BERT", vocabulary=words)
+        ),
         "decides": deciding(body, words),
         "probes": {
             word: probes_of(body, found, words)
@@ -325,51 +327,68 @@ def near(one: Occurrence) -> list[int]:
     return [at for at in around if 0 <= at < len(one.words)]
 
 
-def turned(body: Body, vocabulary: Vocabulary) -> list[dict]:
-    """How often the probe's verdict changes, level by level.
+def exchanged(
+    found: Sequence[Occurrence], seed: int = 0
+) -> dict[str, list[Occurrence]]:
+    """The sentences, with two words on either side of the asked one changed.
 
-    With the neighbours covered; with as many other words covered; with the
-    neighbours of another occurrence, of the other sense and of the same.
+    Covered; as many other words covered; exchanged for the neighbours of
+    another occurrence, of the other sense and of the same.
     """
-    found, y = apples(), truth(apples())
-    tokens = rows([one.words for one in found], vocabulary)
-    dice = torch.Generator().manual_seed(0)
+    y, dice = truth(found), torch.Generator().manual_seed(seed)
 
     def any_of(sense: int) -> Occurrence:
         those = (y == sense).nonzero()[:, 0]
         return found[those[torch.randint(len(those), (), generator=dice)]]
 
-    changed = {
-        name: tokens.clone()
-        for name in ("near", "far", "other sense", "same sense")
+    changed: dict[str, list[Occurrence]] = {
+        name: [] for name in ("near", "far", "other sense", "same sense")
     }
-    for i, one in enumerate(found):
+    for one in found:
         close = near(one)
         rest = [
             k for k in range(len(one.words)) if k not in (*close, one.place)
         ]
         order = torch.randperm(len(rest), generator=dice)[: len(close)]
-        changed["near"][i, [k + 1 for k in close]] = MASK
-        changed["far"][i, [rest[k] + 1 for k in order]] = MASK
+        new = {
+            "near": dict.fromkeys(close, MASKED),
+            "far": dict.fromkeys([rest[k] for k in order], MASKED),
+        }
         for name, sense in (
             ("other sense", 1 - one.sense),
             ("same sense", one.sense),
         ):
             giver = any_of(sense)
-            for at in near(giver):
-                to = one.place + at - giver.place
-                if to in close:
-                    word = vocabulary.encode([giver.words[at]])[0]
-                    changed[name][i, to + 1] = word
-    places = [one.place for one in found]
-    x = vectors(body, "BERT", tokens, places)
-    new = {
-        name: vectors(body, "BERT", t, places) for name, t in changed.items()
-    }
-    fold, levels = senses.folds(y, 0), []
+            moved = {
+                one.place + at - giver.place: giver.words[at]
+                for at in near(giver)
+            }
+            new[name] = {to: moved[to] for to in moved if to in close}
+        for name, put in new.items():
+            words = [put.get(k, word) for k, word in enumerate(one.words)]
+            changed[name].append(one._replace(words=words))
+    return changed
+
+
+def turned(
+    read_in: Callable[
+        [Sequence[Occurrence]], Float[Tensor, "levels occurrences d"]
+    ],
+    seed: int = 0,
+) -> list[dict]:
+    """How often the probe's verdict changes with the words, level by level.
+
+    `read_in` makes vectors of occurrences: those of a body, or a bag. The
+    probes are fitted to the sentences as they are; what they get wrong there
+    is left out.
+    """
+    found, y = apples(), truth(apples())
+    x = read_in(found)
+    new = {name: read_in(c) for name, c in exchanged(found, seed).items()}
+    fold, levels = senses.folds(y, seed), []
     for level in range(len(x)):
         said = {name: torch.empty_like(y) for name in ("as it is", *new)}
-        for k, probe in enumerate(senses.probes(x[level], y, 0)):
+        for k, probe in enumerate(senses.probes(x[level], y, seed)):
             at = fold == k
             for name, vector in ({"as it is": x} | new).items():
                 said[name][at] = (probe.lean(vector[level][at]) > 0.5).long()
