@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from lookback.exercises import check
+from lookback.positions import rotate, sinusoidal
 
 TOKEN, WHOLE = 98_304, 196.608
 
@@ -32,6 +33,16 @@ TOKEN, WHOLE = 98_304, 196.608
         ((TOKEN, WHOLE / 2), "keys AND values are kept"),
         ((TOKEN, WHOLE * 4), "The heads that ask are more"),
         ((TOKEN, 12), "The bytes of a token are right"),
+        ((WHOLE, TOKEN), "That is the second number"),
+        ((TOKEN * 2000, WHOLE), "That is the whole text"),
+        ((TOKEN / 64, WHOLE), "A key is not one number"),
+        ((98.304, WHOLE), "in thousands of bytes. Give the first"),
+        ((96, WHOLE), "in units of 1024 bytes"),
+        ((TOKEN, TOKEN), "That is one token. Multiply"),
+        ((TOKEN, 0.0983), "That is one token, in million bytes"),
+        ((TOKEN, 98.3), "keys AND values are kept"),
+        ((TOKEN, 200), "The bytes of a token are right"),
+        ((98_000, 197), "no slip that the check knows. Multiply: keys"),
         ((TOKEN,), "You gave 1 number"),
         ((math.nan, WHOLE), "NaN"),
     ],
@@ -40,7 +51,16 @@ def test_cache_by_hand(answer, words, capsys):
     assert words in said_about(capsys, "cache_by_hand", answer)
 
 
-@pytest.mark.parametrize("answer", [(98304, 196.6), np.array([98304, 196.608])])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (98304, 196.6),
+        np.array([98304, 196.608]),
+        [98_304, 197],
+        (98_300, 196.6),
+        torch.tensor([98304.0, 197.0]),
+    ],
+)
 def test_cache_by_hand_takes_rounded_answers(answer):
     assert check.cache_by_hand(answer) is True
 
@@ -94,6 +114,54 @@ def square(x):
         ),
         (lambda x, g, e: (square(x) + e).sqrt(), "That is the size alone"),
         (lambda x, g, e: square(x)[..., 0], "One number a token"),
+        (lambda x, g, e: x / x.norm(dim=-1, keepdim=True), "√d times too"),
+        (lambda x, g, e: F.normalize(x, dim=-1), "√d times too"),
+        (
+            lambda x, g, e: g * x / x.norm(dim=-1, keepdim=True),
+            "√d times too large. ε is missing",
+        ),
+        (
+            lambda x, g, e: g * x / (x.norm(dim=-1, keepdim=True) + e),
+            "√d times too large. ε stands outside",
+        ),
+        (
+            lambda x, g, e: x / square(x).sqrt(),
+            "A vector of zeros would become NaN. The gain is missing",
+        ),
+        (
+            lambda x, g, e: x / (square(x).sqrt() + e),
+            "before the root. The gain is missing",
+        ),
+        (
+            lambda x, g, e: (
+                g * (x - x.mean(-1, True)) / (x.std(-1, keepdim=True) + e)
+            ),
+            "You subtract the mean, as LayerNorm does",
+        ),
+        (
+            lambda x, g, e: F.layer_norm(x, x.shape[-1:], eps=e),
+            "RMSNorm leaves it. The gain is missing",
+        ),
+        (
+            lambda x, g, e: g * x / (x.std(-1, keepdim=True) + e),
+            "standard deviation",
+        ),
+        (
+            lambda x, g, e: g * x / (x.square().mean((1, 2), True) + e).sqrt(),
+            "The mean runs over a whole text",
+        ),
+        (
+            lambda x, g, e: g * x / (x.square().mean(0, True) + e).sqrt(),
+            "over the texts of the batch",
+        ),
+        (
+            lambda x, g, e: by_torch(g * x, torch.ones_like(g), e),
+            "First divide",
+        ),
+        (
+            lambda x, g, e: g * x / (x.square().mean(-1) + e).sqrt(),
+            "size of tensor",
+        ),
         (lambda x, g, e: x, "a value is not"),
         (lambda x, g, e: x * math.nan, "NaN"),
         (lambda x, g, e: x.div_(2), "changes its argument"),
@@ -122,7 +190,25 @@ def by_length(x, gain, epsilon):
     return x * gain * (length**2 / d + epsilon) ** -0.5
 
 
-@pytest.mark.parametrize("mine", [by_torch, by_module, by_length])
+def token_by_token(x, gain, epsilon):
+    out = torch.zeros_like(x)
+    for b, row in enumerate(x):
+        for t, token in enumerate(row):
+            size = (sum(one**2 for one in token) / len(token) + epsilon) ** 0.5
+            out[b, t] = torch.stack(
+                [a * c / size for a, c in zip(gain, token, strict=True)]
+            )
+    return out
+
+
+def by_einsum(x, gain, epsilon):
+    size = torch.einsum("bld,bld->bl", x, x).div(x.size(2)).add(epsilon)
+    return torch.einsum("d,bld,bl->bld", gain, x, size.rsqrt())
+
+
+@pytest.mark.parametrize(
+    "mine", [by_torch, by_module, by_length, token_by_token, by_einsum]
+)
 def test_root_mean_square_by_another_route(mine):
     assert check.root_mean_square(mine) is True
 
@@ -150,6 +236,36 @@ def same(i, d):
     return 1.0
 
 
+def from_1(i, d):
+    return 10000 ** (-2 * (i + 1) / d)
+
+
+def growing(i, d):
+    return 10000 ** (2 * i / d)
+
+
+def waves(x, start=0):
+    return sinusoidal(len(x), x.shape[1], start)
+
+
+def signless(x, start):
+    sin, cos = waves(x, start)[:, 0::2], waves(x, start)[:, 1::2]
+    a, b = x[:, 0::2], x[:, 1::2]
+    return torch.cat([a * cos + b * sin, a * sin + b * cos], 1)
+
+
+def by_cosine(query, key, start, backwards=False):
+    """The two halves of a rotation as published code has them."""
+
+    def spun(x, first):
+        sin, cos = waves(x, first)[:, 0::2], waves(x, first)[:, 1::2]
+        sin, cos = (one.repeat_interleave(2, 1) for one in (sin, cos))
+        other = torch.stack([-x[:, 1::2], x[:, 0::2]], -1).flatten(1)
+        return x * cos + other * (-sin if backwards else sin)
+
+    return spun(query, start) @ spun(key, 0).T
+
+
 @pytest.mark.parametrize(
     ("mine", "words"),
     [
@@ -170,11 +286,15 @@ def same(i, d):
         ),
         (
             lambda q, k, s: turned(q) @ turned(k).T,
-            "The queries are counted from 0",
+            "counted from the same place",
+        ),
+        (
+            lambda q, k, s: turned(q, s) @ turned(k, s).T,
+            "counted from the same place",
         ),
         (
             lambda q, k, s: turned(q) @ turned(k, s).T,
-            "The keys are counted from `start`",
+            "`start` counts the wrong way",
         ),
         (
             lambda q, k, s: halves(q, s) @ halves(k).T,
@@ -182,7 +302,60 @@ def same(i, d):
         ),
         (
             lambda q, k, s: turned(q, s + 1) @ turned(k).T,
-            "counted from 0, not from 1",
+            "one place too far",
+        ),
+        (
+            lambda q, k, s: turned(q, s) @ turned(k, -1).T,
+            "one place too far",
+        ),
+        (
+            lambda q, k, s: turned(q, s) @ turned(k, 1).T,
+            "one place too near",
+        ),
+        (
+            lambda q, k, s: turned(q, s - 1) @ turned(k).T,
+            "one place too near",
+        ),
+        (
+            lambda q, k, s: turned(q, len(k) - len(q)) @ turned(k).T,
+            "Only `start` says",
+        ),
+        (
+            lambda q, k, s: turned(q, s, from_1) @ turned(k, 0, from_1).T,
+            "Your i begins at 1",
+        ),
+        (
+            lambda q, k, s: turned(q, s, growing) @ turned(k, 0, growing).T,
+            "it grows",
+        ),
+        (
+            lambda q, k, s: signless(q, s) @ signless(k, 0).T,
+            "A sign is missing",
+        ),
+        (
+            lambda q, k, s: (q + waves(q, s)) @ (k + waves(k)).T,
+            "You add the waves",
+        ),
+        (
+            lambda q, k, s: (
+                (q * waves(q, s)[:, 1::2].repeat_interleave(2, 1))
+                @ (k * waves(k)[:, 1::2].repeat_interleave(2, 1)).T
+            ),
+            "only multiplied by its cosine",
+        ),
+        (
+            lambda q, k, s: (turned(q, s) @ turned(k).T).softmax(-1),
+            "Those are weights already",
+        ),
+        (
+            lambda q, k, s: (turned(q, s) @ turned(k).T).masked_fill(
+                torch.ones(len(q), len(k)).triu(s + 1).bool(), -math.inf
+            ),
+            "Later keys are hidden",
+        ),
+        (
+            lambda q, k, s: by_cosine(q, k, s, True),
+            "Both are turned the wrong way",
         ),
         (
             lambda q, k, s: (
@@ -237,7 +410,11 @@ def by_offset(query, key, start):
     return torch.stack(rows)
 
 
-@pytest.mark.parametrize("mine", [by_complex, by_offset])
+def by_rotate(query, key, start):
+    return rotate(query, start) @ rotate(key).mT
+
+
+@pytest.mark.parametrize("mine", [by_complex, by_offset, by_cosine, by_rotate])
 def test_rotary_scores_by_another_route(mine):
     assert check.rotary_scores(mine) is True
 
@@ -297,7 +474,65 @@ def test_absorb(slip, words, capsys):
             lambda m, t, c, s, v: (m, *absorbing(m, t, c, s, v)[1:]),
             "but give back the new maximum",
         ),
-        (lambda m, t, c, s, v: (s[0], t, c), "no slip that the check knows"),
+        (lambda m, t, c, s, v: (s.max(), t, c), "the new keys are not added"),
+        (
+            lambda m, t, c, s, v: (s.max(), t + 1, c),
+            "no slip that the check knows",
+        ),
+        (
+            lambda m, t, c, s, v: [
+                absorbing(m, t, c, s, v)[i] for i in (1, 0, 2)
+            ],
+            "in the order maximum, sum, context",
+        ),
+        (
+            lambda m, t, c, s, v: (
+                torch.maximum(m, s.max()),
+                (m - torch.maximum(m, s.max())).exp() * t
+                + (s - torch.maximum(m, s.max())).exp(),
+                c,
+            ),
+            "one for each key of the tile",
+        ),
+        (
+            lambda m, t, c, s, v: (
+                *absorbing(m, t, c, s, v)[:2],
+                (s - s.max()).exp()[:, None] * v,
+            ),
+            "one for each key of the tile",
+        ),
+        (
+            lambda m, t, c, s, v: (
+                s.max(0, keepdim=True).values,
+                t,
+                c,
+            ),
+            "One number, no list",
+        ),
+        (
+            lambda m, t, c, s, v: (
+                torch.maximum(m, s.max()),
+                t + (s - m).exp().sum(),
+                c + (s - m).exp() @ v,
+            ),
+            "at the first tile too, where the old one is −∞",
+        ),
+        (
+            lambda m, t, c, s, v: late(m, t, c, s, v),
+            "multiplied by the factor",
+        ),
+        (
+            lambda m, t, c, s, v: (
+                max(m, s.max()),
+                t + s.exp().sum(),
+                c + s.exp() @ v,
+            ),
+            "not taken off the new scores",
+        ),
+        (
+            lambda m, t, c, s, v: through_exp(m, t, c, s, v),
+            "no exponent is above 0",
+        ),
     ],
 )
 def test_absorb_otherwise(mine, words, capsys):
@@ -318,6 +553,41 @@ def test_absorb_with_the_factor_upside_down(capsys):
     assert "upside down" in said_about(capsys, "absorb", upside)
 
 
+def late(most, total, context, scores, values):
+    new = torch.maximum(most, scores.max())
+    raised, shrink = (scores - new).exp(), (most - new).exp()
+    return (
+        new,
+        shrink * (total + raised.sum()),
+        shrink * (context + raised @ values),
+    )
+
+
+def through_exp(most, total, context, scores, values):
+    """Right on paper, and e³⁰⁰ is too large."""
+    new = torch.maximum(most, scores.max())
+    raised, shrink = scores.exp() / new.exp(), most.exp() / new.exp()
+    return (
+        new,
+        shrink * total + raised.sum(),
+        shrink * context + raised @ values,
+    )
+
+
+def two_softmaxes(most, total, context, scores, values):
+    """The tile by itself first, then the two joined, in plain floats."""
+    top = scores.max().item()
+    own = [math.exp(s - top) for s in scores.tolist()]
+    new = max(most.item(), top)
+    old, here = math.exp(most.item() - new), math.exp(top - new)
+    taken = sum(w * v for w, v in zip(own, values, strict=True))
+    return [
+        new,
+        old * total.item() + here * sum(own),
+        old * context + here * taken,
+    ]
+
+
 def key_by_key(most, total, context, scores, values):
     for score, value in zip(scores, values, strict=True):
         new = score if score > most else most
@@ -336,7 +606,9 @@ def by_logsumexp(most, total, context, scores, values):
     return new, torch.exp(lse - new), old + torch.exp(scores - new) @ values
 
 
-@pytest.mark.parametrize("mine", [key_by_key, by_logsumexp, absorbing])
+@pytest.mark.parametrize(
+    "mine", [key_by_key, by_logsumexp, absorbing, two_softmaxes]
+)
 def test_absorb_by_another_route(mine):
     def named(most, total, context, scores, values):
         return mine(most, total, context, scores, values)
@@ -350,14 +622,22 @@ def counted(config, **slip):
     kv, d_ff = config["num_key_value_heads"], config["intermediate_size"]
     tied = config["tie_word_embeddings"]
     d_kv = d if slip.get("all") else kv * (d // heads)
+    if slip.get("upside"):
+        d_kv = kv * (d // kv)
     if slip.get("one"):
         d_kv = d // heads
     attention = (1 if slip.get("no_o") else 2) * d * d + 2 * d * d_kv
+    if slip.get("no_v"):
+        attention -= d * d_kv
+    if slip.get("biases"):
+        attention += 2 * d + 2 * d_kv + 2 * d_ff + d
     feedforward = (2 if slip.get("two") else 3) * d * d_ff
     norms = {None: 2, "none": 0, "one": 1, "biased": 4}[slip.get("norms")] * d
     last = {"none": 0, "biased": 2}.get(slip.get("norms"), 1) * d
     if slip.get("last"):
         last = 0
+    if slip.get("inside"):
+        last *= layers
     layers = 1 if slip.get("single") else layers
     tables = slip.get("tables", 1 if tied else 2)
     return (
@@ -376,7 +656,11 @@ def counted(config, **slip):
         ({"last": True}, "The norm after the last layer is missing"),
         ({"norms": "one"}, "There is one norm a layer"),
         ({"norms": "biased"}, "A norm has a bias in yours"),
-        ({"no_o": True}, "W_O is missing"),
+        ({"no_o": True}, "One matrix of d × d is missing"),
+        ({"no_v": True}, "but they are two"),
+        ({"upside": True}, "d_k is hidden_size / num_attention_heads"),
+        ({"biases": True}, "have biases in yours"),
+        ({"inside": True}, "It stands once"),
         ({"one": True}, "as small as one head"),
         ({"single": True}, "Only one layer is counted"),
         ({"tables": 1, "two": True}, "This is no slip that the check knows"),
@@ -405,5 +689,23 @@ def test_parameters_of_by_building_it():
         tables = 2 - config["tie_word_embeddings"]
         vocab = tables * config["vocab_size"]
         return float(vocab * d_model + layers * layer + d_model)
+
+    assert check.parameters_of(mine) is True
+
+
+def test_parameters_of_reads_any_line_of_the_config():
+    """The check's config has the lines that the page prints."""
+
+    def mine(config):
+        assert config["rms_norm_eps"] == 1e-5 and config["sliding_window"]
+        assert config["rope_theta"] == 10000.0
+        d, v = config["hidden_size"], config["vocab_size"]
+        maps = 3 if config["hidden_act"] == "silu" else 2
+        shared = config["num_attention_heads"] // config["num_key_value_heads"]
+        total = v * d + d + (0 if config["tie_word_embeddings"] else v * d)
+        for _ in range(config["num_hidden_layers"]):
+            total += d + d * d + 2 * d * (d // shared) + d * d
+            total += d + maps * d * config["intermediate_size"]
+        return torch.tensor(total)
 
     assert check.parameters_of(mine) is True

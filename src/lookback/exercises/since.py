@@ -41,7 +41,8 @@ def _draw(dice):
 
 @by_hand(
     cache_by_hand_solution,
-    "the bytes for one token, and the millions of bytes for the whole text",
+    "the bytes for one token, and the millions of bytes for the whole text, "
+    "which may be rounded to three digits",
     ["bytes a token", "million bytes"],
     vary=(
         "{layers} layers, {heads} heads, {kv_heads} heads of keys and values,"
@@ -67,6 +68,8 @@ def cache_by_hand(layers=24, heads=32, kv_heads=8, d_k=64, length=2000):
             ),
             "That is one head. Each of the heads of keys and values has its "
             "own.": token / kv_heads,
+            "A key is not one number but as many as a head has, and so is a "
+            "value.": token / d_k,
             "Queries are not kept: nobody asks an old question again. Keys "
             "and values make a factor of 2, not 3.": 1.5 * token,
             "Those are numbers, and not bytes: each number has four.": (
@@ -75,12 +78,29 @@ def cache_by_hand(layers=24, heads=32, kv_heads=8, d_k=64, length=2000):
         }
         return {hint: value * unit for hint, value in found.items()}
 
+    first = slips(1) | {
+        "That is the whole text. The first number is for one token.": (
+            token * length
+        ),
+        "That is the second number, for the whole text. The first is for one "
+        "token, in bytes.": token * length / _MILLION,
+        "That is in thousands of bytes. Give the first number in bytes.": (
+            token / 1000
+        ),
+        "That is in units of 1024 bytes. Give the first number in bytes.": (
+            token / 1024
+        ),
+    }
     whole = slips(length / _MILLION) | {
         "That is in bytes. Divide by a million.": token * length,
         "That is in units of 1024² bytes. Here a million is 1,000,000.": (
             token * length / 2**20
         ),
         "That is in thousands of bytes.": token * length / 1000,
+        "That is one token. Multiply by the tokens of the text, and divide by "
+        "a million.": token,
+        "That is one token, in million bytes. Multiply by the tokens of the "
+        "text.": token / _MILLION,
         "That is the square of the length. The cache grows with the length, "
         "the scores with its square.": token * length**2 / _MILLION,
     }
@@ -89,18 +109,18 @@ def cache_by_hand(layers=24, heads=32, kv_heads=8, d_k=64, length=2000):
         "for the text.",
         stage(
             token,
-            slips(1),
+            first,
             "This is no slip that the check knows. Multiply: keys and values; "
             "layers; heads of keys and values; numbers in a key; bytes of a "
             "number.",
-            around(1e-6),
+            around(5e-4),
         ),
         stage(
             token * length / _MILLION,
             whole,
             "The bytes of a token are right; this is no slip that the check "
             "knows. Multiply by the number of tokens and divide by a million.",
-            around(1e-3),
+            around(5e-3),  # three digits
             1,
         ),
     )
@@ -110,6 +130,76 @@ def root_mean_square_solution(x, gain, epsilon):
     """g ∘ x / √(mean(x²) + ε)."""
     square = (x * x).mean(dim=-1, keepdim=True)
     return gain * x / torch.sqrt(square + epsilon)
+
+
+def _rms_mistakes(x, g, epsilon):
+    """What slips of RMSNorm give, one at a time and several together."""
+    squares = x.square()
+    square, mean = squares.mean(-1, True), x.mean(-1, True)
+    means = {
+        "": square,
+        "A sum stands where the mean of the squares should: you divide by the "
+        "vector's length, which is √d times too large.": squares.sum(-1, True),
+        "The mean runs over the whole batch. Each token has its own.": (
+            squares.mean()
+        ),
+        "The mean runs over a whole text. Each token has its own: dim=-1.": (
+            squares.mean((-2, -1), True)
+        ),
+        "The mean runs along the text. It runs over the d numbers of each "
+        "token: dim=-1.": squares.mean(-2, True),
+        "The mean runs over the texts of the batch. It runs over the d numbers "
+        "of each token: dim=-1.": squares.mean(0, True),
+    }
+    ends = {
+        "": lambda s: (s + epsilon).sqrt(),
+        "ε stands outside the root. It is added to the mean of the squares, "
+        "before the root.": lambda s: s.sqrt() + epsilon,
+        "ε is missing. A vector of zeros would become NaN.": lambda s: s.sqrt(),
+        "The root is missing.": lambda s: s + epsilon,
+        "The root is missing, and so is ε.": lambda s: s,
+    }
+    gains = {
+        "": g * x,
+        "The gain is missing.": x,
+        "You divide by the gain.": x / g,
+    }
+    found = {}
+    for which, s in means.items():
+        for end, root in ends.items():
+            for gain, top in gains.items():
+                hint = " ".join(filter(None, (which, end, gain)))
+                found[hint] = top / root(s)
+    found.pop("")  # nothing is wrong
+    size = (square + epsilon).sqrt()
+    found |= {
+        "The gain is added. It multiplies.": x / size + g,
+        "The gain multiplies x before its size is taken. First divide, then "
+        "multiply by g.": g
+        * x
+        / ((g * x).square().mean(-1, True) + epsilon).sqrt(),
+        "You take the root of each square, the sizes of the numbers, and "
+        "their mean. First the mean, then the root.": (
+            g * x / (x.abs().mean(-1, True) + epsilon)
+        ),
+        "You multiply by the root. Divide by it.": g * x * size,
+        "You subtract the mean, and divide by the size of x with it.": (
+            g * (x - mean) / size
+        ),
+    }
+    for few, over in ((0, ""), (1, " (Torch's std divides by d − 1 besides.)")):
+        variance = x.var(-1, keepdim=True, correction=few)
+        for end, root in ends.items():
+            for gain, top in (("", g), (" The gain is missing.", 1)):
+                tail = f"{end and f' {end}'}{gain}{over}"
+                found |= {
+                    "You subtract the mean, as LayerNorm does. RMSNorm leaves "
+                    f"it.{tail}": top * (x - mean) / root(variance),
+                    "You divide by the standard deviation: its mean is "
+                    "subtracted. Take the mean of the squares themselves."
+                    f"{tail}": top * x / root(variance),
+                }
+    return found
 
 
 @exercise(root_mean_square_solution)
@@ -126,55 +216,13 @@ def root_mean_square(mine):
             mine(x, gain, epsilon), sizes, "[batch, length, d]", known
         )
         x, g = float64(x), float64(gain)
-        square, mean = x.square().mean(-1, True), x.mean(-1, True)
-        variance = x.var(-1, keepdim=True, correction=0)
-        d = sizes[-1]
-        mistakes = {
-            "You subtract the mean, as LayerNorm does. RMSNorm leaves it.": (
-                g * (x - mean) / (variance + epsilon).sqrt()
-            ),
-            "You subtract the mean, and divide by the size of x with it.": (
-                g * (x - mean) / (square + epsilon).sqrt()
-            ),
-            "You divide by the standard deviation: its mean is subtracted. "
-            "Take the mean of the squares themselves.": (
-                g * x / (variance + epsilon).sqrt()
-            ),
-            "A sum stands where the mean of the squares should: divide by d.": (
-                g * x / (d * square + epsilon).sqrt()
-            ),
-            "ε stands outside the root. It is added to the mean of the "
-            "squares, before the root.": g * x / (square.sqrt() + epsilon),
-            "ε is missing. A vector of zeros would become NaN.": (
-                g * x / square.sqrt()
-            ),
-            "The root is missing.": g * x / (square + epsilon),
-            "The gain is missing.": x / (square + epsilon).sqrt(),
-            "The gain is added. It multiplies.": (
-                x / (square + epsilon).sqrt() + g
-            ),
-            "You divide by the gain.": x / (square + epsilon).sqrt() / g,
-            "The mean runs over the whole batch. Each token has its own.": (
-                g * x / (x.square().mean() + epsilon).sqrt()
-            ),
-            "The mean runs along the text. It runs over the d numbers of each "
-            "token: dim=-1.": g
-            * x
-            / (x.square().mean(-2, True) + epsilon).sqrt(),
-            "You take the root of each square, the sizes of the numbers, and "
-            "their mean. First the mean, then the root.": (
-                g * x / (x.abs().mean(-1, True) + epsilon)
-            ),
-            "You multiply by the root. Divide by it.": (
-                g * x * (square + epsilon).sqrt()
-            ),
-        }
-        expect(found, g * x / (square + epsilon).sqrt(), mistakes)
+        truth = g * x / (x.square().mean(-1, True) + epsilon).sqrt()
+        expect(found, truth, _rms_mistakes(x, g, epsilon))
     return "three batches, with an ε large enough to be seen."
 
 
 def rotary_scores_solution(query, key, start):
-    """(R_m q_m) · (R_n k_n), with m from `start` on and n from 0."""
+    """Queries turned by `start`, `start` + 1, … against keys by 0, 1, …."""
 
     def turned(x, first):
         length, d = x.shape
@@ -194,78 +242,124 @@ def _complex(x, pairs):
 
 
 def _rotated(q, k, angle, pairs=None):
-    """Σ_i Re(q_i conj(k_i) e^{i angle(m, n, i)}), for all m and n."""
+    """Σ_p Re(q_p conj(k_p) e^{i angle(t, s, p)}) of the pairs p, for each
+    query t and each key s."""
     half = q.shape[1] // 2
-    pairs = pairs or [(2 * i, 2 * i + 1) for i in range(half)]
+    pairs = pairs or [(2 * p, 2 * p + 1) for p in range(half)]
     one, other = _complex(q, pairs), _complex(k, pairs)
     rows = [
         [
             sum(
                 (
-                    complex(one[m, i])
-                    * complex(other[n, i]).conjugate()
-                    * cmath.exp(1j * angle(m, n, i))
+                    complex(one[t, p])
+                    * complex(other[s, p]).conjugate()
+                    * cmath.exp(1j * angle(t, s, p))
                 ).real
-                for i in range(half)
+                for p in range(half)
             )
-            for n in range(len(k))
+            for s in range(len(k))
         ]
-        for m in range(len(q))
+        for t in range(len(q))
     ]
+    return float64(rows)
+
+
+def _moved(x, first, speed, way):
+    """Each pair (a, b) made `way(a, b, cos, sin)` by its place's angle."""
+    rows = []
+    for place, row in enumerate(x.tolist(), first):
+        rows.append([])
+        for p in range(len(row) // 2):
+            angle = place * speed(p)
+            two = row[2 * p], row[2 * p + 1]
+            rows[-1] += way(*two, math.cos(angle), math.sin(angle))
     return float64(rows)
 
 
 def _turned_wrong(q, k, start):
     """The scores, and what each likely mistake gives, by its hint."""
     d = q.shape[1]
+    offset = start + torch.arange(len(q))[:, None] - torch.arange(len(k))
 
-    def speed(i):
-        return 10000 ** (-2 * i / d)
+    def speed(p):
+        return 10000 ** (-2 * p / d)
 
     def by(angle, pairs=None):
         return _rotated(q, k, angle, pairs)
 
-    far = [(i, i + d // 2) for i in range(d // 2)]
-    truth = by(lambda m, n, i: (m + start - n) * speed(i))
+    def moved(way):
+        return _moved(q, start, speed, way) @ _moved(k, 0, speed, way).T
+
+    far = [(p, p + d // 2) for p in range(d // 2)]
+    truth = by(lambda t, s, p: (t + start - s) * speed(p))
+    hidden = truth.masked_fill(offset < 0, -math.inf)
     return truth, {
         "Nothing is turned.": q @ k.T,
         "Only the queries are turned. Turn the keys by their places as "
         "well, or the score depends on where the query stands and not on "
-        "the offset.": by(lambda m, n, i: (m + start) * speed(i)),
+        "the offset.": by(lambda t, s, p: (t + start) * speed(p)),
         "Only the keys are turned. Turn the queries by their places as "
-        "well.": by(lambda m, n, i: -n * speed(i)),
+        "well.": by(lambda t, s, p: -s * speed(p)),
         "Every pair turns by the same angle. Pair i has a speed of its "
-        "own, 10000^(−2i/d).": by(lambda m, n, i: m + start - n),
-        "The angles add up: one of the two is turned the wrong way, and "
-        "the score depends on m + n. Turn both the same way.": by(
-            lambda m, n, i: (m + start + n) * speed(i)
+        "own, 10000^(−2i/d).": by(lambda t, s, p: t + start - s),
+        "The angles add up: one of the two is turned the wrong way, and the "
+        "score depends on the sum of the places. Turn both the same way.": by(
+            lambda t, s, p: (t + start + s) * speed(p)
         ),
         "Both are turned the wrong way: (a, b) becomes (a cos − b sin, "
-        "a sin + b cos).": by(lambda m, n, i: (n - m - start) * speed(i)),
-        "The queries are counted from 0. The first stands at `start`: "
-        "with a cache the keys before it are there already.": by(
-            lambda m, n, i: (m - n) * speed(i)
-        ),
-        "The keys are counted from `start`. They stand at 0, 1, 2, …; "
-        "only the queries begin at `start`.": by(
-            lambda m, n, i: (m - n - start) * speed(i)
+        "a sin + b cos).": by(lambda t, s, p: (s - t - start) * speed(p)),
+        "Queries and keys are counted from the same place. The keys begin at "
+        "0, the queries at `start`: with a cache the keys before them are "
+        "there already.": by(lambda t, s, p: (t - s) * speed(p)),
+        "`start` counts the wrong way: the queries begin at `start` and the "
+        "keys at 0, not the other way round.": by(
+            lambda t, s, p: (t - s - start) * speed(p)
         ),
         "You pair number i with number i + d/2, as many published models "
         "do. Here the pair is (2i, 2i + 1).": by(
-            lambda m, n, i: (m + start - n) * speed(i), pairs=far
+            lambda t, s, p: (t + start - s) * speed(p), pairs=far
         ),
-        "Places are counted from 0, not from 1, for queries: that moves "
-        "them against the keys.": by(
-            lambda m, n, i: (m + 1 + start - n) * speed(i)
+        "Each query stands one place too far from each key. The first query "
+        "is at `start` and the first key at 0.": by(
+            lambda t, s, p: (t + 1 + start - s) * speed(p)
+        ),
+        "Each query stands one place too near to the keys before it. The first "
+        "query is at `start` and the first key at 0, not at 1.": by(
+            lambda t, s, p: (t - 1 + start - s) * speed(p)
+        ),
+        "You put the last query on the last key. Only `start` says where the "
+        "queries begin.": by(
+            lambda t, s, p: (t + len(k) - len(q) - s) * speed(p)
         ),
         "The speed is 10000^(−2i/d). Yours has i in the place of 2i.": by(
-            lambda m, n, i: (m + start - n) * 10000 ** (-i / d)
+            lambda t, s, p: (t + start - s) * 10000 ** (-p / d)
         ),
         "The speed is 10000^(−2i/d). Yours has 4i: is 2i doubled?": by(
-            lambda m, n, i: (m + start - n) * 10000 ** (-4 * i / d)
+            lambda t, s, p: (t + start - s) * 10000 ** (-4 * p / d)
         ),
+        "The speed is 10000^(−2i/d), with i from 0: the first pair turns by 1 "
+        "a place. Your i begins at 1.": by(
+            lambda t, s, p: (t + start - s) * speed(p + 1)
+        ),
+        "The speed is 10000^(−2i/d). Yours has no minus: it grows.": by(
+            lambda t, s, p: (t + start - s) / speed(p)
+        ),
+        "A sign is missing: (a, b) becomes (a cos − b sin, a sin + b cos).": (
+            moved(lambda a, b, c, s: (a * c + b * s, a * s + b * c))
+        ),
+        "Each number is only multiplied by its cosine. To turn a pair, mix its "
+        "two: (a cos − b sin, a sin + b cos).": moved(
+            lambda a, b, c, s: (a * c, b * c)
+        ),
+        "You add the waves, as in 2017. Here nothing is added: each pair is "
+        "turned.": moved(lambda a, b, c, s: (a + s, b + c)),
         "The scores are divided by √d. Here they are left as they are.": (
             truth / math.sqrt(d)
+        ),
+        "Later keys are hidden in yours. Here the score of every query and "
+        "every key is wanted.": hidden,
+        "Those are weights already. Give the scores, before the softmax.": (
+            truth.softmax(-1)
         ),
     }
 
@@ -273,7 +367,13 @@ def _turned_wrong(q, k, start):
 @exercise(rotary_scores_solution)
 def rotary_scores(mine):
     """Scores of queries and keys that are turned by their places."""
-    cases = ((3, 5, 8, 2), (1, 6, 4, 5), (4, 4, 6, 0), (2, 9, 6, 7))
+    cases = (
+        (3, 5, 8, 2),
+        (1, 6, 4, 5),
+        (4, 4, 6, 0),
+        (2, 9, 6, 7),
+        (2, 7, 4, 3),  # there are keys behind the last query
+    )
     for seed, (target, source, d, start) in enumerate(cases):
         query, key = random_inputs(seed, (target, d), (source, d))
         known = {
@@ -290,7 +390,7 @@ def rotary_scores(mine):
         truth, mistakes = _turned_wrong(q, k, start)
         expect(found, truth, mistakes, f"with start = {start}")
     return (
-        "equal to complex numbers, on four sets of queries and keys, with "
+        "equal to complex numbers, on five sets of queries and keys, with "
         "and without a cache in front."
     )
 
@@ -314,6 +414,8 @@ def _absorbed(most, total, context, scores, values, **slip):
     shrink = math.exp(most - new) if most > -math.inf else 0.0
     if slip.get("upside"):
         shrink = math.exp(new - most) if most > -math.inf else 0.0
+    if slip.get("late"):
+        late, shrink = shrink, 1.0
     old, kept = total * shrink, context * shrink
     if slip.get("old_sum"):
         old = total
@@ -322,6 +424,8 @@ def _absorbed(most, total, context, scores, values, **slip):
     for s, v in zip(scores.tolist(), values, strict=True):
         w = math.exp(s - (0.0 if slip.get("bare") else new))
         old, kept = old + w, kept + w * v
+    if slip.get("late"):
+        old, kept = old * late, kept * late
     return new, old, kept
 
 
@@ -341,6 +445,9 @@ _SLIPS = {
     "The new maximum is that of this tile alone. It is the larger of the old "
     "one and the tile's.": {"forgets": True},
     "The maximum is not taken off the new scores before exp.": {"bare": True},
+    "After the first tile your sum and context are still 0: the new keys are "
+    "not added, or they are multiplied by the factor, which is for the old "
+    "sum and the old context alone.": {"late": True},
 }
 
 
@@ -349,15 +456,16 @@ def absorb(mine):
     """A softmax that is never there as a whole: tile by tile."""
     cases = ((3, 2, 2, 4), (1, 1, 1), (5, 5, 5), (2, 6))
     for seed, tiles in enumerate(cases):
-        scores, values = random_inputs(seed, (sum(tiles),), (sum(tiles), 3))
+        d_v = 7  # as large as no tile
+        scores, values = random_inputs(seed, (sum(tiles),), (sum(tiles), d_v))
         scores = 2 * scores
         if seed == 2:
             scores = scores.sort().values  # the maximum moves with each tile
         if seed == 3:
             scores = scores + 300  # exp of it overflows
-        state = torch.tensor(-math.inf), torch.tensor(0.0), torch.zeros(3)
+        state = torch.tensor(-math.inf), torch.tensor(0.0), torch.zeros(d_v)
         slipped = {
-            hint: (-math.inf, 0.0, torch.zeros(3).double()) for hint in _SLIPS
+            hint: (-math.inf, 0.0, torch.zeros(d_v).double()) for hint in _SLIPS
         }
         seen = 0
         for tile in tiles:
@@ -369,13 +477,16 @@ def absorb(mine):
                     "Give back three things: the new maximum, sum and context."
                 )
             order = "Give them in the order maximum, sum, context."
+            each = "That is one for each key of the tile: sum over them."
+            one = {(d_v,): order, (tile,): each, (1,): "One number, no list."}
+            added = {(): order, (tile, d_v): each}
             most, total, context = (
-                as_tensor(one, shape, name, {other: order})
-                for one, shape, name, other in zip(
+                as_tensor(*given)
+                for given in zip(
                     found,
-                    ((), (), (3,)),
+                    ((), (), (d_v,)),
                     ("the maximum, []", "the sum, []", "the context, [d_v]"),
-                    ((3,), (3,), ()),
+                    (one, one, added),
                     strict=True,
                 )
             )
@@ -410,12 +521,19 @@ def absorb(mine):
                 "Sum and context are right, for this maximum; but give "
                 "back the new maximum, not the old one."
             ] = torch.cat([float64(state[0])[None], whole[1:]])
+            mistakes[order] = whole[[1, 0, *range(2, 2 + d_v)]]
             otherwise = (
                 f"This is no slip that the check knows. After {seen} keys the "
                 f"maximum should be {float(truth):.4g}, and is "
                 f"{float(most):.4g}; the sum {float(whole[1]):.4g}, and is "
                 f"{float(total):.4g}."
             )
+            if not given.isfinite().all():
+                otherwise += (
+                    " Before each exp take off the new maximum, at the first "
+                    "tile too, where the old one is −∞: then no exponent is "
+                    "above 0."
+                )
             expect(given, whole, mistakes, otherwise=otherwise)
             state = tuple(
                 torch.as_tensor(one, dtype=scores.dtype)
@@ -443,6 +561,12 @@ _MODELS = {
     "Mistral 7B": (32, 4096, 32, 8, 14336, 32000, False),
     "Llama 2 7B": (32, 4096, 32, 32, 11008, 32000, False),
     "a small one, tied": (3, 24, 6, 2, 40, 50, True),
+}
+_ELSE = {  # what says nothing of the size
+    "hidden_act": "silu",
+    "rms_norm_eps": 1e-05,
+    "rope_theta": 10000.0,
+    "sliding_window": 4096,
 }
 _NAMES = (
     "num_hidden_layers",
@@ -477,8 +601,8 @@ def _matrices(layers, d, heads, kv, d_ff, vocab, tied):
 def parameters_of(mine):
     """The parameters of a model of today, from its config."""
     for name, sizes in _MODELS.items():
-        layers, d, heads, kv, _, _, tied = sizes
-        config = dict(zip(_NAMES, sizes, strict=True))
+        layers, d, heads, kv, d_ff, _, tied = sizes
+        config = dict(zip(_NAMES, sizes, strict=True)) | _ELSE
         found = as_number(mine(config), "a whole number")
         count = {}
         for part, shape in _matrices(*sizes):
@@ -504,12 +628,14 @@ def parameters_of(mine):
             "A norm has a bias in yours. RMSNorm has a gain only.": (
                 truth + count["norm"] + count["last norm"]
             ),
-            "W_O is missing.": truth - count["W_O"],
-            "You count d_k for every head of keys and values as d_model / "
-            "kv_heads. It is d_model / heads.": truth
-            - count["W_K"]
-            - count["W_V"]
-            + layers * 2 * d * d,
+            "One matrix of d × d is missing in each layer: W_Q and W_O are "
+            "both that large.": truth - count["W_O"],
+            "W_K and W_V are of one size, but they are two.": truth
+            - count["W_V"],
+            "The last norm is counted in every layer. It stands once, after "
+            "all of them.": truth + (layers - 1) * d,
+            "The linear maps have biases in yours; here they have none.": truth
+            + layers * (2 * d + 2 * kv * d // heads + 2 * d_ff + d),
             "W_K and W_V are as small as one head. There are kv_heads of "
             "them.": truth - (count["W_K"] + count["W_V"]) * (kv - 1) // kv,
             "Only one layer is counted.": table + (truth - table) // layers,
@@ -518,10 +644,9 @@ def parameters_of(mine):
             full = layers * 4 * d * d
             now = sum(count[k] for k in ("W_Q", "W_K", "W_V", "W_O"))
             mistakes = {
-                "W_K and W_V are d × d in yours, and 4 d² in all. With fewer "
-                "heads of keys and values they are narrower: kv_heads · d_k.": (
-                    truth - now + full
-                )
+                "W_K and W_V are d × d in yours. With fewer heads of keys and "
+                "values they are narrower: kv_heads · d_k, and d_k is "
+                "hidden_size / num_attention_heads.": truth - now + full
             } | mistakes
         if float(found) == truth:
             continue
