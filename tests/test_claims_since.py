@@ -92,15 +92,24 @@ def test_today_gains_no_more_than_turned_places_and_one_seed_learned_badly():
 
 
 @pytest.mark.parametrize(
-    ("name", "sign"), [("SwiGLU", 1), ("GELU", 1), ("MQA", -1)]
+    ("name", "sign"), [("SwiGLU", 1), ("GELU", 1), ("MQA", -1), ("today", 1)]
 )
-def test_three_rows_lean_with_every_seed_and_their_intervals_reach_zero(
+def test_four_rows_lean_with_every_seed_and_their_intervals_reach_zero(
     name, sign
 ):
     assert all(sign * one > 0 for one in gains(name))
     low, high = interval(name)
     assert low < 0 < high
     assert 4 * since.CHANGES["MQA"].kv_heads == since.OLD.kv_heads
+
+
+def test_every_row_is_in_one_of_the_three_groups():
+    clear = {"RoPE", "ALiBi"}
+    leaning = {"SwiGLU", "GELU", "MQA", "today"}
+    nothing = {"pre-norm", "RMSNorm", "GQA", "experts", "window"}
+    assert len(clear | leaning | nothing) == 11
+    assert clear | leaning | nothing == set(since.CHANGES) - {"2017"}
+    assert max(since.CHANGES, key=lambda n: stdev(gains(n))) == "today"
 
 
 @pytest.mark.parametrize(
@@ -140,6 +149,23 @@ def test_experts_are_sorted_by_letters_and_not_by_passages():
         assert second["letter"] > 2 * second["before"]
         for layer in (first, second):
             assert layer["passage"] < 0.02 < layer["before"] < layer["letter"]
+
+
+def test_bits_of_the_expert():
+    """What is needed is nearly the two bits of four equally busy experts."""
+    runs = [run["experts"] for run in RESULTS["experts"]["runs"]]
+    for layer in (layer for run in runs for layer in run):
+        assert since.CHANGES["experts"].experts == 4
+        assert 1.95 < layer["entropy"] <= 2
+        assert layer["letter"] < layer["entropy"]
+    assert runs[0][0]["letter"] > max(run[0]["letter"] for run in runs[1:])
+
+
+def test_what_the_model_of_today_goes_on_with():
+    """A name and a colon; after 64 letters words that are none."""
+    said = RESULTS["today"]["runs"][0]["said"]
+    assert said.startswith(since.PROMPT) and since.PROMPT.endswith(":\n")
+    assert len(said) > 2 * since.CONTEXT
 
 
 def test_the_cache_has_its_bytes_and_saves_time():

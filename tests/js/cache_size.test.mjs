@@ -23,8 +23,8 @@ test("keys and values of every layer", () => {
 test("a window keeps what fits into it, and 0 keeps all", () => {
   assert.deepEqual(bytesOf(far), { ...bytesOf(mistral), all: 4194304000 });
   assert.equal(bytesOf({ ...far, window: 0 }).whole, 4194304000);
-  assert.match(sentence(far), /tokens 537 MB\. The window keeps only the last 4,096/);
-  assert.match(sentence(far), /without it the cache would hold 4\.19 GB/);
+  assert.match(sentence(far), /tokens 537 MB, since the window keeps the last 4,096/);
+  assert.match(sentence(far), /4,096; without it 4\.19 GB\. With keys/);
   assert.doesNotMatch(sentence({ ...far, window: 0 }), /window/);
   assert.doesNotMatch(sentence(mistral), /window/);
 });

@@ -52,7 +52,7 @@ export function sentence(state) {
   const { token, whole, all } = bytesOf(state);
   const kept =
     whole < all
-      ? ` The window keeps only the last ${grouped(window)} of them; without it the cache would hold ${readable(all)}.`
+      ? `, since the window keeps the last ${grouped(window)}; without it ${readable(all)}`
       : "";
   const shared =
     kv_heads < heads
@@ -61,7 +61,7 @@ export function sentence(state) {
   return (
     `2 · ${layers} layers · ${kv_heads} heads · ${d_k} numbers · ${bytes} ` +
     `byte${bytes > 1 ? "s" : ""} = ${readable(token)} for each token; for ${grouped(length)} ` +
-    `tokens ${readable(whole)}.${kept}${shared}`
+    `tokens ${readable(whole)}${kept}.${shared}`
   );
 }
 
