@@ -719,6 +719,26 @@ def test_a_gpu_that_emulates_bf16_trains_in_fp32(monkeypatch):
     assert training.half(torch.device("cuda")) is False
 
 
+def test_a_cpu_trains_in_fp32():
+    assert training.half(torch.device("cpu")) is False
+
+
+def test_numbers_too_small_to_be_normal_are_0_while_it_trains(tmp_path):
+    def tiny():
+        return (torch.tensor([1e-30]) * torch.tensor([1e-12])).item()
+
+    seen = []
+
+    def validate(model):
+        seen.append(tiny())
+        return held_out(model)
+
+    if not torch.set_flush_denormal(False):
+        pytest.skip("this processor cannot be told")
+    train(model_of(), pairs_of, SOURCE, TARGET, TINY, tmp_path, validate)
+    assert set(seen) == {0.0} and tiny() > 0
+
+
 @pytest.mark.cuda
 @pytest.mark.parametrize("kind", [Bottleneck, RNNsearch])
 def test_trains_on_cuda_in_bf16(kind, tmp_path):
