@@ -39,6 +39,7 @@ TOKEN, WHOLE = 98_304, 196.608
         ((98.304, WHOLE), "in thousands of bytes. Give the first"),
         ((96, WHOLE), "in units of 1024 bytes"),
         ((TOKEN, TOKEN), "That is one token. Multiply"),
+        ((TOKEN, 0.197), "thousands of millions"),
         ((TOKEN, 0.0983), "That is one token, in million bytes"),
         ((TOKEN, 98.3), "keys AND values are kept"),
         ((TOKEN, 200), "The bytes of a token are right"),

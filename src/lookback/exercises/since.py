@@ -97,6 +97,9 @@ def cache_by_hand(layers=24, heads=32, kv_heads=8, d_k=64, length=2000):
             token * length / 2**20
         ),
         "That is in thousands of bytes.": token * length / 1000,
+        "That is in thousands of millions of bytes.": (
+            token * length / (1000 * _MILLION)
+        ),
         "That is one token. Multiply by the tokens of the text, and divide by "
         "a million.": token,
         "That is one token, in million bytes. Multiply by the tokens of the "
