@@ -118,6 +118,20 @@ def square(x):
         (lambda x, g, e: x / x.norm(dim=-1, keepdim=True), "√d times too"),
         (lambda x, g, e: F.normalize(x, dim=-1), "√d times too"),
         (
+            lambda x, g, e: g * F.normalize(x, dim=-1) * x.shape[-1] ** 0.5,
+            "ε is missing",
+        ),
+        (
+            lambda x, g, e: (
+                g * x / (x.norm(dim=-1, keepdim=True) / x.shape[-1] + e)
+            ),
+            "You divide the vector's length by d",
+        ),
+        (
+            lambda x, g, e: g * x / (x.mean(-1, True) ** 2 + e).sqrt(),
+            "the square of the mean",
+        ),
+        (
             lambda x, g, e: g * x / x.norm(dim=-1, keepdim=True),
             "√d times too large. ε is missing",
         ),
@@ -127,7 +141,8 @@ def square(x):
         ),
         (
             lambda x, g, e: x / square(x).sqrt(),
-            "A vector of zeros would become NaN. The gain is missing",
+            "ε is missing: add it to the mean of the squares, before the root. "
+            "The gain is missing",
         ),
         (
             lambda x, g, e: x / (square(x).sqrt() + e),
@@ -516,7 +531,31 @@ def test_absorb(slip, words, capsys):
                 t + (s - m).exp().sum(),
                 c + (s - m).exp() @ v,
             ),
-            "at the first tile too, where the old one is −∞",
+            "not the old one and not afterwards",
+        ),
+        (
+            lambda m, t, c, s, v: (
+                max(m, s.max()),
+                t + s.softmax(0).sum(),
+                c + s.softmax(0) @ v,
+            ),
+            "no softmax",
+        ),
+        (
+            lambda m, t, c, s, v: (
+                *absorbing(m, t, c, s, v)[:2],
+                (m - max(m, s.max())).exp() * c + v.sum(0),
+            ),
+            "Maximum and sum are right, and the context is not",
+        ),
+        (
+            lambda m, t, c, s, v: (
+                max(m, s.max()),
+                (max(m, s.max()) - m).exp() * t
+                + (s - max(m, s.max())).exp().sum(),
+                c,
+            ),
+            "is yours upside down?",
         ),
         (
             lambda m, t, c, s, v: late(m, t, c, s, v),
@@ -625,6 +664,8 @@ def counted(config, **slip):
     d_kv = d if slip.get("all") else kv * (d // heads)
     if slip.get("upside"):
         d_kv = kv * (d // kv)
+    if slip.get("three"):
+        d_kv = d // 2
     if slip.get("one"):
         d_kv = d // heads
     attention = (1 if slip.get("no_o") else 2) * d * d + 2 * d * d_kv
@@ -637,6 +678,8 @@ def counted(config, **slip):
     last = {"none": 0, "biased": 2}.get(slip.get("norms"), 1) * d
     if slip.get("last"):
         last = 0
+    if slip.get("thin"):
+        norms, last = 2, 1
     if slip.get("inside"):
         last *= layers
     layers = 1 if slip.get("single") else layers
@@ -659,6 +702,9 @@ def counted(config, **slip):
         ({"norms": "biased"}, "A norm has a bias in yours"),
         ({"no_o": True}, "One matrix of d × d is missing"),
         ({"no_v": True}, "but they are two"),
+        ({"three": True}, "Attention is 3 d² in yours"),
+        ({"tables": 0}, "The tables are missing"),
+        ({"thin": True}, "A gain is not one number"),
         ({"upside": True}, "d_k is hidden_size / num_attention_heads"),
         ({"biases": True}, "have biases in yours"),
         ({"inside": True}, "It stands once"),

@@ -143,6 +143,11 @@ def _rms_mistakes(x, g, epsilon):
         "": square,
         "A sum stands where the mean of the squares should: you divide by the "
         "vector's length, which is √d times too large.": squares.sum(-1, True),
+        "You divide the vector's length by d. It is the mean of the squares "
+        "that is divided by d, before the root.": (square / x.shape[-1]),
+        "That is the square of the mean. Square first, then take the mean.": (
+            mean.square()
+        ),
         "The mean runs over the whole batch. Each token has its own.": (
             squares.mean()
         ),
@@ -158,7 +163,9 @@ def _rms_mistakes(x, g, epsilon):
         "": lambda s: (s + epsilon).sqrt(),
         "ε stands outside the root. It is added to the mean of the squares, "
         "before the root.": lambda s: s.sqrt() + epsilon,
-        "ε is missing. A vector of zeros would become NaN.": lambda s: s.sqrt(),
+        "ε is missing: add it to the mean of the squares, before the root.": (
+            lambda s: s.sqrt()
+        ),
         "The root is missing.": lambda s: s + epsilon,
         "The root is missing, and so is ε.": lambda s: s,
     }
@@ -524,6 +531,17 @@ def absorb(mine):
                 "Sum and context are right, for this maximum; but give "
                 "back the new maximum, not the old one."
             ] = torch.cat([float64(state[0])[None], whole[1:]])
+            softmax = float64(s).softmax(0)
+            mistakes[
+                "Your weights of a tile sum to 1 already. Take exp(scores − "
+                "maximum) and no softmax: the division comes last of all."
+            ] = torch.cat(
+                [
+                    truth[None],
+                    float64(state[1])[None] + 1,
+                    float64(state[2]) + softmax @ float64(v),
+                ]
+            )
             mistakes[order] = whole[[1, 0, *range(2, 2 + d_v)]]
             otherwise = (
                 f"This is no slip that the check knows. After {seen} keys the "
@@ -533,9 +551,16 @@ def absorb(mine):
             )
             if not given.isfinite().all():
                 otherwise += (
-                    " Before each exp take off the new maximum, at the first "
-                    "tile too, where the old one is −∞: then no exponent is "
-                    "above 0."
+                    " At the first tile the old maximum is −∞, so the factor "
+                    "exp(old − new) is 0: is yours upside down? And take the "
+                    "new maximum off before each exp, not the old one and not "
+                    "afterwards: then no exponent is above 0."
+                )
+            elif torch.allclose(given[:2], whole[:2], rtol=1e-4, atol=1e-4):
+                otherwise = (
+                    "Maximum and sum are right, and the context is not. It is "
+                    "made like the sum, with each exp(score − maximum) times "
+                    "its value."
                 )
             expect(given, whole, mistakes, otherwise=otherwise)
             state = tuple(
@@ -620,6 +645,12 @@ def parameters_of(mine):
             "The feed-forward layer has three matrices: SwiGLU has a gate.": (
                 truth - count["W_3"]
             ),
+            "The tables are missing: a row of d numbers for each word, for the "
+            "input and, where nothing is tied, for the output.": (
+                truth - count["table"] - count["output"]
+            ),
+            "A gain is not one number: it has d.": truth
+            - (2 * layers + 1) * (d - 1),
             "The norms are missing: two a layer, and one after the last.": (
                 truth - count["norm"] - count["last norm"]
             ),
@@ -649,7 +680,11 @@ def parameters_of(mine):
             mistakes = {
                 "W_K and W_V are d × d in yours. With fewer heads of keys and "
                 "values they are narrower: kv_heads · d_k, and d_k is "
-                "hidden_size / num_attention_heads.": truth - now + full
+                "hidden_size / num_attention_heads.": truth - now + full,
+                "Attention is 3 d² in yours. It has four matrices: W_Q and W_O "
+                "of d × d, W_K and W_V of d × kv_heads · d_k.": (
+                    truth - now + full * 3 // 4
+                ),
             } | mistakes
         if float(found) == truth:
             continue
