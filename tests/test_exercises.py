@@ -21,7 +21,12 @@ coded = pytest.mark.parametrize(
 )
 changeable = pytest.mark.parametrize(  # a class is handed nothing but sizes
     "made",
-    [m for m in check if not (m.by_hand or isinstance(m.solution, type))],
+    [
+        m
+        for m in check
+        if not (m.by_hand or isinstance(m.solution, type))
+        and m.name != "prefix_mask"  # and this is handed two numbers
+    ],
     ids=lambda m: m.name,
 )
 by_hand = pytest.mark.parametrize(

@@ -296,11 +296,16 @@ class Answer:
             self._empty()
         for name, before, after in zip(self.inputs, given, handed, strict=True):
             if not _unchanged(before, after):
+                instead = (
+                    "tensor (masked_fill, not masked_fill_; x = x + 1, not "
+                    "x += 1)."
+                    if isinstance(before, torch.Tensor)
+                    else f"one, a copy: list({name})."
+                )
                 raise Hint(
                     f"Your function changes its argument `{name}` in place. "
                     f"Whoever called it still needs `{name}`: work on a new "
-                    "tensor (masked_fill, not masked_fill_; x = x + 1, not "
-                    "x += 1)."
+                    f"{instead}"
                 )
         return result
 

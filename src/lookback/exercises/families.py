@@ -4,6 +4,8 @@ What is right is found by loops over places, words and pixels, never by the
 solution's formula.
 """
 
+from functools import partial
+
 import torch
 
 from lookback.exercises.by_hand import around, by_hand, stage
@@ -21,7 +23,7 @@ from lookback.exercises.checking import (
 _NAMES = {
     "gpt": "GPT's mask",
     "bert": "BERT's mask",
-    "t5": "T5's mask",
+    "prefix": "the prefix mask",
 }
 
 
@@ -29,7 +31,7 @@ def _may(family, i, j, prefix):
     """Whether place i may see place j."""
     if family == "bert":
         return True
-    return j <= i or (family == "t5" and j < prefix)
+    return j <= i or (family == "prefix" and j < prefix)
 
 
 def _count(family, n, prefix):
@@ -49,13 +51,13 @@ def _other_mask(draw):
 
 @by_hand(
     mask_by_hand_solution,
-    "the numbers of pairs under GPT's mask, BERT's and T5's",
-    ["GPT", "BERT", "T5"],
-    vary=("{n} tokens, of which T5's source has {prefix}", _other_mask),
+    "the numbers of pairs under GPT's mask, BERT's and the prefix mask",
+    ["GPT", "BERT", "prefix"],
+    vary=("{n} tokens, of which the prefix has {prefix}", _other_mask),
 )
 def mask_by_hand(n=5, prefix=3):
     """How many pairs of places each mask allows."""
-    gpt, bert, t5 = (_count(family, n, prefix) for family in _NAMES)
+    gpt, bert, both = (_count(family, n, prefix) for family in _NAMES)
     rest = n - prefix
     stages = [
         stage(
@@ -90,30 +92,36 @@ def mask_by_hand(n=5, prefix=3):
             1,
         ),
         stage(
-            t5,
+            both,
             {
-                "That is GPT's: T5's source words see one another in both "
-                "directions.": gpt,
-                "That is BERT's: the target's places may not see what comes "
-                "later.": bert,
-                "You counted the source alone. The target's places see the "
-                "source and themselves.": prefix**2,
-                "In yours the target cannot see the source. There is a look "
-                "from one to the other.": prefix**2 + rest * (rest + 1) / 2,
-                "In yours the source sees the target. It is read before a "
-                "word is written.": _count("t5", n, prefix) + prefix * rest,
-                "You left out the diagonal of the target.": t5 - rest,
-                "You left out the whole diagonal: every place sees itself.": t5
-                - n,
+                "That is as many as under GPT's. The prefix is a full square: "
+                "its words see one another in both directions. And each later "
+                "place sees all of the prefix, the later places before it, "
+                "and itself.": gpt,
+                "That is BERT's: places behind the prefix may not see what "
+                "comes later.": bert,
+                "You counted the prefix alone. The later places see the "
+                "prefix and themselves.": prefix**2,
+                "In yours the later places cannot see the prefix. There is a "
+                "look from one to the other.": prefix**2
+                + rest * (rest + 1) / 2,
+                "In yours the prefix sees what follows it. It is read before "
+                "a word is written.": both + prefix * rest,
+                "In yours the later places see one another in both "
+                "directions. That only the prefix may.": prefix * n + rest**2,
+                "You left out the diagonal of the later places: each sees "
+                "itself.": both - rest,
+                "You left out the whole diagonal: every place sees "
+                "itself.": both - n,
             },
             "The first two are right; the third is no slip that the check "
-            "knows. The source is a full square; each place of the target "
-            "sees all of the source, and the target up to itself.",
+            "knows. The prefix is a full square; each later place sees all of "
+            "the prefix, and of what follows it the part up to itself.",
             around(1e-9),
             2,
         ),
     ]
-    return f"{gpt}, {bert} and {t5} pairs.", *stages
+    return f"{gpt}, {bert} and {both} pairs.", *stages
 
 
 def prefix_mask_solution(length, prefix):
@@ -124,7 +132,7 @@ def prefix_mask_solution(length, prefix):
 
 @exercise(prefix_mask_solution)
 def prefix_mask(mine):
-    """T5's mask in one row of tokens, for any prefix."""
+    """The prefix mask over one row of tokens, for any prefix."""
     for length, prefix in ((5, 3), (6, 1), (4, 4), (7, 0), (1, 1)):
         rows = range(length)
 
@@ -133,12 +141,12 @@ def prefix_mask(mine):
 
         result = mine(length, prefix)
         if isinstance(result, torch.Tensor) and result.is_floating_point():
-            if bool(torch.isinf(result).any()):
+            if bool((result < 0).any()):
                 raise Hint(
                     "Give back True and False, True where one may look: what "
                     "is added to the scores comes later."
                 )
-        truth = table(lambda i, j, p=prefix: _may("t5", i, j, p))
+        truth = table(lambda i, j, p=prefix: _may("prefix", i, j, p))
         found = as_tensor(result, (length, length), "[length, length]")
         mistakes = {
             "You say True where nobody may look. In this book True means: may "
@@ -148,8 +156,8 @@ def prefix_mask(mine):
             ),
             "That is GPT's mask. The words of the prefix see one another in "
             "both directions.": table(lambda i, j: j <= i),
-            "That is BERT's mask: in yours the target sees what comes "
-            "later.": table(lambda i, j: True),
+            "That is BERT's mask: in yours those behind the prefix see what "
+            "comes later.": table(lambda i, j: True),
             "The diagonal is missing: a place may see itself.": table(
                 lambda i, j, p=prefix: j < i or j < p
             ),
@@ -159,12 +167,12 @@ def prefix_mask(mine):
             "One too few: the prefix is the places 0 to prefix − 1.": table(
                 lambda i, j, p=prefix: j <= i or j < p - 1
             ),
-            "In yours the rows of the prefix see the target, too. It is the "
-            "columns that are free.": table(
+            "In yours the rows of the prefix see everything. It is the columns "
+            "of the prefix that are free.": table(
                 lambda i, j, p=prefix: j <= i or i < p
             ),
-            "In yours the target does not see the prefix: there must be a look "
-            "from one to the other.": table(
+            "In yours those behind the prefix do not see it: there must be a "
+            "look from one to the other.": table(
                 lambda i, j, p=prefix: (
                     (i < p and j < p) or (i >= p and p <= j <= i)
                 )
@@ -172,32 +180,102 @@ def prefix_mask(mine):
             "In yours the prefix sees itself and nobody else sees anything.": (
                 table(lambda i, j, p=prefix: i < p and j < p)
             ),
+            "Your triangle is the wrong one: in it each place sees what stands "
+            "to its right.": table(lambda i, j: j >= i),
+            "The columns of the prefix are free, but your triangle is the "
+            "wrong one: in it each place sees what stands to its right.": (
+                table(lambda i, j, p=prefix: j >= i or j < p)
+            ),
+            "You ask for two things at once, left and in the prefix. Either "
+            "is enough: |, not &.": table(
+                lambda i, j, p=prefix: j <= i and j < p
+            ),
+            "You moved the whole triangle by `prefix`. Then each place looks a "
+            "few places ahead, also behind the prefix.": table(
+                lambda i, j, p=prefix: j <= i + p
+            ),
+            "You moved the whole triangle by `prefix` − 1. Then each place "
+            "looks a few places ahead, also behind the prefix.": table(
+                lambda i, j, p=prefix: j <= i + p - 1
+            ),
+            "In yours those behind the prefix see one another in both "
+            "directions, and the prefix does not.": table(
+                lambda i, j, p=prefix: j <= i or (i >= p and j >= p)
+            ),
         }
-        given = f"with {length} tokens, {prefix} of them source"
+        given = f"with {length} tokens, {prefix} of them in the prefix"
         expect(found, truth, mistakes, given)
-    return "five rows of tokens, one without a source, one without a target."
+    return "five rows of tokens, one without a prefix, one that is all prefix."
 
 
 def spoil_words_solution(tokens, chosen, fate, other, mask):
     """80 % of the chosen become <mask>, 10 % another word, 10 % stay."""
-    spoiled = torch.where(chosen & (fate < 0.8), mask, tokens)
-    return torch.where(chosen & (fate >= 0.9), other, spoiled)
+    spoiled = torch.where(chosen & (fate < 0.9), other, tokens)
+    return torch.where(chosen & (fate < 0.8), mask, spoiled)
 
 
-def _spoiled(tokens, chosen, fate, other, mask, first=0.8, last=0.9):
-    """Word by word: what a fate makes of the chosen ones."""
-    found = []
-    for row in zip(tokens, chosen, fate, other, strict=True):
-        new = []
-        for token, is_chosen, chance, word in zip(*row, strict=True):
-            if is_chosen and chance < first:
-                new.append(mask)
-            elif is_chosen and chance >= last:
-                new.append(int(word))
-            else:
-                new.append(int(token))
-        found.append(new)
-    return float64(found)
+def _dealt(fate, masked=0.8, others=0.9):
+    """What becomes of a chosen word: <mask>, another, or nothing."""
+    return "mask" if fate < masked else "other" if fate < others else "stays"
+
+
+def _spoiled(made, chosen, fates, kinds=_dealt):
+    """Word by word; `made` has the tables, kinds(fate) says which is taken."""
+    batch, length = chosen.shape
+    found = torch.empty(batch, length, dtype=torch.float64)
+    for n in range(batch):
+        for i in range(length):
+            kind = kinds(float(fates[n, i])) if chosen[n, i] else "stays"
+            found[n, i] = made[kind][n, i]
+    return found
+
+
+# What a slip makes of the fate of a chosen word.
+_FATES = {
+    "You exchanged the two tenths: from 0.8 to 0.9 a word becomes `other`, "
+    "from 0.9 on it stays. (The page's `spoil` deals these two the other way "
+    "round; the shares are the same.)": lambda fate: (
+        "mask" if fate < 0.8 else "stays" if fate < 0.9 else "other"
+    ),
+    "Every chosen word became `mask`. A tenth of them become another word, "
+    "and a tenth stay as they are.": lambda fate: "mask",
+    "In yours no chosen word stays as it is: from 0.9 on they do.": (
+        lambda fate: _dealt(fate, 0.8, 2.0)
+    ),
+    "In yours no word becomes another: from 0.8 to 0.9 they do.": (
+        lambda fate: _dealt(fate, 0.8, 0.8)
+    ),
+    "In yours nothing becomes `mask`: whatever is below 0.9 is `other`. The "
+    "later line writes over what the earlier one did; a fate below 0.8 is "
+    "below 0.9, too.": lambda fate: _dealt(fate, 0.0, 0.9),
+    "In yours every chosen word below 0.9 becomes `mask`, and none `other`: "
+    "from 0.8 on that is its turn.": lambda fate: _dealt(fate, 0.9, 0.9),
+    "You took the shares 10, 10 and 80 in a hundred: below 0.1 `mask`, below "
+    "0.2 `other`. It is 80, 10 and 10.": lambda fate: _dealt(fate, 0.1, 0.2),
+    "You count the fates from above: `mask` goes to those below 0.8, not to "
+    "those above 0.2.": lambda fate: _dealt(1 - fate, 0.8, 0.9),
+    "`mask` and `other` have changed places: it is `mask` that those below 0.8 "
+    "become.": lambda fate: (
+        "other" if fate < 0.8 else "mask" if fate < 0.9 else "stays"
+    ),
+    "Almost: look at the edges. A fate of exactly 0.8 is no longer below 0.8, "
+    "and becomes `other`; one of exactly 0.9 stays.": lambda fate: (
+        "mask" if fate <= 0.8 else "other" if fate <= 0.9 else "stays"
+    ),
+    "Almost: look at the edge of 0.8. A fate of exactly 0.8 is no longer below "
+    "0.8, and becomes `other`.": lambda fate: (
+        "mask" if fate <= 0.8 else "other" if fate < 0.9 else "stays"
+    ),
+    "Almost: look at the edge of 0.9. A fate of exactly 0.9 stays.": (
+        lambda fate: (
+            "mask" if fate < 0.8 else "other" if fate <= 0.9 else "stays"
+        )
+    ),
+    "Almost: look at the edge of 0.8. Yours leaves a fate of exactly 0.8 as it "
+    "is; it becomes `other`.": lambda fate: (
+        "mask" if fate < 0.8 else "other" if 0.8 < fate < 0.9 else "stays"
+    ),
+}
 
 
 @exercise(spoil_words_solution)
@@ -213,50 +291,56 @@ def spoil_words(mine):
         chosen[0, :2] = True
         result = mine(tokens, chosen, chance, other, mask)
         found = as_tensor(result, (batch, length), "[batch, length]")
+        given = {
+            "mask": torch.full_like(tokens, mask),
+            "other": other,
+            "stays": tokens,
+        }
+        words = partial(_spoiled, given)
+        right = words(chosen, chance)
         everywhere = torch.ones_like(chosen)
         mistakes = {
+            hint: words(chosen, chance, kinds) for hint, kinds in _FATES.items()
+        }
+        mistakes |= {
             "You spoil every word by its fate. Only the chosen ones have one; "
-            "the others stay.": _spoiled(
-                tokens, everywhere, chance, other, mask
+            "the others stay.": words(everywhere, chance),
+            "You spoil the words that were not chosen.": words(~chosen, chance),
+            "You take 15 in a hundred anew. Who is chosen is given.": words(
+                chance < 0.15, chance
             ),
-            "Every chosen word became <mask>. A tenth of them become another "
-            "word, and a tenth stay as they are.": _spoiled(
-                tokens, chosen, chance, other, mask, 2.0, 2.0
+            "`mask` goes to the right words, but `other` also to words that "
+            "were not chosen.": torch.where(
+                (chance >= 0.8) & (chance < 0.9), other, right
             ),
-            "In yours no chosen word stays as it is: those from 0.8 to 0.9 "
-            "do.": _spoiled(tokens, chosen, chance, other, mask, 0.8, 0.8),
-            "In yours no word becomes another: from 0.9 on they do.": _spoiled(
-                tokens, chosen, chance, other, mask, 0.8, 2.0
+            "`mask` goes to the right words, but `other` to all the rest below "
+            "0.9, whether chosen or not.": torch.where(
+                ~chosen & (chance < 0.9), other, right
             ),
-            "You exchanged the two tenths: from 0.8 to 0.9 a word stays, from "
-            "0.9 on it becomes another.": torch.where(
-                chosen & (chance >= 0.8) & (chance < 0.9),
-                other,
-                torch.where(chosen & (chance < 0.8), mask, tokens),
+            "`other` goes to the right words, but `mask` also to words that "
+            "were not chosen.": torch.where(
+                ~chosen & (chance < 0.8), mask, right
             ),
-            "You spoil the words that were not chosen.": _spoiled(
-                tokens, ~chosen, chance, other, mask
-            ),
-            "The shares are 80, 10 and 10 in a hundred: yours mask the chosen "
-            "below 0.1.": _spoiled(
-                tokens, chosen, 1 - chance, other, mask, 0.1, 0.2
-            ),
-            "You take 15 in a hundred anew. Who is chosen is given.": _spoiled(
-                tokens, chance < 0.15, chance, other, mask
-            ),
-            "That is <mask> in every place where a word could be spoiled; only "
-            "80 in a hundred of the chosen get one.": torch.where(
+            "You ask for `chosen` or a fate below 0.8; both have to be true "
+            "of a word for it to become `mask`.": torch.where(
                 chosen | (chance < 0.8), mask, tokens
             ),
+            "Nothing is spoiled: those are the tokens as they came.": tokens,
         }
+        at = (found - right).abs().argmax()
+        n, i = divmod(int(at), length)
         expect(
             found,
-            _spoiled(tokens, chosen, chance, other, mask),
+            right,
             mistakes,
             f"on {batch} × {length} words",
             otherwise="This is no slip that the check knows. Of the chosen "
-            "words those with a fate below 0.8 become <mask>, those from 0.9 "
-            "on become `other`; all else stays.",
+            "words those with a fate below 0.8 become `mask`, those from 0.8 "
+            "up to 0.9 become `other`; all else stays. Yours at "
+            f"[{n}, {i}], where `chosen` is {bool(chosen[n, i])} and the fate "
+            f"{float(chance[n, i]):.3f}, is {found[n, i].item():.0f}; the "
+            f"token was {int(tokens[n, i])}, `other` is {int(other[n, i])}, "
+            f"and `mask` is {mask}.",
         )
     return "three batches: chosen and not, masked, exchanged and left."
 
@@ -293,8 +377,14 @@ def covered_loss(mine):
             for n in range(batch)
             if bool(chosen[n].any())
         ]
-        over_places = torch.log_softmax(float64(logits), dim=1)
-        wrong_axis = over_places.gather(-1, tokens[..., None])[..., 0]
+        z, index = float64(logits), tokens[..., None]
+        p = z.softmax(-1)
+
+        def at_chosen(scores, index=index, chosen=chosen):
+            return scores.gather(-1, index)[..., 0][chosen]
+
+        among = torch.log_softmax(z[chosen], dim=0)  # over the chosen places
+        ahead = z[:, :-1].log_softmax(-1).gather(-1, index[:, 1:])[..., 0]
         mistakes = {
             "You ask for all words. Those that stand there for all to see "
             "need only be copied: the mean is over the chosen ones.": sum(nats)
@@ -302,6 +392,12 @@ def covered_loss(mine):
             "You sum over the chosen, and divide by all words.": sum(kept)
             / len(nats),
             "That is the sum. Divide by how many were chosen.": sum(kept),
+            "You divide by the number of captions. Divide by how many words "
+            "were chosen.": sum(kept) / batch,
+            "You ask how sure it is of its likeliest word. Asked for is the "
+            "word that stood there.": (
+                -float64(logits).log_softmax(-1).max(-1).values[chosen].mean()
+            ),
             "The sign: −log p is never below 0.": -sum(kept) / len(kept),
             "You ask for the words that were NOT chosen.": (
                 sum(nats) - sum(kept)
@@ -310,12 +406,34 @@ def covered_loss(mine):
             "You take the mean of each caption first. Then a word counts the "
             "more, the fewer were chosen beside it.": sum(by_row) / len(by_row),
             "Your softmax is over the places; it has to be over the words.": (
-                -wrong_axis[chosen].mean()
+                -at_chosen(z.log_softmax(1)).mean()
             ),
+            "Your softmax is over the chosen places, one below the other; it "
+            "has to be over the words, the last axis.": (
+                -among.gather(-1, index[chosen]).mean()
+            ),
+            "Your softmax is over the captions of the batch; it has to be "
+            "over the words, the last axis.": -at_chosen(
+                z.log_softmax(0)
+            ).mean(),
+            "You ask each place for the next word. That is GPT's question; "
+            "BERT is asked what stood at the place itself.": (
+                -ahead[chosen[:, 1:]].mean()
+            ),
+            "You ask each chosen place for the next word. That is GPT's "
+            "question; BERT is asked what stood at the place itself.": (
+                -ahead[chosen[:, :-1]].mean()
+            ),
+            "Softmax twice: cross_entropy and log_softmax want the logits as "
+            "they are.": -at_chosen(p.log_softmax(-1)).mean(),
+            "The loss is right, and then you took its exponential. Asked for "
+            "are the nats.": float64(sum(kept) / len(kept)).exp(),
+            "That is the logarithm of the mean probability. Take the logarithm "
+            "of each, then the mean.": -at_chosen(p).mean().log(),
+            "That is the mean of −p: the logarithm is missing. (nll_loss wants "
+            "log_softmax, not softmax.)": -at_chosen(p).mean(),
             "That is −z of the right word. The logits have to go through a "
-            "softmax first.": -float64(logits)
-            .gather(-1, tokens[..., None])[..., 0][chosen]
-            .mean(),
+            "softmax first.": -at_chosen(z).mean(),
             "That is the mean of the probabilities, without a logarithm.": (
                 float64(kept).neg().exp().mean()
             ),
@@ -344,31 +462,202 @@ def leave_spans_solution(words, places, marks):
     return [*source, *words[at:]], [*target, marks[len(places)]]
 
 
-def _left(words, places, marks, same=False, each=False):
-    """Word by word: (source, target), or with a slip."""
-    source, target = [], []
-    inside = {}
+def _left(words, places, marks, mark="span"):
+    """Word by word: (source, target).
+
+    `mark` says what leaves one in the source: each "span", as it should; each
+    "word", that of its span; or each "word, a new one".
+    """
+    source, target, inside = [], [], {}
     for number, (start, length) in enumerate(places):
         for i in range(start, start + length):
             inside[i] = (number, i == start)
+    used = 0
     for i, word in enumerate(words):
         if i not in inside:
             source.append(word)
             continue
         number, first = inside[i]
-        mark = marks[0] if same else marks[number]
-        if first or each:
-            source.append(mark)
-            target.append(mark)
+        own = marks[used if "new" in mark else number]
+        if first or "word" in mark:
+            source.append(own)
+            target.append(own)
+            used += 1
         target.append(word)
-    return source, [*target, marks[len(places)]]
+    return source, [*target, marks[used if "new" in mark else len(places)]]
+
+
+def _read_otherwise(places):
+    """Spans as (first, how many), if `places` are taken for something else."""
+    return {
+        "A place is (first word, how many), not (first, last): (3, 4) takes "
+        "four words out, those numbered 3, 4, 5 and 6.": [
+            (first, last - first + 1) for first, last in places
+        ],
+        "A place is (first word, how many), and you slice from the one number "
+        "to the other: (3, 4) takes four words out, words[3 : 3 + 4].": [
+            (first, last - first) for first, last in places
+        ],
+        "Words are counted from 0: a span that begins at 3 begins with the "
+        "fourth word.": [(first - 1, many) for first, many in places],
+        "One word too many: a span of four that begins at 3 ends before 3 + "
+        "4.": [(first, many + 1) for first, many in places],
+        "One word too few: a span of four that begins at 3 ends before 3 + "
+        "4.": [(first, many - 1) for first, many in places],
+    }
+
+
+def _span_slips(words, places, marks):
+    """Each likely mistake: its hint, the source and target that it gives.
+
+    None stands for whatever is there.
+    """
+    source, target = _left(words, places, marks)
+    bare = [word for word in target if word not in marks]
+    word_source, word_target = _left(words, places, marks, "word")
+    new_source, new_target = _left(words, places, marks, "word, a new one")
+    same = {mark: marks[0] for mark in marks[: len(places)]}
+    ahead, behind, end = [], [], 0
+    for mark, (start, many) in zip(marks, places, strict=False):
+        span = words[start : start + many]
+        ahead += [*words[end:start], mark, *span]
+        behind += [*span, mark]
+        end = start + many
+    ahead += words[end:]
+    moved = list(words)
+    for mark, (start, many) in zip(marks, places, strict=False):
+        moved[start : start + many] = [mark]
+    cut = source[: len(source) - len(words[end:])] if places else []
+    last = marks[len(places)]
+    each_word = (
+        "A span leaves one mark, however many words it has: yours has one for "
+        "each word."
+    )
+    known = [
+        ("The source comes first, then the target.", target, source),
+        (each_word, word_source, None),
+        (each_word, new_source, None),
+        (
+            "The source is right. In the target, too, a mark stands once "
+            "before all the words of its span, not before each word.",
+            source,
+            word_target,
+        ),
+        (
+            "The source is right. In the target, too, there is one mark for "
+            "a span, not one for each word.",
+            source,
+            new_target,
+        ),
+        (
+            "The target lacks its last mark, which says that nothing more is "
+            "missing.",
+            source,
+            target[:-1],
+        ),
+        (
+            "The last mark is the next one that has not been used, "
+            "marks[len(places)], not the last of the list.",
+            source,
+            [*target[:-1], marks[-1]],
+        ),
+        (
+            "The last mark is the next one that has not been used; yours has "
+            "one again that a span already has.",
+            source,
+            [*target[:-1], marks[len(places) - 1]],
+        ),
+        (
+            "The last mark is the next one that has not been used; yours has "
+            "one again that a span already has.",
+            source,
+            [*target[:-1], marks[0]],
+        ),
+        (
+            "The target has to say which words belong to which gap: set each "
+            "span behind its mark, and a mark at the end.",
+            source,
+            bare,
+        ),
+        (
+            "In the target each span stands behind its own mark; yours has "
+            "only the last one.",
+            source,
+            [*bare, last],
+        ),
+        (
+            "In the target a mark stands before the words of its span; yours "
+            "stand behind them.",
+            source,
+            [*behind, last],
+        ),
+        (
+            "In the target a mark stands before the words of its span; yours "
+            "stand behind them. And one more mark ends it.",
+            source,
+            behind,
+        ),
+        (
+            "Each gap has a mark of its own, or one cannot tell which is "
+            "which: the first <X>, the second <Y>.",
+            [same.get(word, word) for word in source],
+            None,
+        ),
+        (
+            "That is the whole text. T5 is asked only for what is missing.",
+            source,
+            list(words),
+        ),
+        (
+            "In your source nobody can see where the gaps are: each leaves "
+            "its mark.",
+            [word for word in source if word not in marks],
+            None,
+        ),
+        (
+            "Your source still has the words that the target is to say.",
+            list(words),
+            None,
+        ),
+        (
+            "Your source has the marks, and behind them still the words that "
+            "the target is to say: go on behind the span, not at its start.",
+            ahead,
+            None,
+        ),
+        (
+            "You put a mark in for a span, and the words behind it moved up: "
+            "the next place no longer fits. Go from right to left, or build "
+            "a new list.",
+            moved,
+            None,
+        ),
+        (
+            "Your source ends at the last span. What comes after it stays, "
+            "too.",
+            cut,
+            None,
+        ),
+        (
+            "The source has a mark for each gap and no more: the last mark is "
+            "only for the target.",
+            [*source, last],
+            None,
+        ),
+    ]
+    for hint, spans in _read_otherwise(places).items():
+        wrong_source, wrong_target = _left(words, spans, marks)
+        known.append((hint, wrong_source, None))
+        known.append((f"The source is right. {hint}", source, wrong_target))
+    return [one for one in known if one[1] != source or one[2] is not None]
 
 
 @exercise(leave_spans_solution)
 def leave_spans(mine):
     """T5's exercise: what is left, and what was left out."""
-    marks = ["<X>", "<Y>", "<Z>"]
+    marks = ["<X>", "<Y>", "<Z>", "<U>", "<V>", "<W>"]
     for text, places in (
+        ("two dogs play in the deep snow near a house", [(3, 4)]),
         ("thank you for inviting me to your party last week", [(2, 2), (8, 1)]),
         ("a man sleeps", [(0, 1)]),
         ("two dogs play in the snow", [(1, 1), (4, 2)]),
@@ -380,65 +669,26 @@ def leave_spans(mine):
             raise Hint("Give back two lists of words: the source, the target.")
         if isinstance(result[0], str) or isinstance(result[1], str):
             raise Hint("Give back lists of words, not one string.")
+        if any(isinstance(x, list) for one in result for x in plain(one)):
+            raise Hint(
+                "One of your lists has a list inside it. Add its words one by "
+                "one: += or extend, not append."
+            )
         found = [list(map(str, plain(one))) for one in result]
-        source, target = _left(words, places, marks)
-        right = [source, target]
+        right = [list(one) for one in _left(words, places, marks)]
         if found == right:
             continue
-        bare = [word for word in target if word not in marks]
-        one = list(_left(words, places, marks, same=True))
-        every = list(_left(words, places, marks, each=True))
-        known = [
-            (
-                [source, target[:-1]],
-                "The target lacks its last mark, which says that nothing "
-                "more is missing.",
-            ),
-            (
-                [source, bare],
-                "The target has to say which words belong to which gap: set "
-                "each span behind its mark, and a mark at the end.",
-            ),
-            (
-                [source, [*bare, target[-1]]],
-                "In the target each span stands behind its own mark; yours "
-                "has only the last one.",
-            ),
-            ([target, source], "The source comes first, then the target."),
-            (
-                one,
-                "Each gap has a mark of its own, or one cannot tell which is "
-                "which: the first <X>, the second <Y>.",
-            ),
-            (
-                every,
-                "A span leaves one mark, however many words it has.",
-            ),
-            (
-                [source, [*words]],
-                "That is the whole text. T5 is asked only for what is missing.",
-            ),
-            (
-                [[w for w in source if w not in marks], target],
-                "In your source nobody can see where the gaps are: each "
-                "leaves its mark.",
-            ),
-            (
-                [words, target],
-                "Your source still has the words that the target is to say.",
-            ),
-        ]
-        for wrong, hint in known:
-            if found == [list(each) for each in wrong]:
+        for hint, source, target in _span_slips(words, places, marks):
+            if found[0] == source and target in (None, found[1]):
                 raise Hint(hint)
-        where = "source" if found[0] != source else "target"
+        where = "source" if found[0] != right[0] else "target"
         mine_says = " ".join(found[where == "target"])
         raise Hint(
             f"This is no slip that the check knows. For “{text}” and the "
             f"places {places} your {where} is “{mine_says}”, and it should be "
             f"“{' '.join(right[where == 'target'])}”."
         )
-    return "four texts, one with a gap at its start, one with none."
+    return "five texts, one with a gap at its start, one with none."
 
 
 def top_p_solution(p, threshold):
@@ -469,13 +719,21 @@ def _whole(kept):
     return kept / kept.sum().clamp(min=1e-12)
 
 
-def _until(q, threshold, order):
-    """The first words of an order whose sum reaches the threshold."""
+def _until(q, threshold, order, short=False, over=False, more=0):
+    """The first words of an order whose sum reaches the threshold.
+
+    A slip stops `short` of it, has to get `over` it, or takes some `more`.
+    """
     kept, total = torch.zeros(len(q), dtype=torch.float64), 0.0
     for i in order:
-        if total < threshold - 1e-9:
-            kept[i] = q[i]
-            total += float(q[i])
+        reached = total >= threshold - (-1e-9 if over else 1e-9)
+        if short:
+            reached = total + float(q[i]) >= threshold - 1e-9
+        more -= reached
+        if reached and more < 0:
+            break
+        kept[i] = q[i]
+        total += float(q[i])
     return kept
 
 
@@ -486,6 +744,7 @@ def _top_p_slips(q, threshold):
     soon = _nucleus(q, threshold, past=False, divided=False)
     zero = torch.zeros_like(q)
     words = range(len(q))
+    order = sorted(words, key=lambda i: -float(q[i]))
     return {
         "The right words are left, but they no longer sum to 1: divide by "
         "their sum.": reached,
@@ -495,6 +754,30 @@ def _top_p_slips(q, threshold):
         ),
         "You stop before the threshold is reached, and do not divide by the "
         "sum either.": soon,
+        "You stop before the threshold is reached, even where the sum meets "
+        "it exactly. The word that carries the sum to it is kept; so the "
+        "likeliest word always stays.": _whole(
+            _until(q, threshold, order, short=True)
+        ),
+        "You stop before the threshold is reached, even where the sum meets "
+        "it exactly, and do not divide by the sum either.": _until(
+            q, threshold, order, short=True
+        ),
+        "One word too many where the sum is exactly the threshold: then it is "
+        "reached, and no further word is needed.": _whole(
+            _until(q, threshold, order, over=True)
+        ),
+        "You keep one word too many: the one that carries the sum to the "
+        "threshold is the last.": _whole(_until(q, threshold, order, more=1)),
+        "You sorted, and then put the words back by the same indexing. "
+        "Sorting is p[order]; the way back is kept[order] = ….": (
+            truth[order][order]
+        ),
+        "You sorted, and then put the words back by the same indexing, and "
+        "do not divide by the sum. Sorting is p[order]; the way back is "
+        "kept[order] = ….": reached[order][order],
+        "You keep the words that are cut off, and cut off those that are "
+        "kept.": _whole(q - reached),
         "The probabilities are right, but they stand in the order of their "
         "size: give each back to its own word.": (
             truth.sort(descending=True).values
@@ -504,6 +787,11 @@ def _top_p_slips(q, threshold):
         "You keep the words that have the threshold each on its own. It is "
         "their sum, likeliest first, that has to reach it.": _whole(
             torch.where(q >= threshold, q, zero)
+        ),
+        "You keep the words that have the threshold each on its own, and do "
+        "not divide. It is their sum, likeliest first, that has to reach it, "
+        "and what is left has to sum to 1.": torch.where(
+            q >= threshold, q, zero
         ),
         "You keep what is above 1 − threshold. It is the sum, likeliest "
         "first, that has to reach the threshold.": _whole(
@@ -518,6 +806,10 @@ def _top_p_slips(q, threshold):
         "probabilities of them.": torch.where(truth > 0, q, -torch.inf).softmax(
             0
         ),
+        "Divide by the sum of what is left; softmax would make other "
+        "probabilities of them, and wake those that were cut off.": (
+            truth.softmax(0)
+        ),
         "Nothing is cut off: those are the probabilities as they came.": q,
     }
 
@@ -527,7 +819,7 @@ def top_p(mine):
     """What is left to draw from under top-p."""
     cases = (
         ([0.05, 0.5, 0.15, 0.3], 0.6),
-        ([0.125, 0.25, 0.5, 0.125], 0.75),
+        ([0.0625, 0.25, 0.5, 0.1875], 0.75),
         ([0.35, 0.1, 0.4, 0.15], 0.3),
         ([0.3, 0.1, 0.4, 0.2], 1.0),
         ([0.06, 0.24, 0.1, 0.22, 0.2, 0.18], 0.55),
@@ -580,6 +872,14 @@ def _squares(side, size, where):
     return float64(found)
 
 
+def _is_transpose(result, side, size):
+    """Whether these are the right patches, a column for each."""
+    truth = _squares(side, size, lambda t, w, y, x, n: (t * n + y, w * n + x))
+    if not isinstance(result, torch.Tensor) or result.shape != truth.T.shape:
+        return False
+    return torch.equal(float64(result.detach()), truth.T)
+
+
 @exercise(cut_patches_solution)
 def cut_patches(mine):
     """A picture as a row of patches."""
@@ -592,12 +892,22 @@ def cut_patches(mine):
             (count * count, size, size): "Each patch is to be a row of "
             "numbers: lay it flat.",
             (count, count, size * size): "The patches are to stand in one row.",
-            (size * size, count * count): "Yours is the transpose: a row for "
-            "each patch.",
+            (size, size, count, count): "Four axes are a beginning. Lay the "
+            "squares in one row, and each of them flat.",
+            (side - size + 1, side - size + 1, size, size): "Your squares "
+            "overlap: go on by `size` pixels, not by one. And lay each flat.",
+            ((side - size + 1) ** 2, size * size): "Your squares overlap: go "
+            "on by `size` pixels, not by one.",
         }
-        known.pop((count * count, size * size), None)
         result = mine(picture, size)
         shape = (count * count, size * size)
+        known[shape[::-1]] = (
+            "Yours is the transpose: a row for each patch."
+            if _is_transpose(result, side, size)
+            else "`size` is how many pixels a square has on a side, not how "
+            "many squares there are."
+        )
+        known.pop(shape, None)
         found = as_tensor(result, shape, "[patches, pixels]", known)
 
         n = size
