@@ -430,6 +430,7 @@ def test_the_whole_caption_helps_the_gpt():
     left, whole = among["GPT, left"], among["GPT, whole"]
     assert whole["nats"]["mean"] < left["nats"]["mean"] - 0.2
     assert whole["right"]["mean"] > left["right"]["mean"]
+    assert max(whole["nats"]["each"]) < min(among["BERT"]["nats"]["each"])
 
 
 def test_what_the_bert_draws_is_nearer_to_captions_than_shuffled_ones():

@@ -18,7 +18,8 @@ backwards:
 Departures: sizes; words for pieces of words; GPT and BERT put their norms
 behind the parts, as in 2017, here they stand before them, as in ViT; BERT's
 second task (do two sentences follow each other?) is left out, as most of its
-heirs do; T5 needs two stacks, so `see` has its mask alone.
+heirs do; T5 needs two stacks, and `see` has their masks side by side, which
+is the prefix mask of a single stack.
 """
 
 from collections.abc import Sequence
@@ -70,7 +71,8 @@ def see(
 ) -> Bool[Tensor, "batch 1 length length"]:
     """The mask of a family: True where place i (row) may see place j.
 
-    Nobody sees padding. `prefix` says, for T5, how many tokens are source.
+    Nobody sees padding. T5's is the masks of its two stacks side by side, the
+    prefix mask; `prefix` says how many tokens are source.
     Raises ValueError for another family.
     """
     if family not in FAMILIES:
@@ -195,17 +197,17 @@ def spoil(
     return spoiled, chosen
 
 
-SENTINELS = ("<X>", "<Y>", "<Z>")  # T5 has a hundred
+SENTINELS = ("<X>", "<Y>", "<Z>")  # marks of missing spans; T5 has a hundred
 
 
 def spans(
     words: Sequence[str], places: Sequence[tuple[int, int]]
 ) -> tuple[list[str], list[str]]:
-    """T5's exercise: a source with spans left out, and they as its target.
+    """T5's exercise: the text without some spans, and the spans alone.
 
     `places` are the spans, (first word, how many words), from left to right;
-    they do not touch. Each leaves a sentinel in the source. In the target the
-    same sentinel comes before its words, and one more ends it.
+    they do not touch. Each leaves one mark, a sentinel, in the source. In the
+    target the same mark stands before its words, and one more ends it.
     """
     source, target, at = [], [], 0
     for mark, (start, length) in zip(SENTINELS, places, strict=False):

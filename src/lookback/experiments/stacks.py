@@ -2,10 +2,10 @@
 
 English to French on the phrasebook, four layers in all. Two stacks are the
 Transformer's, two layers each, and the second looks at the first. One stack
-has the English and the French in one row: with T5's mask, under which the
-English words see one another; with GPT's, under which they see only what is
-left of them; and with GPT's, asked for the next English word as well. Three
-seeds, the same sentences and updates.
+has the English and the French in one row: with the prefix mask (in the record
+"T5's mask"), under which the English words see one another; with GPT's, under
+which they see only what is left of them; and with GPT's, asked for the next
+English word as well. Three seeds, the same sentences and updates.
 
     python -m lookback.experiments.stacks
 
