@@ -493,7 +493,34 @@ def test_levels_have_precision_brevity_and_spread():
     assert 0 < found["spread"] < 100 and found["brevity"] < 1
     assert rungs.level(runs[1:], "all")["brevity"] == 1
     assert rungs.level(runs[1:], "all")["spread"] is None
-    assert rungs.level(runs, "test_2017_flickr")["chrf"] == 50
+    assert rungs.other_scores(runs, "test_2017_flickr")["chrf"] == 50
+    assert "chrf" not in rungs.other_scores(runs, "all")
+
+
+def test_growth_compares_what_read_the_same_captions():
+    def grown(counts):
+        said = {"counts": ", ".join([counts] * 9), "chrf": 50.0}
+        first, *others = corpus.TESTS
+        tests = {split: {"greedy": said} for split in others}
+        return {"tests": tests, "long": {"1": said, "2": said}}
+
+    good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
+    found = {
+        "rnnsearch, 3000": [grown(bad)] * 2,
+        "cursors, 3000": [grown(good), grown(bad)],
+        "cursors, 10000": [grown(good)],
+    }
+    answer = growth.summary(found)
+    assert {name: each["runs"] for name, each in answer.items()} == found
+    over = answer["cursors, 3000"]["tests"]
+    assert set(over) == {*corpus.TESTS, "all"}
+    step = over["all"]["step"]
+    levels = [answer[f"{n}, 3000"]["tests"] for n in ("rnnsearch", "cursors")]
+    assert step["gain"] == levels[1]["all"]["bleu"] - levels[0]["all"]["bleu"]
+    assert step["low"] < step["gain"] < step["high"] and step["gain"] > 0
+    assert "step" not in levels[0]["all"]
+    alone = answer["cursors, 10000"]["tests"]["all"]
+    assert "step" not in alone and alone["spread"] is None
 
 
 def test_a_result_of_other_settings_is_refused(folders, monkeypatch):

@@ -21,7 +21,10 @@ from lookback.experiments.rungs import (
     described,
     fitted,
     judged,
+    level,
+    noise,
     runs_alone,
+    step,
 )
 from lookback.lab import corpus
 from lookback.lab.corpus import Pair
@@ -56,8 +59,40 @@ PARTS = {
 } | {f"{name}, joined": partial(run, name, joined) for name in JOINED}
 
 
+def with_first(run: dict) -> dict:
+    """The run, its single captions of the first test set among its tests."""
+    first, *_ = corpus.TESTS
+    return {"tests": {first: {"greedy": run["long"]["1"]}, **run["tests"]}}
+
+
+def summary(found: dict[str, list[dict]]) -> dict:
+    """Every run; of each part its levels, and what it gains over RNNsearch.
+
+    Parts are compared that were trained on the same captions; the spread over
+    seeds is pooled over these.
+    """
+    answer = runs_alone(found)
+    trained = {}
+    for part, runs in found.items():
+        name, captions = part.split(", ")
+        trained.setdefault(captions, {})[name] = [with_first(r) for r in runs]
+    for captions, rungs in trained.items():
+        for split in (*corpus.TESTS, "all"):
+            try:
+                spread = noise(rungs, split)
+            except ValueError:
+                spread = None
+            for name, runs in rungs.items():
+                place = answer[f"{name}, {captions}"].setdefault("tests", {})
+                place[split] = level(runs, split)
+                rival = name != "rnnsearch" and rungs.get("rnnsearch")
+                if rival and spread is not None:
+                    place[split]["step"] = step(rival, runs, split, spread)
+    return answer
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    bench("growth", __doc__, PARTS, runs_alone, arguments)
+    bench("growth", __doc__, PARTS, summary, arguments)
 
 
 if __name__ == "__main__":

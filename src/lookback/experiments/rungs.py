@@ -183,18 +183,21 @@ def rows(run: dict, split: str, kind: str = "greedy") -> Tensor:
 
 
 def level(runs: list[dict], split: str) -> dict:
-    """A rung's scores on one test set: means over its seeds, and spreads."""
+    """A rung's greedy score on a test set: mean over its seeds, and spread."""
     greedy = [rows(run, split).sum(0) for run in runs]
     scores = [bleu(each).item() for each in greedy]
-    found = {
+    return {
         "bleu": mean(scores),
         "spread": stdev(scores) if len(scores) > 1 else None,
         "precision": mean(factors(each)[0].item() for each in greedy),
         "brevity": mean(factors(each)[1].item() for each in greedy),
-        "beam": mean(
-            bleu(rows(run, split, "beam").sum(0)).item() for run in runs
-        ),
     }
+
+
+def other_scores(runs: list[dict], split: str) -> dict:
+    """What else was asked on that test set: means over the seeds."""
+    beams = [rows(run, split, "beam").sum(0) for run in runs]
+    found = {"beam": mean(bleu(each).item() for each in beams)}
     if split != "all":
         tests = [run["tests"][split] for run in runs]
         found["loss"] = mean(each["loss"] for each in tests)
@@ -265,7 +268,7 @@ def summary(
             spread = None
         for name, runs in rungs.items():
             place = answer[name].setdefault("tests", {})
-            place[split] = level(runs, split)
+            place[split] = level(runs, split) | other_scores(runs, split)
             last = rungs.get(before[name])
             if last and spread is not None:
                 place[split]["step"] = step(last, runs, split, spread)
