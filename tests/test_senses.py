@@ -101,6 +101,13 @@ def test_the_probe_is_where_the_loss_is_least(penalty, monkeypatch):
     assert w.grad.abs().max() < 1e-4 and b.grad.abs() < 1e-4
 
 
+def test_the_scale_of_the_vectors_changes_no_probe():
+    """What the page says: λ means the same at every level."""
+    x, y = points()
+    one, two = senses.fit(x, y, 1e-2), senses.fit(30 * x + 7, y, 1e-2)
+    torch.testing.assert_close(one.lean(x), two.lean(30 * x + 7))
+
+
 def test_few_steps_of_newton_say_the_same():
     x, y = points(200, 20)
     few = senses.fit(x, y, 1e-2).lean(x) > 0.5

@@ -3,15 +3,15 @@ r"""Which of its meanings does a word have here, and who knows it?
 A *probe* is a linear classifier that reads the sense of a word from its vector
 at one level of an encoder (Alain & Bengio 2016, arXiv 1610.01644).
 
-    p(sense 1 | x) = σ(w · x + b)
+    z = (x − m) / s                m the mean of x, s² the mean of ‖x − m‖²
+    p(sense 1 | x) = σ(w · z + b)
     w, b minimise  − Σ_i c_i log p(sense_i | x_i) + λ/2 ‖w‖²
     c_i = ½ / how many have that sense
     balanced accuracy = ½ (right of sense 0 + right of sense 1)
 
 Senses come from a French translation: what an aligner links the word to (Gale,
 Church & Yarowsky 1992), or, in a *pseudo-word*, from two groups of words that
-are written as one. For the penalty, x is scaled to length 1 in the mean; λ is
-chosen without the part that is tested.
+are written as one. λ is chosen without the part that is tested.
 """
 
 from collections.abc import Sequence
@@ -114,7 +114,7 @@ def balanced_accuracy(
 
 
 class Probe(NamedTuple):
-    """p(sense 1 | x) = σ(w · x + b)."""
+    """p(sense 1 | x) = σ(w · x + b), with w and b for x as it is."""
 
     w: Float[Tensor, " d"]
     b: Float[Tensor, ""]
@@ -129,10 +129,13 @@ def fit(
     senses: Int[Tensor, " occurrences"],
     penalty: float,
 ) -> Probe:
-    """The probe that fits best, by Newton's method; both senses weigh alike."""
+    """The probe that fits best, by Newton's method; both senses weigh alike.
+
+    λ, the penalty, is on w of z = (x − m) / s; given back are w and b of x.
+    """
     m = x.mean(0)
-    s = (x - m).norm(dim=1).square().mean().sqrt()
-    z = torch.cat([(x - m) / s, torch.ones_like(x[:, :1])], dim=1)
+    s = (x - m).norm(dim=1).square().mean().sqrt()  # one number, for all of x
+    z = torch.cat([(x - m) / s, torch.ones_like(x[:, :1])], dim=1)  # 1 for b
     y = senses.to(x.dtype)
     c = 0.5 * (y / y.sum() + (1 - y) / (1 - y).sum())
     ridge = torch.full_like(z[0], penalty)
@@ -146,7 +149,7 @@ def fit(
         a = a - step
         if step.abs().max() < 1e-3:
             break
-    w = a[:-1] / s
+    w = a[:-1] / s  # of x
     return Probe(w, a[-1] - w @ m)
 
 
