@@ -7,7 +7,34 @@ import {
   shuffled,
   variation,
 } from "../../src/lookback/widgets/other_weights.js";
+import { sentence, verdict } from "../../src/lookback/widgets/which_word.js";
 import { near } from "./near.mjs";
+
+const SENSES = ["food", "device"];
+
+test("a verdict names the likelier sense, whichever end it is at", () => {
+  assert.equal(verdict(0.93, SENSES), "“device”, 0.93");
+  assert.equal(verdict(0.2, SENSES), "“food”, 0.80");
+});
+
+test("what the level says, and without the word that counts most", () => {
+  const probes = { apple: { senses: SENSES, levels: [[0], [0]] } };
+  const found = {
+    leans: [0.5, 0.9],
+    without: [
+      [0.5, 0.3],
+      [0.5, 0.8],
+      [0.5, 0.9],
+    ],
+  };
+  const state = { probes, covered: [], level: 1 };
+  const said = sentence(["his", "red", "apple"], found, /** @type {any} */ (state));
+  assert.equal(
+    said,
+    "Level 1 says “device”, probability 0.90. " +
+      "What counts most is “his”: without it, “food”, 0.70.",
+  );
+});
 
 test("total variation and divergence at their ends", () => {
   near(variation([1, 0], [0, 1]), 1);

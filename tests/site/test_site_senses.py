@@ -63,7 +63,7 @@ def test_a_caption_is_read_and_a_word_covered(asker):
     )
     check(root, state, state["text"], [1])
     act(root, "level").nth(1).click()
-    assert "Level 1 leans" in live(root)
+    assert "Level 1 says" in live(root)
     act(root, "table").click()
     assert root.locator("tbody tr:visible").count() > 3
     act(root, "table").click()

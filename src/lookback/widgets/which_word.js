@@ -1,6 +1,6 @@
 // @ts-check
-// Which word decides? A trained BERT reads a caption in the page; probes say to
-// which sense of a word each of its levels leans, with words covered or not.
+// Which word decides? A trained BERT reads a caption in the page; a probe says at
+// each of its levels which sense a word has, with words covered or not.
 // Python: which_word.py.
 import { asking, HOLE, SKILLS, size, strangers, tokensOf, typedWords } from "./bodies.js";
 import { integer, series } from "./lib/link.js";
@@ -62,11 +62,12 @@ export function questions(typed, covered, at, index) {
   return [row(covered), ...typed.map((_, i) => row([...covered, i]))];
 }
 
-/** Towards which sense, and how far: 0.93, “device”.
- * @param {number} p @param {string[]} senses */
-const towards = (p, senses) => `${digits(Math.max(p, 1 - p))} to “${senses[p > 0.5 ? 1 : 0]}”`;
+/** The likelier sense, and its probability: “device”, 0.93.
+ * @param {number} p of the second sense @param {string[]} senses @param {string} [called] */
+export const verdict = (p, senses, called = "") =>
+  `“${senses[p > 0.5 ? 1 : 0]}”, ${called}${digits(Math.max(p, 1 - p))}`;
 
-/** The word whose covering moves the lean most, or −1.
+/** The word whose covering moves the log-odds of the senses most, or −1.
  * @param {Found} found @param {number} level @param {number[]} covered @param {number} at */
 export function decisive({ leans, without }, level, covered, at) {
   /** @param {number} p */
@@ -83,9 +84,9 @@ export function sentence(typed, found, { probes, covered, level }) {
   const { at, word } = target(typed, probes);
   const { senses } = probes[word];
   const best = decisive(found, level, covered, at);
-  const start = `Level ${level} leans ${towards(found.leans[level], senses)}.`;
+  const start = `Level ${level} says ${verdict(found.leans[level], senses, "probability ")}.`;
   if (best < 0) return start;
-  const then = towards(found.without[best][level], senses);
+  const then = verdict(found.without[best][level], senses);
   return `${start} What counts most is “${readable(typed[best])}”: without it, ${then}.`;
 }
 
@@ -196,7 +197,7 @@ function build(model, read) {
   const scale = element("div", {
     class: "levels",
     role: "group",
-    "aria-label": "the lean of each level: choose one",
+    "aria-label": "what the probe of each level says: choose a level",
   });
   const table = scroller("each word covered in turn", { hidden: true });
   const inner = element("div", {}, row, ends, scale);
@@ -270,7 +271,7 @@ function build(model, read) {
           "level",
           "",
           () => change(model, { level: i }),
-          `level ${i}: ${towards(p, senses)}`,
+          `level ${i}: ${verdict(p, senses, "probability ")}`,
         );
         node.append(element("span", {}, `level ${i}`), mark, number);
         press(node, i === level);

@@ -1,6 +1,6 @@
-"""Which word decides? A BERT reads a caption, and probes say how it leans.
+"""Which word decides? A BERT reads a caption, and probes say which sense it is.
 
-    lean of a level = σ(w · x + b)                           lookback.senses
+    p(sense 1) at a level = σ(w · x + b), its lean           lookback.senses
 
 The machine is the BERT of `experiments.senses`, its weights in a byte each
 (`lab.int8`). They are no part of the state: the page fetches them when they
@@ -17,7 +17,7 @@ from lookback.widgets.lib.checks import even, finite, need
 
 LIMITS = base.limits("which_word")
 TRAITS = ("machines", "probes", "texts", "text", "covered", "level")
-NAMES = {  # what stands at the two ends of a lean
+NAMES = {  # of sense 0 and of sense 1
     "apple": ["food", "device"],
     "ball": ["ballon", "balle"],
     "mouth": ["gueule", "bouche"],
@@ -46,7 +46,7 @@ def recorded() -> dict:
 
 
 class WhichWord(base.Widget):
-    """Cover a word, and see to which sense of another each level leans.
+    """Cover a word, and see what a probe at each level says of another's sense.
 
     `probes` holds of each word that can be asked for its two `senses` and, of
     each of the `levels`, w and, last, b. The first such word of `text` is
@@ -106,8 +106,8 @@ class WhichWord(base.Widget):
         return (
             f"Which word decides? Of “{self.text}”, or of a caption of yours"
             f" with one of the words {known}, cover a word: a BERT in your"
-            " page reads the rest, and a probe says to which sense each of its"
-            " levels leans."
+            " page reads the rest, and a probe at each of its levels says which"
+            " sense it is, and with which probability."
         )
 
     def draw(self, figure: Figure) -> None:
