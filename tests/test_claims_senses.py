@@ -9,9 +9,10 @@ from lookback import senses
 from lookback.experiments import explanation, neighbours
 from lookback.experiments import senses as experiment
 from lookback.families import MASKED, Body, BodyConfig
-from lookback.lab import phrasebook, records
+from lookback.lab import int8, phrasebook, records
 from lookback.senses import Occurrence
 from lookback.vocabulary import SPECIALS, Vocabulary
+from lookback.widgets import machines, which_word
 
 
 @pytest.fixture(scope="module")
@@ -331,6 +332,45 @@ def test_it_is_asked_with_the_first_seed_and_four_more():
     assert record["seeds"] == [0, 1, 2, 3, 4]
     for one in record["results"].values():
         assert len(one["right"]["each"]) == 5
+
+
+@torch.no_grad()
+def chances(text, probes, body, words, covered=()):
+    """p of sense 1 at every level, and the place of the word."""
+    typed = text.split()
+    at = next(i for i, word in enumerate(typed) if word in probes)
+    seen = [MASKED if i in covered else w for i, w in enumerate(typed)]
+    one = [Occurrence(seen, at, 0)]
+    levels = experiment.of_words(body, "BERT", one, words)[:, 0]
+    lines = torch.tensor(probes[typed[at]]["levels"]).double()
+    return ((levels * lines[:, :-1]).sum(1) + lines[:, -1]).sigmoid(), at
+
+
+def test_what_counts_in_the_captions_of_the_widget():
+    body, words = machines.load("senses")
+    body, probes = int8.rounded(body).eval(), which_word.recorded()
+    counts, alone = [], 0
+    for text in which_word.TEXTS:
+        own, at = chances(text, probes, body, words)
+        typed = text.split()
+        others = {
+            i: chances(text, probes, body, words, [i])[0][4]
+            for i in range(len(typed))
+            if i != at
+        }
+        moved = {
+            i: float((p.logit() - own[4].logit()).abs())
+            for i, p in others.items()
+        }
+        best = max(moved, key=moved.get)
+        counts.append((typed[best], at - best))
+        alone += bool((others[best] > 0.5) != (own[4] > 0.5))
+    near = [("his", 1), ("at", -1), ("a", 1), ("a", 1)]
+    assert counts[:4] == near and counts[6:] == [("at", 2), ("on", 2)]
+    assert counts[4:6] == [("dog", 6), ("man", 6)]
+    assert alone == 2  # "sometimes"
+    assert "gymnast" in text
+    assert max(own[1:3]) < 0.5 < own[4]
 
 
 def test_other_weights_move_the_word(looks):
