@@ -148,6 +148,13 @@ def shares(said, senses):
             "geometric mean",
         ),
         (
+            lambda said, senses: sum(
+                ((said == k) & (senses == k)).sum() for k in (0, 1)
+            )
+            / 2,
+            "mean of two counts",
+        ),
+        (
             lambda said, senses: (
                 2 * (said & senses).sum() / (said + senses).sum()
             ),

@@ -213,6 +213,8 @@ def fair_accuracy(mine):
             "take the mean of both.": one,
             "You multiplied the two shares; take their mean.": one * two,
             "That is the share that is WRONG.": 1 - (one + two) / 2,
+            "That is the mean of two counts. Divide each by how many have its "
+            "sense: two shares, and their mean.": (r0 + r1) / 2,
             "Give a share from 0 to 1, and no per cent.": 50 * (one + two),
             "You divided the hits of both senses by half of all occurrences. "
             "Each sense is divided by how many it has.": 2
