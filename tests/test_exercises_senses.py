@@ -148,10 +148,9 @@ def shares(said, senses):
             "geometric mean",
         ),
         (
-            lambda said, senses: sum(
-                ((said == k) & (senses == k)).sum() for k in (0, 1)
-            )
-            / 2,
+            lambda said, senses: (
+                sum(((said == k) & (senses == k)).sum() for k in (0, 1)) / 2
+            ),
             "mean of two counts",
         ),
         (
