@@ -511,6 +511,18 @@ def test_with_many_pictures_neither_is_better():
     assert 0.035 < abs(gap) + reach < 0.045
 
 
+def test_places_help_near_by_and_cost_from_three_pixels_on():
+    moved = {n: one["moved"] for n, one in found("pictures").items()}
+    gains = {
+        int(far): moved["ViT"][far]["mean"] - one["mean"]
+        for far, one in moved["no positions"].items()
+    }
+    assert all((gain > 0) == (far < 3) for far, gain in gains.items())
+    config = records.load("pictures")["config"]
+    seen = config["updates"] * config["batch"]
+    assert 50 <= seen / 600 < 56 and 5 <= seen / 6000 < 6
+
+
 def test_a_bag_of_patches_knows_a_letter_that_moved_by_a_patch():
     moved = {n: one["moved"] for n, one in found("pictures").items()}
     bag = moved["no positions"]

@@ -103,6 +103,20 @@ def test_four_rows_lean_with_every_seed_and_their_intervals_reach_zero(
     assert 4 * since.CHANGES["MQA"].kv_heads == since.OLD.kv_heads
 
 
+def test_for_all_rows_at_once_rope_is_clear_and_alibi_just_fails():
+    """Bonferroni's t for two degrees of freedom, in closed form."""
+    p = 1 - 0.05 / 11 / 2
+    t = (2 * p - 1) / (2 * p * (1 - p)) ** 0.5
+    assert (2 * 0.975 - 1) / (2 * 0.975 * 0.025) ** 0.5 == pytest.approx(
+        4.303, abs=1e-3
+    )
+
+    def low(name):
+        return mean(gains(name)) - t * stdev(gains(name)) / 3**0.5
+
+    assert low("RoPE") > 0 and -0.005 < low("ALiBi") < 0
+
+
 def test_every_row_is_in_one_of_the_three_groups():
     clear = {"RoPE", "ALiBi"}
     leaning = {"SwiGLU", "GELU", "MQA", "today"}

@@ -389,6 +389,18 @@ def test_shuffled_control_by_another_route(mine):
             "twice the total variation",
         ),
         (
+            lambda w, v, says, order: (
+                (says(w @ v) - says(w[order] @ v)).abs().mean()
+            ),
+            "That is the mean over the words",
+        ),
+        (
+            lambda w, v, says, order: (
+                (says(w @ v) - says(w[order] @ v)).abs().mean() / 2
+            ),
+            "half of the mean over the words",
+        ),
+        (
             lambda w, v, says, o: (
                 (says(w @ v) - says(w[o] @ v[o])).abs().sum() / 2
             ),
