@@ -127,3 +127,52 @@ def test_the_longer_the_sentence_the_smaller_the_difference_in_cost():
                 for row in (short, long)
             )
             assert first > 1.4 and last < 1.2
+
+
+GROWTH = records.load("growth")["results"]
+SETS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "all")
+
+
+def few(name, split="all"):
+    return GROWTH[f"{name}, 3000"]["tests"][split]
+
+
+def test_from_few_captions_the_cursors_make_more():
+    """By both rulers, on every test set, and with every seed."""
+    for name in ("cursors", "outside", "rnnsearch", "diagonal"):
+        assert len(GROWTH[f"{name}, 3000"]["runs"]) == 3
+    for split in SETS:
+        for name in ("cursors", "outside"):
+            step = few(name, split)["step"]
+            assert step["low"] > 0 and step["p"] < 0.001
+    assert few("outside")["step"]["gain"] > few("cursors")["step"]["gain"] / 2
+    low = few("cursors")["bleu"] - 3 * few("cursors")["spread"]
+    assert low > few("rnnsearch")["bleu"] + 2 * few("rnnsearch")["spread"]
+
+
+def test_rnnsearch_is_no_better_than_the_diagonal_there():
+    step = few("diagonal")["step"]
+    assert step["low"] < 0 < step["high"]
+    spreads = {
+        name: few(name)["spread"]
+        for name in ("cursors", "outside", "rnnsearch", "diagonal")
+    }
+    assert max(spreads, key=spreads.get) == "rnnsearch"
+
+
+def test_the_four_have_as_many_weights_there_too():
+    sizes = [
+        run["parameters"]
+        for name in ("cursors", "outside", "rnnsearch", "diagonal")
+        for run in GROWTH[f"{name}, 3000"]["runs"]
+    ]
+    assert max(sizes) < 1.031 * min(sizes)
+
+
+def test_with_more_captions_the_lead_shrinks():
+    """One seed of each is no verdict, and the page says so."""
+    more = [
+        GROWTH[f"{name}, 10000"]["tests"]["all"]["bleu"]
+        for name in ("cursors", "rnnsearch")
+    ]
+    assert 0 < more[0] - more[1] < few("cursors")["step"]["low"]
