@@ -145,7 +145,9 @@ def test_compact_points_are_as_far_apart():
     x = torch.cat([torch.randn(30, 4).double()] * 3, dim=1)
     short = senses.compact(x)
     assert short.shape == (30, 4)
-    torch.testing.assert_close(torch.cdist(short, short), torch.cdist(x, x))
+    torch.testing.assert_close(
+        torch.cdist(short, short), torch.cdist(x, x), atol=1e-6, rtol=1e-6
+    )
 
 
 def test_compact_points_have_the_same_verdicts():

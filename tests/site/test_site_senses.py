@@ -43,6 +43,9 @@ def leans(state: dict, text: str, covered=()) -> list[float]:
 
 def check(root, state, text, covered=()) -> None:
     root.locator('[data-role="lean"]').first.wait_for()
+    root.page.wait_for_function(
+        "root => !root.hasAttribute('aria-busy')", arg=root.element_handle()
+    )
     root.locator(".figure").wait_for()
     truth = leans(state, text, covered)
     assert np.allclose(numbers(root, "lean"), truth, atol=2e-3)
@@ -52,7 +55,8 @@ def test_a_caption_is_read_and_a_word_covered(asker):
     one, root, state = asker
     act(root, "begin").click()
     one.page.wait_for_function(
-        "root => root.querySelector('[data-role=live]').textContent",
+        """root => root.querySelector('[data-role=live]').textContent
+          .includes("What counts")""",
         arg=root.element_handle(),
     )
     check(root, state, state["text"])

@@ -48,7 +48,9 @@ def change(root: Locator) -> None:
     """Everything that a reader may do to a figure, once."""
     for select in root.locator("select:visible").all():
         if not select.evaluate("(one) => one.disabled"):
-            select.select_option(index=1)
+            chosen = select.evaluate("(one) => one.selectedIndex")
+            more = chosen == 1 and select.locator("option").count() > 2
+            select.select_option(index=2 if more else 1)
     for slider in root.locator("input[type=range]:visible").all():
         slider.evaluate(DRAG)
     boxes = root.locator("input[type=checkbox]:visible, .by-1:visible")
@@ -72,7 +74,11 @@ def settled(root: Locator) -> None:
 # Whose answers are the reader's own, and in no link.
 OWN = {"quiz", "by-hand"}
 # What a link does not bring, but the settings from which it is had again.
-AGAIN = {"learning": "again", "translate": "translate"}
+AGAIN = {
+    "learning": "again",
+    "translate": "translate",
+    "which-word": "begin",
+}
 
 
 def link(one: Visit, root: Locator) -> str:

@@ -434,8 +434,6 @@ def moved_by(mine):
             "put in the same order, so that each word keeps its weight.": 0.0,
             "That is the largest change of a single word. Sum over all words, "
             "and take half.": (p - q).abs().max(),
-            "That is the mean over the words. Sum over all of them, and take "
-            "half.": (p - q).abs().mean(),
             "That is half of the mean over the words. Sum over all of them, "
             "and take half of that.": (p - q).abs().mean() / 2,
             "That is half of the largest change of a single word. Sum over "

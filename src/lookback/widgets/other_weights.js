@@ -190,10 +190,11 @@ function build(model, read) {
   const bars = source.map((word, j) => {
     const cells = ["own", "yours"].map((role) => {
       const fill = element("span", { class: "fill" });
-      const number = element("b", { "data-role": role, "aria-hidden": "true" });
+      const number = element("b", { "data-role": role });
       return { fill, number, node: element("span", { class: "track" }, fill) };
     });
     const node = button("pick", "", () => pick(j));
+    node.setAttribute("aria-description", "its own weight, then yours");
     node.append(
       element("span", { class: "name" }, word),
       ...cells.flatMap(({ node, number }) => [node, number]),
@@ -253,10 +254,6 @@ function build(model, read) {
         cells[k].fill.style.width = `${(100 * w).toFixed(1)}%`;
         show(cells[k].number, w);
       });
-      node.setAttribute(
-        "aria-label",
-        `${source[j]}: its own weight ${digits(own[j])}, yours ${digits(weights[j])}`,
-      );
       press(node, j === picked);
     });
     grey(acts[3], weights === own);
