@@ -74,11 +74,26 @@ def settled(root: Locator) -> None:
 # Whose answers are the reader's own, and in no link.
 OWN = {"quiz", "by-hand"}
 # What a link does not bring, but the settings from which it is had again.
-AGAIN = {
-    "learning": "again",
-    "translate": "translate",
-    "which-word": "begin",
-}
+AGAIN = {"learning": "again", "translate": "translate"}
+# Whose machine sleeps until it is asked, and says what it found.
+ASLEEP = {"which-word": "begin"}
+
+
+def wake(root: Locator, kind: str) -> None:
+    """Ask a figure's machine for the first time, and wait for its answer."""
+    if kind in ASLEEP:
+        act(root, ASLEEP[kind]).click()
+        spoken(root, "")
+
+
+def spoken(root: Locator, before: str) -> None:
+    """Once it says something else than before."""
+    root.page.wait_for_function(
+        """([root, before]) =>
+          root.querySelector("[data-role=live]").innerText !== before""",
+        arg=[root.element_handle(), before],
+    )
+    settled(root)
 
 
 def link(one: Visit, root: Locator) -> str:
@@ -113,8 +128,12 @@ def test_a_figure_can_be_taken_along(visit, site, kind):
     root = figure(one.page, kind)
     at_first = link(one, root)
     assert at_first.endswith(f"#look-{kind}-1")
+    wake(root, kind)
+    before = live(root)
     if kind not in OWN:
         change(root)
+    if kind in ASLEEP:
+        spoken(root, before)
     if kind in AGAIN:
         act(root, AGAIN[kind]).click()
         settled(root)
@@ -143,6 +162,7 @@ def test_a_figure_can_be_taken_along(visit, site, kind):
     one.open(address)
     one.page.wait_for_selector(f'.lookback-widget[data-widget="{kind}"]')
     again = figure(one.page, kind)
+    wake(again, kind)
     if kind in AGAIN:
         act(again, AGAIN[kind]).click()
         settled(again)
