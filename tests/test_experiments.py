@@ -108,9 +108,6 @@ def short(monkeypatch):
         for n in ("rnnsearch", "fixed")
     }
     monkeypatch.setattr(german, "PARTS", few)
-    monkeypatch.setattr(
-        german, "BEFORE", {"rnnsearch": None, "fixed": "rnnsearch"}
-    )
     few = {n: removal.REMOVALS[n] for n in ("heads", "warmup, slowly")}
     monkeypatch.setattr(removal, "REMOVALS", few)
 
@@ -466,7 +463,7 @@ def test_the_seeds_spread_is_pooled_over_the_rungs(monkeypatch):
     monkeypatch.setattr(
         rungs, "level", lambda runs, _: {"spread": spreads[runs[0]["of"]][1]}
     )
-    assert rungs.noise(found, "all") == pytest.approx((33 / 3) ** 0.5)
+    assert rungs.noise(found, "all") == pytest.approx(((33 / 3) ** 0.5, 3))
     with pytest.raises(ValueError, match="no rung has two seeds"):
         rungs.noise({"c": [{"of": "c"}]}, "all")
 
@@ -475,15 +472,18 @@ def test_a_step_has_both_rulers():
     good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
     worse = [run_with(*[bad] * 10), run_with(*[bad] * 10)]
     better = [run_with(*[good] * 10), run_with(*[good] * 9, bad)]
-    found = rungs.step(worse, better, "test_2016_flickr", noise=2.0)
+    noise = rungs.Noise(2.0, freedom=8)
+    found = rungs.step(worse, better, "test_2016_flickr", noise)
     levels = [rungs.level(r, "test_2016_flickr") for r in (worse, better)]
     assert found["gain"] == levels[1]["bleu"] - levels[0]["bleu"] > 30
     assert found["seeds"] == pytest.approx(2.0)  # 2 √(1/2 + 1/2)
     assert found["p"] < 0.01
-    assert found["high"] - found["gain"] > 1.96 * 2.0  # captions come on top
-    same = rungs.step(worse, worse, "test_2016_flickr", noise=2.0)
+    student = 2.306  # of the t tables: 97.5 % at eight degrees of freedom
+    assert found["high"] - found["gain"] > student * 2.0  # captions on top
+    same = rungs.step(worse, worse, "test_2016_flickr", noise)
     assert same["gain"] == 0 and same["p"] == 1
-    assert same["high"] == pytest.approx(1.96 * 2.0)
+    assert same["high"] == pytest.approx(student * 2.0, rel=0.02)
+    assert same["low"] == pytest.approx(-student * 2.0, rel=0.02)
 
 
 def test_levels_have_precision_brevity_and_spread():
@@ -514,13 +514,13 @@ def test_growth_compares_what_read_the_same_captions():
     assert {name: each["runs"] for name, each in answer.items()} == found
     over = answer["cursors, 3000"]["tests"]
     assert set(over) == {*corpus.TESTS, "all"}
-    step = over["all"]["step"]
+    gained = over["all"]["over_rnnsearch"]
     levels = [answer[f"{n}, 3000"]["tests"] for n in ("rnnsearch", "cursors")]
-    assert step["gain"] == levels[1]["all"]["bleu"] - levels[0]["all"]["bleu"]
-    assert step["low"] < step["gain"] < step["high"] and step["gain"] > 0
-    assert "step" not in levels[0]["all"]
+    apart = levels[1]["all"]["bleu"] - levels[0]["all"]["bleu"]
+    assert gained["low"] < gained["gain"] == apart < gained["high"]
+    assert apart > 0 and "over_rnnsearch" not in levels[0]["all"]
     alone = answer["cursors, 10000"]["tests"]["all"]
-    assert "step" not in alone and alone["spread"] is None
+    assert "over_rnnsearch" not in alone and alone["spread"] is None
 
 
 def test_a_result_of_other_settings_is_refused(folders, monkeypatch):

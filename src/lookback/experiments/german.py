@@ -1,7 +1,7 @@
 """Do the two cursors hold against soft search in another language?
 
-Four rungs of the ladder, on its bench, from English to German. Each of the
-others is compared with RNNsearch. Writes records/german.json.
+Four rungs of the ladder, on its bench, from English to German. Writes
+records/german.json.
 
     python -m lookback.experiments.german
     python -m lookback.experiments.german --only cursors --seeds 3
@@ -14,15 +14,13 @@ from lookback.experiments.rungs import TRAINING, bench, run, summary
 from lookback.rungs import RUNGS
 
 NAMES = ("rnnsearch", "cursors", "diagonal", "outside")
-BEFORE = {name: "rnnsearch" for name in NAMES} | {"rnnsearch": None}
 PARTS = {
     name: partial(run, RUNGS[name], TRAINING, language="de") for name in NAMES
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    results = partial(summary, before=BEFORE)
-    bench("german", __doc__, PARTS, results, arguments, language="de")
+    bench("german", __doc__, PARTS, summary, arguments, language="de")
 
 
 if __name__ == "__main__":

@@ -20,11 +20,10 @@ from lookback.experiments.rungs import (
     bench,
     described,
     fitted,
+    gains,
     judged,
     level,
-    noise,
     runs_alone,
-    step,
 )
 from lookback.lab import corpus
 from lookback.lab.corpus import Pair
@@ -66,7 +65,7 @@ def with_first(run: dict) -> dict:
 
 
 def summary(found: dict[str, list[dict]]) -> dict:
-    """Every run; of each part its levels, and what it gains over RNNsearch.
+    """Every run; of each part its levels and its gains, too.
 
     Parts are compared that were trained on the same captions; the spread over
     seeds is pooled over these.
@@ -76,18 +75,13 @@ def summary(found: dict[str, list[dict]]) -> dict:
     for part, runs in found.items():
         name, captions = part.split(", ")
         trained.setdefault(captions, {})[name] = [with_first(r) for r in runs]
+        answer[part]["tests"] = {}
     for captions, rungs in trained.items():
         for split in (*corpus.TESTS, "all"):
-            try:
-                spread = noise(rungs, split)
-            except ValueError:
-                spread = None
+            gained = gains(rungs, split)
             for name, runs in rungs.items():
-                place = answer[f"{name}, {captions}"].setdefault("tests", {})
-                place[split] = level(runs, split)
-                rival = name != "rnnsearch" and rungs.get("rnnsearch")
-                if rival and spread is not None:
-                    place[split]["step"] = step(rival, runs, split, spread)
+                found_there = level(runs, split) | gained[name]
+                answer[f"{name}, {captions}"]["tests"][split] = found_there
     return answer
 
 

@@ -17,6 +17,7 @@ from functools import cache, partial
 from itertools import repeat
 from pathlib import Path
 from statistics import mean, stdev
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -205,13 +206,20 @@ def other_scores(runs: list[dict], split: str) -> dict:
     return found
 
 
-def step(one: list[dict], two: list[dict], split: str, noise: float) -> dict:
+class Noise(NamedTuple):
+    """How far single runs of one rung lie apart, and how well that is known."""
+
+    spread: float  # a standard deviation, in BLEU
+    freedom: int  # seeds beyond each rung's first
+
+
+def step(one: list[dict], two: list[dict], split: str, noise: Noise) -> dict:
     """What the second rung gains over the first, by both rulers.
 
     `p` is that of coins thrown for captions, the same coins for all seeds;
-    `seeds` is the standard error that the seeds leave, from the spread
-    `noise` of single runs; `low` and `high` are the 95 % interval of captions
-    and seeds together.
+    `seeds` is the standard error that the seeds leave; `low` and `high` are
+    the 95 % interval of captions and seeds together: captions drawn again,
+    and seeds by Student's t, since their spread is itself an estimate.
     """
     couples = list(zip(one, two, strict=False))
     sides = [[rows(run, split) for run in couple] for couple in couples]
@@ -224,18 +232,22 @@ def step(one: list[dict], two: list[dict], split: str, noise: float) -> dict:
     again = torch.stack([resampled_gaps(a, b, times) for a, b in sides]).mean(0)
     paired = mean((bleu(b.sum(0)) - bleu(a.sum(0))).item() for a, b in sides)
     gain = level(two, split)["bleu"] - level(one, split)["bleu"]
-    error = noise * (1 / len(one) + 1 / len(two)) ** 0.5
-    half = 1.96 * (again.var().item() + error**2) ** 0.5
+    error = noise.spread * (1 / len(one) + 1 / len(two)) ** 0.5
+    shape = (1 + noise.freedom, DRAWS, 100)
+    normal, *others = torch.randn(shape, generator=dice)
+    student = normal / torch.stack(others).square().mean(0).sqrt()
+    moved = (again - again.mean())[:, None] + error * student
+    low, high = (moved.quantile(share).item() for share in (0.025, 0.975))
     return {
         "gain": gain,
         "p": p_value(torch.tensor(paired), swapped),
         "seeds": error,
-        "low": gain - half,
-        "high": gain + half,
+        "low": gain + low,
+        "high": gain + high,
     }
 
 
-def noise(found: dict[str, list[dict]], split: str) -> float:
+def noise(found: dict[str, list[dict]], split: str) -> Noise:
     """The spread of single runs over seeds, pooled over all rungs.
 
     √(Σ (n − 1) s² / Σ (n − 1)), with s the standard deviation of a rung's n
@@ -247,31 +259,45 @@ def noise(found: dict[str, list[dict]], split: str) -> float:
     spreads = [
         (len(runs) - 1, level(runs, split)["spread"]) for runs in several
     ]
+    freedom = sum(n for n, _ in spreads)
     total = sum(n * s**2 for n, s in spreads)
-    return (total / sum(n for n, _ in spreads)) ** 0.5
+    return Noise((total / freedom) ** 0.5, freedom)
 
 
-def summary(
-    found: dict[str, list[dict]],
-    before: Mapping[str, str | None] = {n: r.before for n, r in RUNGS.items()},
-) -> dict:
-    """Every run; of a rung its levels, too, and the step that it is.
+def gains(rungs: dict[str, list[dict]], split: str) -> dict[str, dict]:
+    """Of each rung its `step` from the rung that it changes, and what it gains
+    `over_rnnsearch`, where these are there and some rung has two seeds."""
+    try:
+        spread = noise(rungs, split)
+    except ValueError:
+        return {name: {} for name in rungs}
+    return {
+        name: {
+            key: step(rungs[rival], runs, split, spread)
+            for key, rival in (
+                ("step", RUNGS[name].before),
+                ("over_rnnsearch", "rnnsearch"),
+            )
+            if rival in rungs and rival != name
+        }
+        for name, runs in rungs.items()
+    }
 
-    `before` names the rung that each is compared with.
-    """
+
+def summary(found: dict[str, list[dict]]) -> dict:
+    """Every run; of a rung its levels and its gains, too."""
     rungs = {name: runs for name, runs in found.items() if name in RUNGS}
     answer = runs_alone(found)
+    for name in rungs:
+        answer[name]["tests"] = {}
     for split in (*corpus.TESTS, "all"):
-        try:
-            spread = noise(rungs, split)
-        except ValueError:
-            spread = None
+        gained = gains(rungs, split)
         for name, runs in rungs.items():
-            place = answer[name].setdefault("tests", {})
-            place[split] = level(runs, split) | other_scores(runs, split)
-            last = rungs.get(before[name])
-            if last and spread is not None:
-                place[split]["step"] = step(last, runs, split, spread)
+            answer[name]["tests"][split] = {
+                **level(runs, split),
+                **other_scores(runs, split),
+                **gained[name],
+            }
     return answer
 
 
