@@ -145,7 +145,10 @@ def test_from_few_captions_the_cursors_make_more():
         for name in ("cursors", "outside"):
             step = few(name, split)["over_rnnsearch"]
             assert step["low"] > 0 and step["p"] < 0.001
-    assert few("outside")["over_rnnsearch"]["gain"] > few("cursors")["over_rnnsearch"]["gain"] / 2
+    assert (
+        few("outside")["over_rnnsearch"]["gain"]
+        > few("cursors")["over_rnnsearch"]["gain"] / 2
+    )
     low = few("cursors")["bleu"] - 3 * few("cursors")["spread"]
     assert low > few("rnnsearch")["bleu"] + 2 * few("rnnsearch")["spread"]
 
