@@ -1,6 +1,8 @@
 """What the chapter `cursors` says of its records."""
 
+from lookback.experiments.rungs import rows
 from lookback.lab import records
+from lookback.significance import factors
 
 RESULTS = records.load("cursors")["results"]
 FOUND = {name: row for name, row in RESULTS.items() if name != "cost"}
@@ -173,9 +175,69 @@ def test_the_four_have_as_many_weights_there_too():
 
 
 def test_with_more_captions_the_lead_shrinks():
-    """One seed of each is no verdict, and the page says so."""
+    """One seed of each at 10,000 is no verdict, and the page says so."""
     more = [
         GROWTH[f"{name}, 10000"]["tests"]["all"]["bleu"]
         for name in ("cursors", "rnnsearch")
     ]
     assert 0 < more[0] - more[1] < few("cursors")["over_rnnsearch"]["low"]
+    assert ALL["cursors"]["tests"]["all"]["over_rnnsearch"]["high"] < 3
+
+
+ALL = records.load("rungs")["results"]
+
+
+def test_from_all_captions_the_cursors_are_not_behind():
+    """Greedily ahead by both rulers; with a beam, less than a point apart."""
+    tests = ALL["cursors"]["tests"]
+    for name in ("cursors", "rnnsearch"):
+        assert len(ALL[name]["runs"]) == 3
+    over = {split: tests[split]["over_rnnsearch"] for split in SETS}
+    assert all(each["gain"] > 1 and each["p"] < 0.01 for each in over.values())
+    lows = [over[split]["low"] for split in SETS]
+    assert lows[-1] > 0 and [low < 0 for low in lows].count(True) == 1
+    assert min(lows) > -0.1  # it "touches" 0
+    beam = tests["all"]["beam"]["over_rnnsearch"]
+    assert -1 < beam["low"] < 0 < beam["high"] and beam["p"] > 0.05
+
+
+def per_seed(name, part):
+    """What a factor of BLEU is on all three sets, for each seed."""
+    sums = [rows(run, "all").sum(0) for run in ALL[name]["runs"]]
+    return [factors(each)[part].item() for each in sums]
+
+
+def test_they_differ_in_how_they_err():
+    """In every seed."""
+    assert min(per_seed("cursors", 0)) > max(per_seed("rnnsearch", 0))
+    assert max(per_seed("cursors", 1)) < min(per_seed("rnnsearch", 1))
+
+
+def test_joined_captions_are_run_together():
+    for count in ("2", "4"):
+        cursors, search = (
+            ALL[n]["long"][count] for n in ("cursors", "rnnsearch")
+        )
+        spread = cursors["spread"] + search["spread"]
+        assert cursors["bleu"] - search["bleu"] < spread
+        assert cursors["precision"] > search["precision"] + 5
+        assert cursors["brevity"] < search["brevity"]
+        assert max(cursors["stops"], search["stops"]) < 1
+    assert ALL["cursors"]["long"]["4"]["stops_wanted"] > 3.5
+    one, other = (
+        ALL[n]["long"]["4"]["first"][0] for n in ("cursors", "rnnsearch")
+    )
+    for piece in ("chapeau orange", "herbe verte", "karaté", "neige"):
+        assert piece in one
+    assert "un autre en blanc" in other and "plein air" in other
+
+
+def test_all_share_settings_and_weights():
+    sizes = [ALL[n]["runs"][0]["parameters"] for n in ("cursors", "rnnsearch")]
+    assert max(sizes) < 1.03 * min(sizes)
+    settings = {
+        str(run["training"] | {"seed": 0})
+        for runs in (*ALL.values(), *GROWTH.values())
+        for run in runs["runs"]
+    }
+    assert len(settings) == 1

@@ -447,6 +447,10 @@ def test_a_campaign_goes_on_from_its_record(folders, capsys):
     ]
     assert done["gain"] == pytest.approx(levels[1] - levels[0])
     assert done["low"] <= done["gain"] <= done["high"] and 0 < done["p"] <= 1
+    tests = record["results"]["two-way"]["tests"]
+    beam = tests["all"]["beam"]
+    assert beam["over_rnnsearch"]["low"] <= beam["over_rnnsearch"]["high"]
+    assert "chrf" not in tests["all"] and "chrf" in tests["test_2016_flickr"]
 
 
 def run_with(*counts):
@@ -461,7 +465,9 @@ def test_the_seeds_spread_is_pooled_over_the_rungs(monkeypatch):
     spreads = {"a": (3, 2.0), "b": (2, 5.0), "c": (1, None)}
     found = {name: [{"of": name}] * n for name, (n, _) in spreads.items()}
     monkeypatch.setattr(
-        rungs, "level", lambda runs, _: {"spread": spreads[runs[0]["of"]][1]}
+        rungs,
+        "level",
+        lambda runs, *_: {"spread": spreads[runs[0]["of"]][1]},
     )
     assert rungs.noise(found, "all") == pytest.approx(((33 / 3) ** 0.5, 3))
     with pytest.raises(ValueError, match="no rung has two seeds"):
@@ -493,8 +499,14 @@ def test_levels_have_precision_brevity_and_spread():
     assert 0 < found["spread"] < 100 and found["brevity"] < 1
     assert rungs.level(runs[1:], "all")["brevity"] == 1
     assert rungs.level(runs[1:], "all")["spread"] is None
+    for run, counts in zip(runs, (short, long), strict=True):
+        run["long"] = {"4": {"counts": counts, "stops": [3.0, 4.0]}}
+        run["long"]["4"]["first"] = "un homme"
+    joined = rungs.long(runs, 4)
+    assert joined.pop("first") == ["un homme", "un homme"]
+    assert (joined.pop("stops"), joined.pop("stops_wanted")) == (3, 4)
+    assert joined == pytest.approx(rungs.level(runs, "test_2016_flickr"))
     assert rungs.other_scores(runs, "test_2017_flickr")["chrf"] == 50
-    assert "chrf" not in rungs.other_scores(runs, "all")
 
 
 def test_growth_compares_what_read_the_same_captions():

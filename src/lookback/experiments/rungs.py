@@ -104,13 +104,16 @@ def judged(
     width: int = 1,
     language: str = "fr",
 ) -> dict:
-    """BLEU's counts of every caption, and chrF of them all."""
+    """BLEU's counts of every caption, chrF of them all, the first translation,
+    and how many full stops one has in the mean: as written, and in truth."""
     test = corpus.join(corpus.load(split, "en", language), repeat(joined))
     words, truths = said(found, test, width), [pair.target for pair in test]
     rows = metrics.counts(words, truths)
     return {
         "counts": ", ".join(" ".join(map(str, row)) for row in rows),
         "chrf": metrics.chrf(words, truths),
+        "first": " ".join(words[0]),
+        "stops": [mean(s.count(".") for s in side) for side in (words, truths)],
     }
 
 
@@ -183,27 +186,41 @@ def rows(run: dict, split: str, kind: str = "greedy") -> Tensor:
     )
 
 
-def level(runs: list[dict], split: str) -> dict:
-    """A rung's greedy score on a test set: mean over its seeds, and spread."""
-    greedy = [rows(run, split).sum(0) for run in runs]
-    scores = [bleu(each).item() for each in greedy]
+def level(runs: list[dict], split: str, kind: str = "greedy") -> dict:
+    """A rung's score on a test set: mean over its seeds, and spread."""
+    return scored([rows(run, split, kind).sum(0) for run in runs])
+
+
+def long(runs: list[dict], joined: int) -> dict:
+    """The same, on captions of the first test set joined."""
+    told = [run["long"][str(joined)] for run in runs]
+    written, wanted = zip(*(each["stops"] for each in told), strict=True)
+    return {
+        **scored([caption_rows(each["counts"]).sum(0) for each in told]),
+        "first": [each["first"] for each in told],
+        "stops": mean(written),
+        "stops_wanted": mean(wanted),
+    }
+
+
+def scored(sums: list[Tensor]) -> dict:
+    """BLEU of several runs, from what it counted in all their captions."""
+    scores = [bleu(each).item() for each in sums]
     return {
         "bleu": mean(scores),
         "spread": stdev(scores) if len(scores) > 1 else None,
-        "precision": mean(factors(each)[0].item() for each in greedy),
-        "brevity": mean(factors(each)[1].item() for each in greedy),
+        "precision": mean(factors(each)[0].item() for each in sums),
+        "brevity": mean(factors(each)[1].item() for each in sums),
     }
 
 
 def other_scores(runs: list[dict], split: str) -> dict:
-    """What else was asked on that test set: means over the seeds."""
-    beams = [rows(run, split, "beam").sum(0) for run in runs]
-    found = {"beam": mean(bleu(each).item() for each in beams)}
-    if split != "all":
-        tests = [run["tests"][split] for run in runs]
-        found["loss"] = mean(each["loss"] for each in tests)
-        found["chrf"] = mean(each["greedy"]["chrf"] for each in tests)
-    return found
+    """What else was asked on one test set: means over the seeds."""
+    tests = [run["tests"][split] for run in runs]
+    return {
+        "loss": mean(each["loss"] for each in tests),
+        "chrf": mean(each["greedy"]["chrf"] for each in tests),
+    }
 
 
 class Noise(NamedTuple):
@@ -213,7 +230,13 @@ class Noise(NamedTuple):
     freedom: int  # seeds beyond each rung's first
 
 
-def step(one: list[dict], two: list[dict], split: str, noise: Noise) -> dict:
+def step(
+    one: list[dict],
+    two: list[dict],
+    split: str,
+    noise: Noise,
+    kind: str = "greedy",
+) -> dict:
     """What the second rung gains over the first, by both rulers.
 
     `p` is that of coins thrown for captions, the same coins for all seeds;
@@ -222,7 +245,7 @@ def step(one: list[dict], two: list[dict], split: str, noise: Noise) -> dict:
     and seeds by Student's t, since their spread is itself an estimate.
     """
     couples = list(zip(one, two, strict=False))
-    sides = [[rows(run, split) for run in couple] for couple in couples]
+    sides = [[rows(run, split, kind) for run in couple] for couple in couples]
     dice = torch.Generator().manual_seed(0)
     count = len(sides[0][0])
     coins = torch.rand(TOSSES, count, generator=dice) < 0.5
@@ -231,7 +254,7 @@ def step(one: list[dict], two: list[dict], split: str, noise: Noise) -> dict:
     swapped = torch.stack([swapped_gaps(a, b, coins) for a, b in sides]).mean(0)
     again = torch.stack([resampled_gaps(a, b, times) for a, b in sides]).mean(0)
     paired = mean((bleu(b.sum(0)) - bleu(a.sum(0))).item() for a, b in sides)
-    gain = level(two, split)["bleu"] - level(one, split)["bleu"]
+    gain = level(two, split, kind)["bleu"] - level(one, split, kind)["bleu"]
     error = noise.spread * (1 / len(one) + 1 / len(two)) ** 0.5
     shape = (1 + noise.freedom, DRAWS, 100)
     normal, *others = torch.randn(shape, generator=dice)
@@ -247,7 +270,9 @@ def step(one: list[dict], two: list[dict], split: str, noise: Noise) -> dict:
     }
 
 
-def noise(found: dict[str, list[dict]], split: str) -> Noise:
+def noise(
+    found: dict[str, list[dict]], split: str, kind: str = "greedy"
+) -> Noise:
     """The spread of single runs over seeds, pooled over all rungs.
 
     √(Σ (n − 1) s² / Σ (n − 1)), with s the standard deviation of a rung's n
@@ -257,23 +282,25 @@ def noise(found: dict[str, list[dict]], split: str) -> Noise:
     if not several:
         raise ValueError("no rung has two seeds: their spread is unknown")
     spreads = [
-        (len(runs) - 1, level(runs, split)["spread"]) for runs in several
+        (len(runs) - 1, level(runs, split, kind)["spread"]) for runs in several
     ]
     freedom = sum(n for n, _ in spreads)
     total = sum(n * s**2 for n, s in spreads)
     return Noise((total / freedom) ** 0.5, freedom)
 
 
-def gains(rungs: dict[str, list[dict]], split: str) -> dict[str, dict]:
+def gains(
+    rungs: dict[str, list[dict]], split: str, kind: str = "greedy"
+) -> dict[str, dict]:
     """Of each rung its `step` from the rung that it changes, and what it gains
     `over_rnnsearch`, where these are there and some rung has two seeds."""
     try:
-        spread = noise(rungs, split)
+        spread = noise(rungs, split, kind)
     except ValueError:
         return {name: {} for name in rungs}
     return {
         name: {
-            key: step(rungs[rival], runs, split, spread)
+            key: step(rungs[rival], runs, split, spread, kind)
             for key, rival in (
                 ("step", RUNGS[name].before),
                 ("over_rnnsearch", "rnnsearch"),
@@ -290,14 +317,15 @@ def summary(found: dict[str, list[dict]]) -> dict:
     answer = runs_alone(found)
     for name in rungs:
         answer[name]["tests"] = {}
+        answer[name]["long"] = {n: long(rungs[name], n) for n in LONG}
     for split in (*corpus.TESTS, "all"):
-        gained = gains(rungs, split)
+        greedy, beam = (gains(rungs, split, k) for k in ("greedy", "beam"))
         for name, runs in rungs.items():
-            answer[name]["tests"][split] = {
-                **level(runs, split),
-                **other_scores(runs, split),
-                **gained[name],
-            }
+            place = level(runs, split) | greedy[name]
+            place["beam"] = level(runs, split, "beam") | beam[name]
+            if split != "all":
+                place |= other_scores(runs, split)
+            answer[name]["tests"][split] = place
     return answer
 
 
