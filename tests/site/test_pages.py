@@ -199,4 +199,5 @@ def test_search_finds_a_word(visit):
 def test_skip_link_leads_to_the_text(visit):
     page = visit(PAGES[1]).page
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.hash") == "#main-content"
+    focused = "document.activeElement.hash === '#main-content'"
+    page.wait_for_function(focused)

@@ -96,11 +96,10 @@ def test_a_sleeping_figure_prints_its_picture(visit):
     asleep = page.locator(".widget-picture img")
     assert asleep.count() > 1
     page.emulate_media(media="print")
-    page.pdf()
-    shown = asleep.evaluate_all(
-        "(all) => all.map((one) => one.complete && one.naturalWidth > 0)"
-    )
-    assert all(shown)
+    page.pdf()  # asks for them, and does not wait until they have come
+    shown = "(one) => one.complete && one.naturalWidth > 0"
+    for picture in asleep.element_handles():
+        page.wait_for_function(shown, arg=picture)
 
 
 def test_bertviz_sleeps_until_it_is_reached(visit):

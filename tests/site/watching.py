@@ -12,7 +12,8 @@ from playwright.sync_api import ConsoleMessage, Page, Request, Response
 
 # False on the door, which leads on to the landing page.
 ARRIVED = "() => !document.querySelector('meta[http-equiv=refresh]')"
-# Widgets sleep until they come near: brings one after the other into sight.
+# Widgets sleep until they come near: brings one after the other into sight. And
+# until a page has been painted, Chromium drops the keys that are pressed.
 WAKE = """async () => {
   const tick = () => new Promise(requestAnimationFrame);
   const kind = "application/vnd.jupyter.widget-view+json";
@@ -25,6 +26,8 @@ WAKE = """async () => {
     await tick();
   }
   scrollTo({ top: 0, behavior: "instant" });
+  await tick();
+  await tick();
 }"""
 # Resolves when every widget of the page stands, or says that it cannot.
 STANDING = """() => {
