@@ -22,8 +22,9 @@ def model_of(outside):
 @torch.no_grad()
 def by_hand(model):
     """p(k) of every word, one annotation at a time."""
-    memory = model.encode(SOURCE)
-    state, rows = model.start(memory), []
+    heard = model.encode(SOURCE)
+    memory = heard.annotations
+    state, rows = model.start(heard), []
     for token in GIVEN.unbind(1):
         embedded = model.target_embedding(token)
         state, _, weights = model.advance(embedded, state, memory)

@@ -48,6 +48,13 @@ class MixingConfig(RNNsearchConfig):
     outside: bool = False
 
 
+class Heard(NamedTuple):
+    """RNNsearch's annotations, and what each of them says."""
+
+    annotations: Annotations
+    places: Places
+
+
 class Mixing(RNNsearch):
     """RNNsearch whose annotations speak for themselves."""
 
@@ -60,6 +67,14 @@ class Mixing(RNNsearch):
             nn.Linear(2 * hidden, config.maxout, bias=False),
             nn.Linear(config.maxout, words, bias=False),
         )
+
+    def encode(self, source: Int[Tensor, "batch source"]) -> Heard:
+        """The annotations, and f_j once for all words to come."""
+        annotations = super().encode(source)
+        return Heard(annotations, self.said(annotations))
+
+    def start(self, memory: Heard) -> State:
+        return super().start(memory.annotations)
 
     def said(self, memory: Annotations) -> Places:
         """f_j = R h_j, of every annotation."""
@@ -84,8 +99,8 @@ class Mixing(RNNsearch):
         source: Int[Tensor, "batch source"],
         target_in: Int[Tensor, "batch target"],
     ) -> Float[Tensor, "batch target vocab"]:
-        memory = self.encode(source)
-        state = self.start(memory)
+        memory = super().encode(source)
+        state = super().start(memory)
         embedded = self.dropout(self.target_embedding(target_in))
         states, looks = [], []
         for word in embedded.unbind(dim=1):
@@ -97,13 +112,12 @@ class Mixing(RNNsearch):
         looks = precise(torch.stack(looks, dim=1))
         return self.mixed(self.said(memory), g, looks)
 
-    def step(self, token, state: State, memory: Annotations):
+    def step(self, token, state: State, memory: Heard):
         embedded = self.target_embedding(token)
-        state, _, weights = self.advance(embedded, state, memory)
+        state, _, weights = self.advance(embedded, state, memory.annotations)
         g = precise(self.readout(state.hidden, embedded))[:, None]
-        places = self.said(memory)
-        logits = self.mixed(places, g, precise(weights)[:, None])[:, 0]
-        return logits, state, weights
+        logits = self.mixed(memory.places, g, precise(weights)[:, None])
+        return logits[:, 0], state, weights
 
 
 class Landings(NamedTuple):
