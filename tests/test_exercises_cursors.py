@@ -23,6 +23,7 @@ from lookback.exercises import check
         (10, "three moves of one kind and two"),
         (24, "in any order"),
         (720, "cannot be told apart"),
+        (15, "you chose two to be words; three are"),
         (17, "no slip that the check knows"),
         ([20, 1, 1], "gave 3 numbers"),
     ],
@@ -133,6 +134,36 @@ def at_the_last_word(write, step):
     return alpha[0, -1, -1] + write[-1, -1]
 
 
+def filled(write, step, row_of_word=-1, row_of_step=0, across=0):
+    """The table of α, cell by cell, as it is typed, with places for slips."""
+    target, source = write.shape
+    alpha = torch.full((target, source), -torch.inf)
+    for u in range(target):
+        for t in range(source):
+            ways = [torch.zeros(())] if u == t == 0 else []
+            if t:
+                ways.append(alpha[u, t - 1] + step[u + row_of_step, t - 1])
+            if u and t >= across:
+                word = write[u + row_of_word, t - across]
+                ways.append(alpha[u - 1, t - across] + word)
+            if ways:
+                alpha[u, t] = torch.stack(ways).logsumexp(0)
+    return (alpha[-1] + write[-1]).logsumexp(0)
+
+
+def one_step_at_most(write, step):
+    alpha = torch.full((write.shape[1],), -torch.inf)
+    alpha[0] = 0.0
+    for u in range(len(write)):
+        came = torch.cat([alpha[:1] - torch.inf, alpha[:-1] + step[u, :-1]])
+        alpha = torch.logaddexp(alpha, came) + write[u]
+    return alpha.logsumexp(0)
+
+
+def in_float64(write, step):
+    return without_logs(write.double(), step.double())
+
+
 def late(step, u, t):
     return step[u + 1, t - 1] if u + 1 < len(step) else step[u, t - 1] - 99
 
@@ -159,6 +190,11 @@ def late(step, u, t):
         (lambda w, s: summed(w, s).exp(), "its logarithm is asked for"),
         (lambda w, s: -summed(w, s), "The sign"),
         (without_logs, "Stay in logarithms"),
+        (in_float64, "Stay in logarithms"),
+        (lambda w, s: filled(w, s, row_of_word=0), "word u is write[u - 1]"),
+        (lambda w, s: filled(w, s, row_of_step=-1), "pays step[u - 1]"),
+        (lambda w, s: filled(w, s, across=1), "a word moves the finger on"),
+        (one_step_at_most, "one step at most between two words"),
         (lambda w, s: w.sum(0), "one number"),
     ],
 )
@@ -166,11 +202,24 @@ def test_log_likelihood(mine, words, capsys):
     assert words in said_about(capsys, "log_likelihood", mine)
 
 
+def cell_by_cell(write, step):
+    return filled(write, step)
+
+
 @pytest.mark.parametrize(
-    "mine", [summed, by_the_book, lambda w, s: summed(w, s).item()]
+    "mine",
+    [summed, by_the_book, lambda w, s: summed(w, s).item(), cell_by_cell],
 )
 def test_log_likelihood_right(mine):
     assert check.log_likelihood(mine) is True
+
+
+def lost(beta):
+    return torch.cat([beta[1:], torch.full_like(beta[:1], -torch.inf)])
+
+
+def by_total(alpha, beta, write, later):
+    return (alpha + write + later - (alpha + write)[-1].logsumexp(0)).exp()
 
 
 def after(beta):
@@ -209,6 +258,9 @@ def after(beta):
         ),
         (lambda a, b, w: (a + w + after(b)).softmax(1).T, "target words"),
         (lambda a, b, w: (a[:-1] + w[:-1] + b[1:]).softmax(1), "β = 1"),
+        (lambda a, b, w: by_total(a, b, w, b), "divide by p(y | x)"),
+        (lambda a, b, w: by_total(a, b, w, lost(b)), "takes it for 0"),
+        (lambda a, b, w: (a + w + lost(b)).softmax(1), "whose logarithm is 0"),
     ],
 )
 def test_where_written(mine, words, capsys):
@@ -224,8 +276,13 @@ def with_a_loop(alpha, beta, write):
     return torch.stack(rows)
 
 
-def test_where_written_right():
-    assert check.where_written(with_a_loop) is True
+@pytest.mark.parametrize(
+    "mine",
+    [with_a_loop, lambda a, b, w: by_total(a, b, w, after(b))],
+    ids=["loop", "divided"],
+)
+def test_where_written_right(mine):
+    assert check.where_written(mine) is True
 
 
 @pytest.mark.parametrize(

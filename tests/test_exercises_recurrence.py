@@ -48,6 +48,10 @@ def test_powers_by_hand_takes_rounded_answers(answer):
     assert check.powers_by_hand(answer) is True
 
 
+def test_two_answers_need_no_brackets():
+    assert check.powers_by_hand(1e-6, 13_800) is True
+
+
 def back(U, states, slope=lambda h: h * (1 - h), of=None, side="left"):
     """The product, step after step, with one thing done otherwise."""
     J = torch.eye(len(U), dtype=U.dtype)
@@ -80,6 +84,12 @@ def jacobian_of_each(U, states):
         (lambda U, s: back(U.T, s), "U transposed"),
         (lambda U, s: back(U, s).T, "the transpose of the Jacobian"),
         (lambda U, s: back(U, s, torch.ones_like), "left out the slopes"),
+        (
+            lambda U, s: back(
+                U, s, lambda h: torch.sigmoid(h) * (1 - torch.sigmoid(h))
+            ),
+            "h is the value of σ already",
+        ),
         (
             lambda U, s: back(torch.eye(len(U)), s),
             "You left out U",
@@ -131,6 +141,14 @@ def squared(dW, dU, limit):
     return scaled(dW, dU, min(1, limit / float(n)))
 
 
+def one_then_the_other(dW, dU, limit):
+    if norm(dW, dU) > limit:
+        dW = dW * limit / norm(dW, dU)
+    if norm(dW, dU) > limit:
+        dU = dU * limit / norm(dW, dU)
+    return dW, dU
+
+
 def of_mean(dW, dU, limit):
     both = torch.cat([dW.flatten(), dU.flatten()])
     n = both.square().mean().sqrt()
@@ -156,6 +174,7 @@ def of_mean(dW, dU, limit):
             "the limit is to be its length",
         ),
         (of_mean, "not of their mean"),
+        (one_then_the_other, "You shorten dW first"),
         (
             lambda a, b, n: scaled(
                 a, b, min(1, n / float(a.norm() + b.norm()))
@@ -230,6 +249,10 @@ def added(b_ih, b_hh, steps):
             "take the root of one half",
         ),
         (lambda a, b, s: put(a, b, math.log(gate_of(s))), "logarithm of f"),
+        (
+            lambda a, b, s: put(a, b, math.log(0.5 / s / (1 - 0.5 / s))),
+            "a half divided by the steps",
+        ),
         (lambda a, b, s: put(a, b, bias_of(s), None), "make that 0"),
         (added, "You added to the old biases"),
         (lambda a, b, s: put(a, b, 3.0), "It should be 0.5"),
@@ -245,7 +268,11 @@ def added(b_ih, b_hh, steps):
             lambda a, b, s: put(a, b, bias_of(s), quarter=3),
             "bias of the output gate",
         ),
-        (lambda a, b, s: (a * 0 + bias_of(s), b * 0), "The order is i, f"),
+        (lambda a, b, s: (a * 0 + bias_of(s), b * 0), "all of b_ih"),
+        (
+            lambda a, b, s: (put(a, b, bias_of(s))[0], b * 0),
+            "all of b_hh, the biases of all four",
+        ),
         (lambda a, b, s: put(a, b, bias_of(s))[0], "Give back both"),
         (lambda a, b, s: put(a, b, bias_of(s))[::-1], "in the other order"),
         (lambda a, b, s: put(a, b, math.nan), "nan of the belt"),

@@ -201,9 +201,12 @@ class Exercise:
         self.inputs = list(inspect.signature(solution).parameters)
         self.__doc__ = judge.__doc__
 
-    def __call__(self, answer=None):
-        """True if right, False if not yet, None if not attempted."""
-        outcome, text = self.verdict(answer)
+    def __call__(self, answer=None, *more):
+        """True if right, False if not yet, None if not attempted.
+
+        Several answers are taken as if they stood in brackets.
+        """
+        outcome, text = self.verdict((answer, *more) if more else answer)
         print(f"{_VERDICTS[outcome]}: {self.name}")
         for paragraph in text.split("\n"):
             print(

@@ -3,7 +3,7 @@
 What is right is found by walking every path, one after the other.
 """
 
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement, pairwise
 from math import comb, factorial, perm, prod
 
 import torch
@@ -95,6 +95,8 @@ def count_paths(source=4, target=3):
         f"{said[moves].title()} moves can stand in {factorial(moves)} orders, "
         "but moves of one kind cannot be told apart: divide by the orders of "
         "the words, and of the steps.": factorial(moves),
+        f"Of the {said[moves]} moves you chose {said[words - 1]} to be words; "
+        f"{said[words]} are.": comb(moves, words - 1),
     }
     otherwise = (
         "This is no slip that the check knows. A path is a row of "
@@ -226,6 +228,20 @@ def _wrong_sums(write, step):
             if ends is None or path[-1] == ends
         )
 
+    one_step = sum(
+        _probability(path, write.tolist(), step.tolist())
+        for path in _paths(source, target)
+        if all(t - s < 2 for s, t in pairwise((0, *path)))
+    )
+    moving = sum(
+        prod(write[u, t] for u, t in enumerate(path))
+        * prod(
+            step[u, place]
+            for u, (s, t) in enumerate(pairwise((-1, *path)))
+            for place in range(s + 1, t)
+        )
+        for path in combinations(range(source), target)
+    )
     anywhere = sum(
         _probability(path, write.tolist(), step.tolist(), first)
         for path in _paths(source, target)
@@ -261,6 +277,16 @@ def _wrong_sums(write, step):
         "You leave out the steps' probabilities.": total(
             write, torch.ones_like(step)
         ),
+        "Your way from row u - 1 into row u pays write[u]; word u is "
+        "write[u - 1], the words being counted from 0.": total(
+            torch.cat([write[1:], write[-1:]]), step
+        ),
+        "In row u your finger pays step[u - 1]; in row 0 that is the last "
+        "row, too. It is step[u, t - 1].": total(write, step.roll(1, 0)),
+        "Your finger goes one step at most between two words. It may go any "
+        "number: from the left in the SAME row, again and again.": one_step,
+        "With you a word moves the finger on. It stays: from the node below, "
+        "at the same t.": moving,
     }
 
 
@@ -294,6 +320,7 @@ def log_likelihood(mine):
         given = f"with {source} source words and {target} target words"
         expect(found, truth, mistakes, given)
     write, step = _lattice(9, 200, 200)
+    write = write - 6  # as where a vocabulary has thousands of words
     with torch.no_grad():
         found = as_number(mine(write, step), "log p(y | x)")
     alpha, _ = _sums(float64(write), float64(step))
@@ -373,6 +400,14 @@ def where_written(mine):
         round_again = a + w + b.roll(-1, 0)
         after = torch.cat([b[1:], torch.zeros(1, source)])
         joint = a + w + after
+        total = joint[:1].logsumexp(1, keepdim=True)
+        lost = truth.clone()
+        lost[-1] = 0
+        if found[-1].isnan().all() and found[:-1].isfinite().all():
+            raise Hint(
+                "Your last row is NaN. After the last word nothing is left to "
+                "write: β = 1, whose logarithm is 0 and not −∞."
+            )
         expect(
             found,
             truth,
@@ -388,6 +423,12 @@ def where_written(mine):
                 ),
                 "You take β(t, u), with the word still to write; after it the "
                 "rest is β(t, u+1).": (a + w + b).softmax(1),
+                "You take β(t, u) and divide by p(y | x). With the word "
+                "written, what is left is β(t, u+1).": (
+                    a + w + b - total
+                ).exp(),
+                "After the last word nothing is left to write: β = 1. Your "
+                "last row takes it for 0.": lost,
                 "You leave out what comes after: multiply by β(t, u+1).": (
                     a + w
                 ).softmax(1),

@@ -173,6 +173,10 @@ def carry_back(mine):
                 "You left out the slopes: that is a power of U.": (
                     torch.linalg.matrix_power(U, length - 1)
                 ),
+                "Your slopes are σ(h) (1 − σ(h)). h is the value of σ already: "
+                "h (1 − h).": _product(
+                    U, later, lambda h: _logistic(h.sigmoid())
+                ),
                 "You left out U.": torch.diag(
                     later.prod(0) * (1 - later).prod(0)
                 ),
@@ -224,6 +228,8 @@ def clip_by_norm(mine):
         other = [g * min(1, limit / norm**2) for g in (dW, dU)]
         mean = _both((dW, dU)).square().mean().sqrt()
         summed = dW.norm() + dU.norm()
+        early = dW * min(1, limit / norm)
+        late = dU * min(1, limit / _both((early, dU)).norm())
         mistakes = {
             "You clip every number by itself, and that turns the gradient: "
             "the longest numbers lose, the others stay. Shorten all by the "
@@ -233,6 +239,8 @@ def clip_by_norm(mine):
             "Your gradient is as long as the limit, always. One that is short "
             "enough stays as it is.": [g * limit / norm for g in (dW, dU)],
             "It is too long, and yours stays as it was.": [dW, dU],
+            "You shorten dW first, and measure again for dU: take the length "
+            "once, before either is changed.": [early, late],
             "You divide by the length twice, or by its square: take the "
             "root.": other,
             "That is a gradient of length 1; the limit is to be its length.": (
@@ -292,6 +300,14 @@ def hold_for(mine):
         before = [float64(b_ih), float64(b_hh)]
         if all(map(torch.equal, _others(found[::-1]), _others(before))):
             raise Hint("You give the two back in the other order.")
+        for name, new, old in zip(("b_ih", "b_hh"), found, before, strict=True):
+            quarters = zip(new.chunk(4), old.chunk(4), strict=True)
+            if not any(torch.equal(*both) for both in quarters):
+                raise Hint(
+                    f"You changed all of {name}, the biases of all four "
+                    "gates. The forget gate's are the second quarter, from "
+                    "`hidden` up to 2 · hidden."
+                )
         for i in (0, 2, 3):
             part = slice(i * hidden, (i + 1) * hidden)
             if any(
@@ -327,6 +343,10 @@ def hold_for(mine):
             "sum: solve for the bias.": 2 * f,
             "The sign is the other way round: your gate is nearly shut.": (
                 -wanted
+            ),
+            "Your f is a half divided by the steps. It is the root: f to the "
+            "power `steps` is one half.": math.log(
+                0.5 / steps / (1 - 0.5 / steps)
             ),
             "That leaves half after ONE step. Half is to be left after all "
             "of them: f to the power `steps` is one half.": 0.0,
