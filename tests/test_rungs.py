@@ -73,6 +73,23 @@ def test_machines_of_their_own_have_as_many_weights_as_rnnsearch():
         assert count == pytest.approx(counts["rnnsearch"], rel=0.01), name
 
 
+@pytest.mark.parametrize(
+    "name", [name for name, rung in RUNGS.items() if not rung.parts.layers]
+)
+def test_recurrent_rungs_drop_at_the_same_places(name):
+    """Both embeddings, the state, and what is read out of the source."""
+    model, dropped = model_of(name).train(), []
+    for module in model.modules():
+        if isinstance(module, nn.Dropout) and module.p:
+            assert module.p == RUNGS[name].parts.dropout
+            module.register_forward_hook(
+                lambda _, given, __: dropped.append(given[0].shape[-1])
+            )
+    model(pad(SOURCES), pad(TARGETS))
+    read = 16 if RUNGS[name].parts.reader == "two-way" else 8
+    assert sorted(dropped) == [8, 8, 8, read]
+
+
 @every
 def test_forward_equals_step_by_step(name):
     model, source, target = model_of(name), pad(SOURCES), pad(TARGETS)
@@ -141,7 +158,7 @@ def test_all_drop_alike_and_where_it_says(name):
     if parts.decoder == "recurrent":
         rates.remove(0.0)  # the target's words share the states' dropout
         assert model.target_embedding.dropout.p == 0.0
-        places = parts.layers * in_a_layer + 2
+        places = parts.layers * in_a_layer + 3
     else:
         places = parts.layers * (2 * in_a_layer + 1) + 2
     assert rates == [parts.dropout] * places

@@ -639,8 +639,16 @@ def test_with_cuts_the_rate_falls_to_a_third_at_each_stall():
     ],
 )
 def test_stalls_are_epochs_that_gain_less_than_a_hundredth(scores, stalls):
-    progress = Progress(curve=[{"score": score} for score in scores])
-    assert progress.stalls() == stalls
+    curve = [{"step": 9, "score": score} for score in scores]
+    assert Progress(curve=curve).stalls(warmup=9) == stalls
+
+
+def test_while_the_rate_rises_nothing_stalls():
+    scores = {2: -3.0, 4: -3.1, 6: -3.2, 8: -2.0, 10: -2.0}
+    curve = [{"step": s, "score": score} for s, score in scores.items()]
+    assert Progress(curve=curve).stalls(warmup=5) == 2
+    assert Progress(curve=curve).stalls(warmup=7) == 1
+    assert Progress(curve=curve).stalls(warmup=11) == 0
 
 
 def test_with_cuts_a_training_ends_at_the_first_stall_after_them(tmp_path):

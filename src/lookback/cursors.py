@@ -97,8 +97,8 @@ def posterior(
 ) -> Float[Tensor, "batch target source"]:
     """Where the finger was when each word was written, the whole text known.
 
-    α(t, u) p(y_{u+1} | t, u) β(t, u+1) / p(y | x), which is the gradient of
-    log p(y | x) by log p(y_{u+1} | t, u). A row sums to 1.
+    α(t, u) p(y_{u+1} | t, u) β(t, u+1) / p(y | x), which is the derivative of
+    log p(y | x) with respect to log p(y_{u+1} | t, u). A row sums to 1.
     """
     before = forward_sums(write, step, mask)
     after = backward_sums(write, step, mask)

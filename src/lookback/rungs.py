@@ -17,8 +17,8 @@ Every rung is one `Parts`, and neighbours differ in one field of it:
     readout    the maxout of 2014, or the target's embeddings (tied)
 
 All rungs are drawn by `draw`, embed words alike (`layers.Embedding`) and drop
-at the same places: both sides' embeddings, what a sublayer gives back, and the
-state that a recurrent decoder hands to its readout.
+at the same places: both sides' embeddings, what a sublayer gives back, and what
+a readout is handed of the source and of the decoder's state.
 
 The diagonal is the stop-gap that came before RNNsearch (Bahdanau's e-mail,
 published by Karpathy 2024); the dot product is Luong et al. 2015, section 3.1,
@@ -156,6 +156,17 @@ class Search(nn.Module):
         )
 
 
+class DroppingReadout(Readout):
+    """The readout of 2014, with dropout on the context that it reads."""
+
+    def __init__(self, d_in: int, maxout: int, vocab: int, dropout: float):
+        super().__init__(d_in, maxout, vocab)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, state: Tensor, embedded: Tensor, context: Tensor):
+        return super().forward(state, embedded, self.dropout(context))
+
+
 class Recurrent(RecurrentTranslator):
     """Any reader or stack, any look, and the recurrent decoder of 2014."""
 
@@ -165,6 +176,9 @@ class Recurrent(RecurrentTranslator):
         sizes = _Sizes(config.target_vocab, width, width, width, config.dropout)
         super().__init__(sizes, context=d_value)
         self.config = config
+        self.readout = DroppingReadout(
+            2 * width + d_value, width, config.target_vocab, config.dropout
+        )
         self.target_embedding = Embedding(config.target_vocab, width, "none")
         self.source_embedding = Embedding(
             config.source_vocab, width, config.positions, config.dropout

@@ -86,11 +86,15 @@ class Progress:
     best_digest: str = ""  # of the best weights
     curve: list[dict] = field(default_factory=list)
 
-    def stalls(self, least: float = 0.01) -> int:
-        """Epochs whose score was not the best by at least so much."""
+    def stalls(self, warmup: int, least: float = 0.01) -> int:
+        """Epochs whose score was not the best by at least so much.
+
+        Those that ended before the rate had risen do not count.
+        """
         best, count = -math.inf, 0
         for each in self.curve:
-            count += each["score"] < best + least
+            risen = each["step"] >= warmup
+            count += risen and each["score"] < best + least
             best = max(best, each["score"])
         return count
 

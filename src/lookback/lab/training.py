@@ -82,7 +82,7 @@ def learning_rate(
     """Linear warm-up, then linear decay, to 0 after the last step.
 
     With `cuts` the rate stays, but for a third of it after each stall: an
-    epoch whose score is not the best by 0.01.
+    epoch after the warm-up whose score is not the best by 0.01.
     """
     rise = min(1.0, (step + 1) / max(1, config.warmup))
     if config.cuts:
@@ -118,7 +118,7 @@ def train_step(run: Run, batch, steps: int) -> None:
     started = time.perf_counter()
     for group in run.optimizer.param_groups:
         group["lr"] = learning_rate(
-            config, progress.step, steps, progress.stalls()
+            config, progress.step, steps, progress.stalls(config.warmup)
         )
     with torch.autocast(where.type, torch.bfloat16, half(where)):
         logits = run.model(batch.source, batch.target_in)
@@ -186,7 +186,7 @@ def go_on(run: Run, pairs, source, target, validate, keep: int) -> None:
     while progress.epoch < config.epochs:
         waited = progress.epoch - progress.best_epoch
         if config.cuts:
-            if progress.stalls() > config.cuts:
+            if progress.stalls(config.warmup) > config.cuts:
                 break
         elif waited >= config.patience:
             break
@@ -244,6 +244,7 @@ def finish_epoch(
     progress.curve.append(
         {
             "epoch": progress.epoch,
+            "step": progress.step,
             "train_loss": progress.loss / progress.tokens,
             "seconds": progress.seconds,
             **numbers,

@@ -55,7 +55,7 @@ const HINTS = {
     "Drag through the lattice, or use the arrow keys: → steps, ↑ writes, ← takes back. " +
     "A line is as strong as its move is probable.",
   sum: "The size of a dot is α, from 10⁻⁸ to 1. A number, where there is room, is log₁₀ α.",
-  where: "The larger and darker a square, the larger its number.",
+  where: "The larger a square, the larger its number.",
 };
 
 /** @type {[Map, string, string][]} */
