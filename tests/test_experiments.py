@@ -474,6 +474,23 @@ def test_the_seeds_spread_is_pooled_over_the_rungs(monkeypatch):
         rungs.noise({"c": [{"of": "c"}]}, "all")
 
 
+def test_a_gain_is_held_against_the_spread_of_its_two_rungs():
+    """If each has three seeds; else against that of all."""
+
+    def runs(*scores):
+        good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
+        return [run_with(*[good] * n, *[bad] * (20 - n)) for n in scores]
+
+    steady = {"rnnsearch": runs(9, 10, 11), "diagonal": runs(5, 6, 7)}
+    found = rungs.gains(steady | {"dot": runs(1, 10, 19)}, "all")
+    alone = rungs.gains(steady, "all")
+    assert found["rnnsearch"]["step"] == alone["rnnsearch"]["step"]
+    two = {"rnnsearch": steady["rnnsearch"], "dot": runs(1, 10)}
+    pooled = rungs.gains(two, "all")["dot"]["step"]
+    of_all = rungs.noise(two, "all").spread * (1 / 3 + 1 / 2) ** 0.5
+    assert pooled["seeds"] == pytest.approx(of_all)
+
+
 def test_a_step_has_both_rulers():
     good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
     worse = [run_with(*[bad] * 10), run_with(*[bad] * 10)]
@@ -514,7 +531,7 @@ def test_growth_compares_what_read_the_same_captions():
         said = {"counts": ", ".join([counts] * 9), "chrf": 50.0}
         first, *others = corpus.TESTS
         tests = {split: {"greedy": said} for split in others}
-        return {"tests": tests, "long": {"1": said, "2": said}}
+        return {"tests": tests, "long": dict.fromkeys("1234", said)}
 
     good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
     found = {
@@ -533,6 +550,8 @@ def test_growth_compares_what_read_the_same_captions():
     assert apart > 0 and "over_rnnsearch" not in levels[0]["all"]
     alone = answer["cursors, 10000"]["tests"]["all"]
     assert "over_rnnsearch" not in alone and alone["spread"] is None
+    joined = answer["cursors, 3000"]["long"][4]
+    assert joined["bleu"] == pytest.approx(levels[1]["all"]["bleu"])
 
 
 def test_a_result_of_other_settings_is_refused(folders, monkeypatch):

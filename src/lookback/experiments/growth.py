@@ -23,6 +23,7 @@ from lookback.experiments.rungs import (
     gains,
     judged,
     level,
+    level_joined,
     runs_alone,
 )
 from lookback.lab import corpus
@@ -67,8 +68,7 @@ def with_first(run: dict) -> dict:
 def summary(found: dict[str, list[dict]]) -> dict:
     """Every run; of each part its levels and its gains, too.
 
-    Parts are compared that were trained on the same captions; the spread over
-    seeds is pooled over these.
+    Parts are compared that were trained on the same captions.
     """
     answer = runs_alone(found)
     trained = {}
@@ -76,6 +76,9 @@ def summary(found: dict[str, list[dict]]) -> dict:
         name, captions = part.split(", ")
         trained.setdefault(captions, {})[name] = [with_first(r) for r in runs]
         answer[part]["tests"] = {}
+        answer[part]["long"] = {
+            n: level_joined(runs, n) for n in range(1, MOST + 1)
+        }
     for captions, rungs in trained.items():
         for split in (*corpus.TESTS, "all"):
             gained = gains(rungs, split)

@@ -191,12 +191,18 @@ def level(runs: list[dict], split: str, kind: str = "greedy") -> dict:
     return scored([rows(run, split, kind).sum(0) for run in runs])
 
 
-def long(runs: list[dict], joined: int) -> dict:
+def level_joined(runs: list[dict], count: int) -> dict:
     """The same, on captions of the first test set joined."""
-    told = [run["long"][str(joined)] for run in runs]
+    told = [run["long"][str(count)]["counts"] for run in runs]
+    return scored([caption_rows(counts).sum(0) for counts in told])
+
+
+def long(runs: list[dict], count: int) -> dict:
+    """And with it the first translation, and how many full stops there are."""
+    told = [run["long"][str(count)] for run in runs]
     written, wanted = zip(*(each["stops"] for each in told), strict=True)
     return {
-        **scored([caption_rows(each["counts"]).sum(0) for each in told]),
+        **level_joined(runs, count),
         "first": [each["first"] for each in told],
         "stops": mean(written),
         "stops_wanted": mean(wanted),
@@ -293,14 +299,24 @@ def gains(
     rungs: dict[str, list[dict]], split: str, kind: str = "greedy"
 ) -> dict[str, dict]:
     """Of each rung its `step` from the rung that it changes, and what it gains
-    `over_rnnsearch`, where these are there and some rung has two seeds."""
+    `over_rnnsearch`, where these are there and some rung has two seeds.
+
+    The spread over seeds is that of the two, if each has three: some machines
+    depend more on their seed than others. Else it is that of all rungs.
+    """
     try:
-        spread = noise(rungs, split, kind)
+        pooled = noise(rungs, split, kind)
     except ValueError:
         return {name: {} for name in rungs}
+
+    def spread(*names: str) -> Noise:
+        two = {name: rungs[name] for name in names}
+        several = all(len(runs) > 2 for runs in two.values())
+        return noise(two, split, kind) if several else pooled
+
     return {
         name: {
-            key: step(rungs[rival], runs, split, spread, kind)
+            key: step(rungs[rival], runs, split, spread(name, rival), kind)
             for key, rival in (
                 ("step", RUNGS[name].before),
                 ("over_rnnsearch", "rnnsearch"),
