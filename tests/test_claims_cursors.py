@@ -1,5 +1,8 @@
 """What the chapter `cursors` says of its records."""
 
+import math
+from itertools import pairwise
+
 from lookback.experiments.rungs import rows
 from lookback.lab import records
 from lookback.significance import factors
@@ -141,62 +144,52 @@ def few(name, split="all"):
 
 def test_from_few_captions_the_cursors_make_more():
     """By both rulers, on every test set, and with every seed."""
-    for name in ("cursors", "outside", "rnnsearch", "diagonal"):
+    for name in ("cursors", "outside", "rnnsearch"):
         assert len(GROWTH[f"{name}, 3000"]["runs"]) == 3
     for split in SETS:
-        for name in ("cursors", "outside"):
-            step = few(name, split)["over_rnnsearch"]
-            assert step["low"] > 0 and step["p"] < 0.001
-    assert (
-        few("outside")["over_rnnsearch"]["gain"]
-        > few("cursors")["over_rnnsearch"]["gain"] / 2
+        step = few("cursors", split)["over_rnnsearch"]
+        assert step["low"] > 0 and step["p"] < 0.001
+    outside = few("outside")["over_rnnsearch"]
+    assert outside["low"] > 0 and outside["p"] < 0.001
+    least, most = (
+        few("cursors")["bleu"] - 3 * few("cursors")["spread"],
+        few("rnnsearch")["bleu"] + 2 * few("rnnsearch")["spread"],
     )
-    low = few("cursors")["bleu"] - 3 * few("cursors")["spread"]
-    assert low > few("rnnsearch")["bleu"] + 2 * few("rnnsearch")["spread"]
+    assert least > most
 
 
-def test_rnnsearch_cannot_be_told_from_the_diagonal_there():
-    step = few("diagonal")["over_rnnsearch"]
-    assert -2.7 < step["low"] < -2 and 2 < step["high"] < 2.7
-    spreads = {
-        name: few(name)["spread"]
-        for name in ("cursors", "outside", "rnnsearch", "diagonal")
-    }
-    assert max(spreads, key=spreads.get) == "rnnsearch"
+def test_a_round_of_few_captions_is_few_updates():
+    for run in GROWTH["rnnsearch, 3000"]["runs"]:
+        assert run["curve"][0]["step"] == 24
+        assert run["curve"][-1]["step"] == 24 * len(run["curve"])
 
 
-def test_the_four_have_as_many_weights_there_too():
-    sizes = [
-        run["parameters"]
-        for name in ("cursors", "outside", "rnnsearch", "diagonal")
-        for run in GROWTH[f"{name}, 3000"]["runs"]
-    ]
-    assert max(sizes) < 1.031 * min(sizes)
-
-
-def test_with_more_captions_the_lead_shrinks():
-    """One seed of each at 10,000 is no verdict, and the page says so."""
-    more = [
-        GROWTH[f"{name}, 10000"]["tests"]["all"]["bleu"]
-        for name in ("cursors", "rnnsearch")
-    ]
-    assert 0 < more[0] - more[1] < few("cursors")["over_rnnsearch"]["low"]
-    assert ALL["cursors"]["tests"]["all"]["over_rnnsearch"]["high"] < 3
+def test_no_training_was_cut_while_its_rate_still_rose():
+    """Older runs did not know of this rule, and did not need it."""
+    sizes = {"3000": 3000, "10000": 10_000}
+    for part, result in (*GROWTH.items(), *ALL.items()):
+        pairs = sizes.get(part.split(", ")[-1], 29_000)
+        per_round = math.ceil(pairs / 128)
+        for run in result["runs"]:
+            if "step" in run["curve"][0]:
+                continue
+            rising = math.ceil(run["training"]["warmup"] / per_round)
+            scores = [row["score"] for row in run["curve"][:rising]]
+            for one, two in pairwise(scores):
+                assert two >= one + 0.01, (part, run["seed"])
 
 
 ALL = records.load("rungs")["results"]
 
 
-def test_from_all_captions_the_cursors_are_not_behind():
-    """Greedily ahead by both rulers; with a beam, less than a point apart."""
+def test_from_all_captions_the_cursors_hold_their_own():
+    """Greedily ahead by both rulers; with a beam nobody can say."""
     tests = ALL["cursors"]["tests"]
-    for name in ("cursors", "rnnsearch"):
+    for name in ("cursors", "rnnsearch", "outside"):
         assert len(ALL[name]["runs"]) == 3
     over = {split: tests[split]["over_rnnsearch"] for split in SETS}
-    assert all(each["gain"] > 1 and each["p"] < 0.01 for each in over.values())
-    assert over["all"]["low"] > 0
-    diagonal = ALL["rnnsearch"]["tests"]["all"]["step"]
-    assert diagonal["low"] > 5 and len(ALL["diagonal"]["runs"]) > 1
+    assert all(each["gain"] > 0 for each in over.values())
+    assert over["all"]["low"] > 0 and over["all"]["p"] < 0.001
     beam = tests["all"]["beam"]["over_rnnsearch"]
     assert -1 < beam["low"] < 0 < beam["high"] and beam["p"] > 0.05
 
@@ -214,27 +207,38 @@ def test_they_differ_in_how_they_err():
 
 
 def test_joined_captions_are_run_together():
-    for count in ("2", "4"):
-        cursors, search = (
-            ALL[n]["long"][count] for n in ("cursors", "rnnsearch")
-        )
-        spread = cursors["spread"] + search["spread"]
-        assert cursors["bleu"] - search["bleu"] < spread
-        assert cursors["precision"] > search["precision"] + 5
-        assert cursors["brevity"] < search["brevity"]
-        assert max(cursors["stops"], search["stops"]) < 1
-    assert ALL["cursors"]["long"]["4"]["stops_wanted"] > 3.5
-    one, other = (
-        ALL[n]["long"]["4"]["first"][0] for n in ("cursors", "rnnsearch")
-    )
-    for piece in ("chapeau orange", "herbe verte", "karaté", "neige"):
+    """From few captions the lead is there; from all it cannot be relied on."""
+    few_joined = [
+        GROWTH[f"{name}, 3000"]["long"]["4"]
+        for name in ("cursors", "rnnsearch")
+    ]
+    gap = few_joined[0]["bleu"] - few_joined[1]["bleu"]
+    assert gap > 2 * (few_joined[0]["spread"] + few_joined[1]["spread"])
+    cursors, search = (ALL[n]["long"]["4"] for n in ("cursors", "rnnsearch"))
+    assert abs(cursors["bleu"] - search["bleu"]) < cursors["spread"]
+    assert cursors["precision"] > search["precision"] + 5
+    assert cursors["brevity"] < search["brevity"]
+    assert max(cursors["stops"], search["stops"]) < 1
+    assert cursors["stops_wanted"] > 3.5
+
+
+def test_what_becomes_of_four_captions():
+    one = ALL["cursors"]["long"]["4"]["first"][0]
+    for piece in (
+        *("chapeau orange", "herbe verte", "clôture blanche", "karaté"),
+        *("coup de pied", "vestes", "casques", "neige", "raquettes"),
+    ):
         assert piece in one
-    assert "un autre en blanc" in other and "plein air" in other
+    for lost in ("fille", "bâton", "cinq"):
+        assert lost not in one
 
 
 def test_all_share_settings_and_weights():
-    sizes = [ALL[n]["runs"][0]["parameters"] for n in ("cursors", "rnnsearch")]
-    assert max(sizes) < 1.03 * min(sizes)
+    sizes = [
+        ALL[n]["runs"][0]["parameters"]
+        for n in ("cursors", "rnnsearch", "outside")
+    ]
+    assert max(sizes) < 1.01 * min(sizes)
     settings = {
         str(run["training"] | {"seed": 0})
         for runs in (*ALL.values(), *GROWTH.values())
