@@ -231,6 +231,13 @@ def test_what_becomes_of_four_captions():
         assert piece in one
     for lost in ("fille", "bâton", "cinq"):
         assert lost not in one
+    other = ALL["rnnsearch"]["long"]["4"]["first"][0]
+    for found in (
+        "regarde un coup de pied",
+        "yeux du vélo",
+        "perruque blanche",
+    ):
+        assert found in other
 
 
 def test_all_share_settings_and_weights():
