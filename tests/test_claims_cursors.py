@@ -182,16 +182,24 @@ def test_no_training_was_cut_while_its_rate_still_rose():
 ALL = records.load("rungs")["results"]
 
 
-def test_from_all_captions_the_cursors_hold_their_own():
-    """Greedily ahead by both rulers; with a beam nobody can say."""
-    tests = ALL["cursors"]["tests"]
+def test_from_all_captions_three_seeds_do_not_settle_it():
+    """Neither greedily nor with a beam; nobody is known to be behind."""
+    tests = ALL["cursors"]["tests"]["all"]
     for name in ("cursors", "rnnsearch", "outside"):
         assert len(ALL[name]["runs"]) == 3
-    over = {split: tests[split]["over_rnnsearch"] for split in SETS}
-    assert all(each["gain"] > 0 for each in over.values())
-    assert over["all"]["low"] > 0 and over["all"]["p"] < 0.001
-    beam = tests["all"]["beam"]["over_rnnsearch"]
-    assert -1 < beam["low"] < 0 < beam["high"] and beam["p"] > 0.05
+    for over in (tests["over_rnnsearch"], tests["beam"]["over_rnnsearch"]):
+        assert over["low"] < 0 < over["gain"] < over["high"]
+
+
+def test_one_of_rnnsearchs_trainings_had_bad_luck():
+    """A bad round, and two whose gains were below a hundredth of a nat."""
+    runs = ALL["rnnsearch"]["runs"]
+    scores = [row["score"] for row in runs[1]["curve"]]
+    gains = {n: scores[n - 1] - max(scores[: n - 1]) for n in (5, 8, 10)}
+    assert gains[5] < 0 < min(gains[8], gains[10])
+    assert max(gains.values()) < 0.01 and len(scores) == 10
+    others = (runs[0]["best_epoch"], runs[2]["best_epoch"])
+    assert runs[1]["best_epoch"] == 10 < min(others) - 2
 
 
 def per_seed(name, part):

@@ -214,6 +214,7 @@ def scored(sums: list[Tensor]) -> dict:
     scores = [bleu(each).item() for each in sums]
     return {
         "bleu": mean(scores),
+        "each": scores,
         "spread": stdev(scores) if len(scores) > 1 else None,
         "precision": mean(factors(each)[0].item() for each in sums),
         "brevity": mean(factors(each)[1].item() for each in sums),
