@@ -89,7 +89,7 @@ def test_nothing_is_fetched_before_it_is_wanted(visit):
     ((root, _),) = widgets(one.page, "write-on")
     act(root, "begin").click()
     settled(root)
-    fetched = [url for url in one.loaded if "machines/" in url]
+    fetched = one.fetched("machines/")
     assert len(fetched) == 1 and "gpt" in fetched[0]
     assert one.troubles == []
 

@@ -79,7 +79,7 @@ def test_nothing_is_fetched_before_it_is_wanted(visit):
     ((root, _),) = widgets(one.page, KIND)
     act(root, "translate").click()
     settled(root)
-    fetched = [url for url in one.loaded if "machines/" in url]
+    fetched = one.fetched("machines/")
     assert len(fetched) == 1 and "tuned-rnnsearch" in fetched[0]
     say(root, SENTENCES[1])
     settled(root)

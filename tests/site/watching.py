@@ -175,6 +175,18 @@ class Visit:
         self.page.evaluate(ANEW)
         self.settle()
 
+    def fetched(self, part: str) -> list[str]:
+        """What has this in its address, once the browser tells of any.
+
+        Of what a worker asks for it may tell after the worker has answered.
+        """
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            if found := [url for url in self.loaded if part in url]:
+                return found
+            self.page.wait_for_timeout(10)  # lets the events come in
+        return []
+
     def walk_down(self) -> None:
         """Scroll to the end, so that lazy frames load, and wait for them."""
         for what in self.page.evaluate(SEE_ALL, 1000 * PATIENCE):
