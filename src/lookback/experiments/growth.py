@@ -30,7 +30,8 @@ from lookback.lab import corpus
 from lookback.lab.corpus import Pair
 from lookback.rungs import RUNGS
 
-SIZES = (3000, 10_000)  # training pairs
+# Training pairs, and how often a machine reads them: fewer of them oftener.
+ROUNDS = {3000: 50, 10_000: 25}
 GROWING = ("rnnsearch", "transformer", "cursors", "diagonal", "outside")
 JOINED = ("fixed", "diagonal", "rnnsearch", "norm", "transformer")
 
@@ -40,9 +41,9 @@ def firsts(count: int, pairs: list[Pair], _: int) -> list[Pair]:
     return pairs[:count]
 
 
-def run(name: str, arrange, seed: int, folder: Path) -> dict:
+def run(name: str, arrange, rounds: int, seed: int, folder: Path) -> dict:
     """Train one rung on other captions; test it on one to MOST of them."""
-    settings = replace(TRAINING, seed=seed)
+    settings = replace(TRAINING, epochs=rounds, patience=rounds, seed=seed)
     found = fitted(RUNGS[name].make, settings, folder, arrange)
     flickr, *others = corpus.TESTS
     return {
@@ -53,10 +54,13 @@ def run(name: str, arrange, seed: int, folder: Path) -> dict:
 
 
 PARTS = {
-    f"{name}, {count}": partial(run, name, partial(firsts, count))
-    for count in SIZES
+    f"{name}, {count}": partial(run, name, partial(firsts, count), rounds)
+    for count, rounds in ROUNDS.items()
     for name in GROWING
-} | {f"{name}, joined": partial(run, name, joined) for name in JOINED}
+} | {
+    f"{name}, joined": partial(run, name, joined, TRAINING.epochs)
+    for name in JOINED
+}
 
 
 def with_first(run: dict) -> dict:

@@ -1,11 +1,11 @@
 """What does the finished Transformer need? Take one part out, keep the rest.
 
-On the ladder's bench, from its last rung: same captions, same rule for when a
-training ends. Where a removal makes the training fail or stumble, a second
-one at a quarter of the rate shows whether the part is needed or the rate was
-too high. Without feed-forward layers the model is trained a second time with
-more layers, so that it has as many weights. The full model is the last rung
-of records/rungs.json. Writes records/removal.json.
+On the ladder's bench, from its last rung: same captions, as many rounds. Where
+a removal makes the training fail or stumble, a second one at a quarter of the
+rate shows whether the part is needed or the rate was too high. Without
+feed-forward layers the model is trained a second time with more layers, so
+that it has as many weights. The full model is the last rung of
+records/rungs.json. Writes records/removal.json.
 
     python -m lookback.experiments.removal
     python -m lookback.experiments.removal --only heads     # in parallel

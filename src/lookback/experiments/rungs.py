@@ -1,10 +1,11 @@
 """What does each change between 2014 and 2017 buy? One rung, one change.
 
-Every rung trains on Multi30k, English to French in joint subwords, until its
-validation loss stops falling, and is asked for the captions of three test
-sets and for joined ones. The two ends of the story were each tuned first, on
-the validation set, with as many trials: `TRIALS`. Writes records/rungs.json,
-which holds every run that is finished, and the two machines' weights.
+Every rung trains on Multi30k, English to French in joint subwords, for as many
+rounds as the others, while its learning rate falls to 0, and is asked for the
+captions of three test sets and for joined ones. The two ends of the story were
+each tuned first, on the validation set, with as many trials: `TRIALS`. Writes
+records/rungs.json, which holds every run that is finished, and the two
+machines' weights.
 
     python -m lookback.experiments.rungs --only rnnsearch    # in parallel
     python -m lookback.experiments.rungs --seeds 3
@@ -38,8 +39,13 @@ from lookback.significance import (
 from lookback.translator import Translator
 
 PIECES = 3000  # joint subwords
+ROUNDS = 12  # through the captions, for every rung
 TRAINING = training.TrainingConfig(
-    epochs=60, batch=128, learning_rate=2e-3, warmup=400, cuts=2
+    epochs=ROUNDS,
+    patience=ROUNDS,  # none ends early
+    batch=128,
+    learning_rate=2e-3,
+    warmup=400,
 )
 LONG = (2, 3, 4)  # captions joined
 TOSSES, DRAWS = 10_000, 2_000  # of coins, of test sets
@@ -74,7 +80,7 @@ def fitted(
     arrange: Callable[[list[Pair], int], list[Pair]] = lambda pairs, _: pairs,
     language: str = "fr",
 ) -> Fitted:
-    """A model, trained until its validation loss stops falling.
+    """A model, trained, with the weights of its lowest validation loss.
 
     `arrange` chooses from the pairs, or joins them, for each epoch.
     """
