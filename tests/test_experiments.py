@@ -453,6 +453,33 @@ def test_a_campaign_goes_on_from_its_record(folders, capsys):
     assert "chrf" not in tests["all"] and "chrf" in tests["test_2016_flickr"]
 
 
+def test_processes_share_the_parts_of_a_campaign(folders, capsys):
+    """What another process is at is left to it, and recorded if it ends."""
+    ran, made = [], {"settings": {"x": 1}, "data": {}}
+    elsewhere = folders[0] / "shared"
+
+    def run(name, seed, folder):
+        if name == "b":  # meanwhile the other process gets done with a
+            runs.once(elsewhere / "a-0", lambda *_: {"of": "a"}, 0, made)
+        ran.append(name)
+        return {"of": name}
+
+    def campaign():
+        parts = {name: partial(run, name) for name in "abc"}
+        told = ["--runs", str(elsewhere)]
+        config = made["settings"]
+        runs.campaign("shared", "", parts, dict, config=config, arguments=told)
+
+    with runs.free(elsewhere / "a-0"), runs.free(elsewhere / "c-0"):
+        campaign()
+    printed = capsys.readouterr()
+    assert "a, seed 0: another process is at it" in printed.err
+    assert "not finished yet: c" in printed.out and ran == ["b"]
+    campaign()
+    assert ran == ["b", "c"]
+    assert set(records.load("shared")["results"]) == set("abc")
+
+
 def run_with(*counts):
     """A run that translated each caption of each test set like this."""
     said = {"counts": ", ".join(counts), "chrf": 50.0}

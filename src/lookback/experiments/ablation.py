@@ -6,7 +6,7 @@ epochs. Two runs change nothing but the seed: what they differ by, chance can
 do alone. Multi30k, English to French. Writes records/ablation.json.
 
     python -m lookback.experiments.ablation
-    python -m lookback.experiments.ablation --only heads   # trains in parallel
+    python -m lookback.experiments.ablation --only heads  # one part
     python -m lookback.experiments.ablation --record       # what is finished
 """
 

@@ -7,7 +7,7 @@ the phrasebook, for the alignments whose truth is known. Writes
 records/ladder.json and the Transformer's weights.
 
     python -m lookback.experiments.ladder
-    python -m lookback.experiments.ladder --only dot      # trains in parallel
+    python -m lookback.experiments.ladder --only dot  # one part
     python -m lookback.experiments.ladder --record        # what is finished
 """
 

@@ -5,7 +5,7 @@ three and four: Figure 2 of Bahdanau et al. 2015 at the book's scale. Writes
 records/length.json.
 
     python -m lookback.experiments.length
-    python -m lookback.experiments.length --only rnnsearch   # in parallel
+    python -m lookback.experiments.length --only rnnsearch  # one part
 """
 
 import random

@@ -8,7 +8,7 @@ that it has as many weights. The full model is the last rung of
 records/rungs.json. Writes records/removal.json.
 
     python -m lookback.experiments.removal
-    python -m lookback.experiments.removal --only heads     # in parallel
+    python -m lookback.experiments.removal --only heads  # one part
 """
 
 from collections.abc import Sequence

@@ -7,7 +7,7 @@ each tuned first, on the validation set, with as many trials: `TRIALS`. Writes
 records/rungs.json, which holds every run that is finished, and the two
 machines' weights.
 
-    python -m lookback.experiments.rungs --only rnnsearch    # in parallel
+    python -m lookback.experiments.rungs --only rnnsearch  # one part
     python -m lookback.experiments.rungs --seeds 3
     python -m lookback.experiments.rungs --record            # what is finished
 """

@@ -2,8 +2,9 @@
 
 An experiment is a campaign of parts, say the models that it compares, each
 run with one seed or more. A finished part leaves `result.json` in a folder of
-its own under `runs/`, so that an experiment that was interrupted, or split
-over several processes, goes on where it stopped.
+its own under `runs/`, so that an experiment that was interrupted goes on where
+it stopped. Several processes share one: the same command, started again beside
+the first, takes the parts that no other is at.
 """
 
 import argparse
@@ -11,13 +12,15 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
 import torch
+from filelock import FileLock, Timeout
 
 from lookback.lab import corpus, metrics, records, training
 from lookback.lab.corpus import Pair
@@ -67,20 +70,18 @@ def campaign(
         for seed in range(options.seeds)
         for part in parts
     }
-    done = earlier(name, config, data or {}) if keep else {}
-    done |= {
-        run: result
-        for run, folder in folders.items()
-        if (result := finished(folder, made_with))
-    }
-    if not options.record:
-        for (part, seed), folder in folders.items():
-            chosen = not options.only or part in options.only
-            if chosen and (part, seed) not in done:
-                print(f"{name}: {part}, seed {seed}", file=sys.stderr)
-                done[part, seed] = patiently(
-                    folder, parts[part], seed, made_with
-                )
+    known = earlier(name, config, data or {}) if keep else {}
+    known |= all_finished(folders, made_with)
+    for (part, seed), folder in folders.items():
+        chosen = not options.only or part in options.only
+        if options.record or not chosen or (part, seed) in known:
+            continue
+        with free(folder) as ours:
+            other = "" if ours else ": another process is at it"
+            print(f"{name}: {part}, seed {seed}{other}", file=sys.stderr)
+            if ours:
+                patiently(folder, parts[part], seed, made_with)
+    done = known | all_finished(folders, made_with)
     if options.only:
         return print("kept; --record writes down what is finished")
     found = by_part(parts, options.seeds, done)
@@ -100,6 +101,31 @@ def campaign(
     )
     for folder in [] if keep else folders.values():
         (folder / "result.json").unlink(missing_ok=True)
+
+
+@contextmanager
+def free(folder: Path) -> Iterator[bool]:
+    """Whether no other process is at this part; none will be, in here."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / "part.lock", blocking=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def all_finished(folders: Mapping[tuple, Path], made_with: dict) -> dict:
+    """What the finished ones of these runs returned."""
+    return {
+        run: result
+        for run, folder in folders.items()
+        if (result := finished(folder, made_with))
+    }
 
 
 def by_part(
@@ -164,7 +190,11 @@ def asked(
     arguments: Sequence[str] | None,
 ) -> argparse.Namespace:
     """What the command line asks of a campaign."""
-    parser = argparse.ArgumentParser(description=about.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        description=about.split("\n")[0],
+        epilog="The same command, started again beside the first, shares the"
+        " parts with it: as many at a time as you start.",
+    )
     parser.add_argument(
         "--only",
         nargs="+",

@@ -6,7 +6,7 @@ loop, same budget, same sizes. Writes records/search.json and the weights of
 the first seed.
 
     python -m lookback.experiments.search
-    python -m lookback.experiments.search --only rnnsearch   # in parallel
+    python -m lookback.experiments.search --only rnnsearch  # one part
 """
 
 from collections.abc import Sequence

@@ -8,7 +8,7 @@ RNNsearch of about its number of weights, English to French, by the same recipe.
 Writes records/tuned.json and the weights.
 
     python -m lookback.experiments.tuned
-    python -m lookback.experiments.tuned --only de-en     # in parallel
+    python -m lookback.experiments.tuned --only de-en  # one part
 """
 
 from collections.abc import Sequence
