@@ -44,7 +44,7 @@ TRAINING = training.TrainingConfig(
     epochs=ROUNDS,
     patience=ROUNDS,  # none ends early
     batch=128,
-    learning_rate=2e-3,
+    learning_rate=4e-3,
     warmup=400,
 )
 LONG = (2, 3, 4)  # captions joined
@@ -53,13 +53,13 @@ TOSSES, DRAWS = 10_000, 2_000  # of coins, of test sets
 TRIALS = {
     "rnnsearch": {
         "rate 1e-3": ({}, {"learning_rate": 1e-3}),
-        "rate 4e-3": ({}, {"learning_rate": 4e-3}),
+        "rate 2e-3": ({}, {"learning_rate": 2e-3}),
         "dropout 0.2": ({"dropout": 0.2}, {}),
         "dropout 0.4": ({"dropout": 0.4}, {}),
     },
     "transformer": {
         "rate 1e-3": ({}, {"learning_rate": 1e-3}),
-        "rate 4e-3": ({}, {"learning_rate": 4e-3}),
+        "rate 2e-3": ({}, {"learning_rate": 2e-3}),
         "dropout 0.2": ({"dropout": 0.2}, {}),
         "norm behind": ({"norm": "post"}, {}),
     },
