@@ -30,7 +30,6 @@ from lookback.lab.records import (
     save,
 )
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
-from lookback.rungs import Recurrent
 from lookback.transformer import Transformer
 from lookback.vocabulary import Vocabulary
 from lookback.window import Writer
@@ -66,8 +65,6 @@ KINDS = {
     "hops": MemN2N,
     "phrasebook": RNNsearch,
     "rnnsearch": RNNsearch,
-    "rung-rnnsearch": Recurrent,
-    "rung-transformer": Transformer,
     "senses": Body,
     "transformer": Transformer,
     **{f"tuned-{each}": Transformer for each in ("en-fr", "de-en")},
