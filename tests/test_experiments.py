@@ -102,7 +102,7 @@ def short(monkeypatch):
     parts["trial"] = partial(rungs.trial, "rnnsearch", changes)
     monkeypatch.setattr(rungs, "PARTS", parts)
     few = {
-        name: partial(growth.run, *growth.PARTS[name].args[:2], 1)  # round
+        name: partial(growth.run, *growth.PARTS[name].args[:2], [1, 2])
         for name in ("rnnsearch, 3000", "fixed, joined")
     }
     monkeypatch.setattr(growth, "PARTS", few)
@@ -210,7 +210,7 @@ def trials():
         ),
         "rungs": (rungs, 4, set()),
         "german": (german, 2, set()),
-        "growth": (growth, 2, set()),
+        "growth": (growth, 4, set()),
         "removal": (removal, 2, set()),
     }
 
@@ -583,6 +583,16 @@ def test_growth_compares_what_read_the_same_captions():
     assert "over_rnnsearch" not in alone and alone["spread"] is None
     joined = answer["cursors, 3000"]["long"][4]
     assert joined["bleu"] == pytest.approx(levels[1]["all"]["bleu"])
+
+
+def test_growth_keeps_the_number_of_rounds_that_did_better(folders):
+    growth.main(["--only", "rnnsearch, 3000"])
+    path = folders[0] / "runs" / "growth" / "rnnsearch, 3000-0" / "result.json"
+    run = json.loads(path.read_text())
+    assert set(run["tried"]) == {"1", "2"}
+    best = min(run["tried"], key=run["tried"].get)
+    assert len(run["curve"]) == run["training"]["epochs"] == int(best)
+    assert min(row["loss"] for row in run["curve"]) == run["tried"][best]
 
 
 def test_a_result_of_other_settings_is_refused(folders, monkeypatch):
