@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import ConsoleMessage, Page, Request, Response
+from playwright.sync_api import (
+    ConsoleMessage,
+    Page,
+    Request,
+    Response,
+    TimeoutError,
+)
 
 # False on the door, which leads on to the landing page.
 ARRIVED = "() => !document.querySelector('meta[http-equiv=refresh]')"
@@ -160,11 +166,21 @@ class Visit:
         self.page.goto(url, wait_until="load")
 
     def settle(self) -> None:
-        """Wake every widget of the page, and wait until it stands."""
+        """Wake every widget of the page, and wait until it stands.
+
+        One that slept on, on a busy machine, is woken again.
+        """
         self.page.wait_for_function(ARRIVED)
         self.page.wait_for_load_state()
-        self.page.evaluate(WAKE)
-        self.page.wait_for_function(STANDING)
+        end = time.monotonic() + PATIENCE
+        while True:
+            self.page.evaluate(WAKE)
+            try:
+                self.page.wait_for_function(STANDING, timeout=10_000)
+                break
+            except TimeoutError:
+                if time.monotonic() > end:
+                    raise
         for text in self.page.evaluate(ALERTS):
             self.note("widget", text)
 
