@@ -131,11 +131,9 @@ def test_the_longer_the_sentence_the_smaller_the_difference_in_cost():
             assert first > 1.4 and last < 1.2
 
 
-RATE = records.load("rungs")["config"]["learning_rate"]
+CAPTIONS = records.load("rungs")
+ALL, RATE = CAPTIONS["results"], CAPTIONS["config"]["learning_rate"]
 SETS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "all")
-
-
-ALL = records.load("rungs")["results"]
 PAIR = ("cursors", "rnnsearch")
 
 
@@ -180,6 +178,13 @@ def test_rnnsearch_is_the_slower_starter():
         for search in curves[1]:
             gaps = [b - a for a, b in zip(cursors, search, strict=True)]
             assert gaps[0] > 0.3 and min(gaps) > 0.05
+
+
+def test_a_round_takes_the_cursors_about_half_as_long_again():
+    took = [
+        sum(run["train_seconds"] for run in ALL[name]["runs"]) for name in PAIR
+    ]
+    assert 1.35 < took[0] / took[1] < 1.65
 
 
 def test_the_rate_was_the_best_of_those_tried():

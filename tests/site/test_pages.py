@@ -201,3 +201,4 @@ def test_skip_link_leads_to_the_text(visit):
     page.keyboard.press("Tab")
     focused = "document.activeElement.hash === '#main-content'"
     page.wait_for_function(focused)
+    assert page.evaluate(focused)

@@ -2,8 +2,8 @@
 
 Every rung trains on Multi30k, English to French in joint subwords, for as many
 rounds as the others, while its learning rate falls to 0, and is asked for the
-captions of three test sets and for joined ones. Three of them were tuned
-first, on the validation set, with as many trials: `TRIALS`. Writes
+captions of three test sets and for joined ones. For three of them other
+settings are tried on the validation set, as many for each: `TRIALS`. Writes
 records/rungs.json, which holds every run that is finished.
 
     python -m lookback.experiments.rungs --only rnnsearch  # one part
@@ -48,7 +48,7 @@ TRAINING = training.TrainingConfig(
 )
 LONG = (2, 3, 4)  # captions joined
 TOSSES, DRAWS = 10_000, 2_000  # of coins, of test sets
-# rung: what each trial changes in its model, what in its training
+# trial: what it changes in the model, what in the training
 RECURRENT = {
     "rate 2e-3": ({}, {"learning_rate": 2e-3}),
     "rate 8e-3": ({}, {"learning_rate": 8e-3}),

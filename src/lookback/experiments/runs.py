@@ -13,16 +13,16 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
 import torch
-from filelock import FileLock, Timeout
 
 from lookback.lab import corpus, metrics, records, training
+from lookback.lab.checkpoints import alone
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import translate
 from lookback.lab.identity import differences
@@ -106,17 +106,13 @@ def campaign(
 @contextmanager
 def free(folder: Path) -> Iterator[bool]:
     """Whether no other process is at this part; none will be, in here."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / "part.lock", blocking=False)
-    try:
-        lock.acquire()
-    except Timeout:
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        lock.release()
+    with ExitStack() as held:
+        try:
+            held.enter_context(alone(folder / "part"))
+            ours = True
+        except ValueError:
+            ours = False
+        yield ours
 
 
 def all_finished(folders: Mapping[tuple, Path], made_with: dict) -> dict:
