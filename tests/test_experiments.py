@@ -576,6 +576,34 @@ def test_levels_have_precision_brevity_and_spread():
     assert rungs.other_scores(runs, "test_2017_flickr")["chrf"] == 50
 
 
+def test_trained_for_as_long_rnnsearch_is_held_against_the_cursors():
+    good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
+
+    def runs(count):
+        return [
+            run_with(*[good] * n, *[bad] * (20 - n))
+            for n in range(count, count + 3)
+        ]
+
+    found = {"rnnsearch": runs(2), "cursors": runs(9), rungs.LONGER: runs(5)}
+    for run in (*found["rnnsearch"], *found["cursors"]):
+        said = {"counts": good, "stops": [1.0, 1.0], "first": "un homme"}
+        run["long"] = dict.fromkeys("234", said)
+    answer = rungs.summary(found)
+    for split in (*corpus.TESTS, "all"):
+        for kind in ("greedy", "beam"):
+            level = answer[rungs.LONGER]["tests"][split][kind]
+            cursors = answer["cursors"]["tests"][split]
+            if kind == "beam":
+                cursors = cursors["beam"]
+            over = level["cursors"]["over_rnnsearch"]
+            assert over["gain"] == cursors["bleu"] - level["bleu"]
+            assert cursors["over_rnnsearch"]["gain"] > over["gain"] > 0
+            assert over["low"] < over["gain"] < over["high"]
+    answer = rungs.summary({rungs.LONGER: runs(5)})
+    assert set(answer[rungs.LONGER]) == {"runs"}
+
+
 def test_growth_compares_what_read_the_same_captions():
     def grown(counts):
         said = {"counts": ", ".join([counts] * 9), "chrf": 50.0}

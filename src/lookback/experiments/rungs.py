@@ -3,7 +3,9 @@
 Every rung trains on Multi30k, English to French in joint subwords, for as many
 rounds as the others, while its learning rate falls to 0, and is asked for the
 captions of three test sets and for joined ones. For three of them other
-settings are tried on the validation set, as many for each: `TRIALS`. Writes
+settings are tried on the validation set, as many for each: `TRIALS`. A round
+of the two cursors takes half as long again as one of RNNsearch, which is
+therefore trained a second time, for as long as they: `AS_LONG`. Writes
 records/rungs.json, which holds every run that is finished.
 
     python -m lookback.experiments.rungs --only rnnsearch  # one part
@@ -46,6 +48,8 @@ TRAINING = training.TrainingConfig(
     learning_rate=4e-3,
     warmup=400,
 )
+AS_LONG = replace(TRAINING, epochs=18, patience=18)  # as the cursors' rounds
+LONGER = "rnnsearch, 18 rounds"
 LONG = (2, 3, 4)  # captions joined
 TOSSES, DRAWS = 10_000, 2_000  # of coins, of test sets
 # trial: what it changes in the model, what in the training
@@ -348,13 +352,27 @@ def summary(found: dict[str, list[dict]]) -> dict:
             if split != "all":
                 place |= other_scores(runs, split)
             answer[name]["tests"][split] = place
+    if (runs := found.get(LONGER)) and "cursors" in rungs:
+        rivals = {"rnnsearch": runs, "cursors": rungs["cursors"]}
+        answer[LONGER]["tests"] = {
+            split: {
+                kind: level(runs, split, kind)
+                | {"cursors": gains(rivals, split, kind)["cursors"]}
+                for kind in ("greedy", "beam")
+            }
+            for split in (*corpus.TESTS, "all")
+        }
     return answer
 
 
-PARTS = {name: partial(run, rung, TRAINING) for name, rung in RUNGS.items()} | {
-    f"{name}, {label}": partial(trial, name, changes)
-    for name, trials in TRIALS.items()
-    for label, changes in trials.items()
+PARTS = {
+    **{name: partial(run, rung, TRAINING) for name, rung in RUNGS.items()},
+    LONGER: partial(run, RUNGS["rnnsearch"], AS_LONG),
+    **{
+        f"{name}, {label}": partial(trial, name, changes)
+        for name, trials in TRIALS.items()
+        for label, changes in trials.items()
+    },
 }
 
 
