@@ -61,7 +61,8 @@ def test_the_main_line_leads_from_the_fixed_vector_to_the_transformer():
         name = RUNGS[name].before
     assert names[-1] == "fixed"
     aside = set(RUNGS) - set(names)
-    assert aside == {"reversed", "post-norm", "cursors", "inside", "outside"}
+    looks = {"cursors", "beside", "inside", "outside"}
+    assert aside == {"reversed", "post-norm"} | looks
 
 
 def test_machines_of_their_own_have_as_many_weights_as_rnnsearch():
@@ -86,7 +87,8 @@ def test_recurrent_rungs_drop_at_the_same_places(name):
                 lambda _, given, __: dropped.append(given[0].shape[-1])
             )
     model(pad(SOURCES), pad(TARGETS))
-    read = 16 if RUNGS[name].parts.reader == "two-way" else 8
+    parts = RUNGS[name].parts
+    read = 8 * (1 + (parts.reader == "two-way") + parts.beside)
     assert sorted(dropped) == [8, 8, 8, read]
 
 

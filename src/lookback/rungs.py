@@ -3,6 +3,7 @@ r"""The ladder: from a fixed vector to the Transformer, one change a rung.
 Every rung is one `Parts`, and neighbours differ in one field of it:
 
     reader     what reads the source in order: a GRU one way, or both ways
+    beside     whether each word's embedding stands beside the reader's states
     look       what of the source a recurrent decoder is handed at each word
                    fixed      c = tanh(V [→h_T; ←h_1])
                    diagonal   c_i = h_i: two cursors that move together
@@ -72,6 +73,7 @@ class Parts:
     dropout: float = 0.3
     reader: str = "one-way"
     reverse: bool = False  # the source is read from its end
+    beside: bool = False  # [→h_j; ←h_j; E x_j]: the word itself, beside h_j
     look: str = "fixed"
     positions: str = "none"
     layers: int = 0
@@ -173,6 +175,7 @@ class Recurrent(RecurrentTranslator):
     def __init__(self, config: Parts):
         width = config.width
         d_value = 2 * width if config.reader == "two-way" else width
+        d_value += width if config.beside else 0
         sizes = _Sizes(config.target_vocab, width, width, width, config.dropout)
         super().__init__(sizes, context=d_value)
         self.config = config
@@ -218,14 +221,16 @@ class Recurrent(RecurrentTranslator):
         if self.config.reverse:
             source = reverse(source)
         mask = source != PAD
-        x = self.source_embedding(source)
+        x = embedded = self.source_embedding(source)
         if self.config.reader != "none":
-            x = annotate(self.reader, x, mask)
+            x = annotate(self.reader, embedded, mask)
             if self.config.reader == "two-way":
                 last = x[:, 0, self.config.width :]  # ←h_1
             else:
                 end = mask.sum(1) - 1
                 last = x[torch.arange(len(end), device=end.device), end]  # h_T
+            if self.config.beside:
+                x = torch.cat([x, embedded], dim=-1)
         else:
             for layer in self.stack:
                 x, _ = layer(x, mask[:, None, None])
@@ -424,6 +429,13 @@ LADDER = (
         "diagonal",
         "The decoder chooses where to look, by a sum and a tanh.",
         RNNSEARCH,
+    ),
+    Rung(
+        "beside",
+        "words beside",
+        "rnnsearch",
+        "Beside each annotation stands the embedding of its word.",
+        replace(RNNSEARCH, beside=True),
     ),
     Rung(
         "inside",
