@@ -1,7 +1,9 @@
 """What the chapter `cursors` says of its records."""
 
+import pytest
+
 from lookback.experiments.rungs import rows
-from lookback.lab import records
+from lookback.lab import phrasebook, records
 from lookback.significance import factors
 
 RESULTS = records.load("cursors")["results"]
@@ -80,6 +82,8 @@ def test_three_words_back_is_too_far():
     )
     assert round(one, 2) == round(two, 2) > three + 0.04
     assert min(kinds("rnnsearch", "back 3")) > max(kinds("cursors", "back 3"))
+    nearly = [kinds("rnnsearch", f"back {n}") for n in (1, 2)]
+    assert min(map(min, nearly)) > 0.985
     plain, others = (
         sum(
             row["words"]
@@ -129,6 +133,30 @@ def test_the_longer_the_sentence_the_smaller_the_difference_in_cost():
                 for row in (short, long)
             )
             assert first > 1.4 and last < 1.2
+        memory = [
+            row["kept"]["cursors"] / row["kept"]["rnnsearch"]
+            for row in run["rows"]
+        ]
+        assert memory == sorted(memory, reverse=True)
+        assert memory[0] > 3 and memory[-1] == pytest.approx(1, abs=0.05)
+        times = long["seconds"]
+        assert 0.75 < times["cursors"] / times["rnnsearch"] < 1.1
+
+
+def test_a_quarter_of_three_clauses_are_longer_than_any_in_training():
+    tests = phrasebook.sample(200, seed=3, clauses=3)
+    longer = sum(len(pair.source) > 30 for pair in tests)
+    assert 0.2 < longer / len(tests) < 0.3
+    trained = phrasebook.sample(12_000, seed=0)
+    assert max(len(pair.source) for pair in trained) == 30
+
+
+def test_in_nats_and_in_links_the_order_is_another():
+    nats = {name: found["loss"]["mean"] for name, found in FOUND.items()}
+    assert nats["cursors"] > 1.2 * nats["rnnsearch"]
+    for one in FOUND["outside"]["runs"]:
+        for other in FOUND["inside"]["runs"]:
+            assert one["loss"] > other["loss"] and one["aer"] > other["aer"]
 
 
 CAPTIONS = records.load("rungs")

@@ -20,7 +20,7 @@ from lookback.exercises import check
         (64, "written anywhere"),
         (12, "number of nodes"),
         (4, "a source word of its own. The finger"),
-        (10, "three moves of one kind and two"),
+        (10, "end with the finger on the last source word"),
         (24, "in any order"),
         (720, "cannot be told apart"),
         (15, "you chose two to be words; three are"),
@@ -51,6 +51,8 @@ RIGHT = [0.365, 0.8904]
         (0, 0.24, "between the two words"),
         (0, 0.325, "before the first word"),
         (0, 0.165, "both words are written at the first"),
+        (0, 0.36, "three decimals"),
+        (0, 0.37, "three decimals"),
         (0, 0.33, "before the last word is written"),
         (0, 0.9, "p(y | x): this is no slip"),
         (1, 0.325, "divide it by the sum over all"),
@@ -134,6 +136,10 @@ def at_the_last_word(write, step):
     return alpha[0, -1, -1] + write[-1, -1]
 
 
+def largest_at_the_end(write, step):
+    return (through(write, step)[-1] + write[-1]).max()
+
+
 def filled(write, step, row_of_word=-1, row_of_step=0, across=0):
     """The table of α, cell by cell, as it is typed, with places for slips."""
     target, source = write.shape
@@ -177,6 +183,7 @@ def late(step, u, t):
         (lambda w, s: summed(w, s, start=0.0), "begin on any word"),
         (lambda w, s: through(w, s)[-1, -1], "one node, the last place"),
         (at_the_last_word, "finger on the last source word"),
+        (largest_at_the_end, "take the largest of the last row"),
         (until_the_last, "last row of `write` is missing"),
         (lambda w, s: summed(w, s, into=late), "pays for a step in the row"),
         (
@@ -231,6 +238,11 @@ def after(beta):
     [
         (lambda a, b, w: (a + b).softmax(1), "come through a node"),
         (lambda a, b, w: (a + after(b)).softmax(1), "has to be written there."),
+        (lambda a, b, w: a + w + after(b), "logarithms of α p β"),
+        (
+            lambda a, b, w: (a + b - (a + w)[-1].logsumexp(0)).exp(),
+            "/ p(y | x) is the chance to come through",
+        ),
         (
             lambda a, b, w: (a + w + b).softmax(1),
             "the word still to write",

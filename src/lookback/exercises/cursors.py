@@ -83,6 +83,9 @@ def count_paths(source=4, target=3):
         "through many of them.": source * target,
         "That gives each target word a source word of its own. The finger "
         "may also stay where it is and write twice.": comb(source, target),
+        "That counts the paths that end with the finger on the last source "
+        "word. A walk may end anywhere: it is over when `<end>` is "
+        "written.": comb(moves - 1, words - 1),
         f"That is {said[words]} moves of one kind and {said[steps - 1]} of "
         f"the other. From the first of {said[source]} words to the last it is "
         f"{said[steps]} steps, and {said[words]} words are written.": comb(
@@ -105,8 +108,9 @@ def count_paths(source=4, target=3):
     )
     paths = sum(1 for _ in _paths(source, target))
     return (
-        f"{paths} paths: {said[words]} words and {said[steps]} steps can stand "
-        f"in {paths} orders.",
+        f"{paths} paths, as many as {said[words]} words and {said[steps]} steps "
+        "have orders. (A walk that ends early takes the steps that it lacks "
+        "after its last word.)",
         stage(paths, mistakes, otherwise, around(1e-4)),
     )
 
@@ -138,6 +142,8 @@ def lattice_by_hand():
             "depend on the first's.": (0.5 + 0.4 * 0.2) * (0.4 + 0.5 * 0.5),
             "You forgot the steps' probabilities: each move of a path has "
             "one, and going on is a move.": 0.5 * 0.4 + 0.5 * 0.5 + 0.2 * 0.5,
+            "0.37 is rounded; give three decimals.": 0.37,
+            "0.36 is cut short; give three decimals.": 0.36,
             "You left out the path on which the finger steps between the two "
             "words.": each[0, 0] + each[1, 1],
             "You left out the path on which the finger steps before the first "
@@ -256,6 +262,10 @@ def _wrong_sums(write, step):
         "That is the best path alone; add them all up.": max(each),
         "You take the larger of the two ways into a node; add them, with "
         "torch.logaddexp.": sum(best),
+        "At the end you take the largest of the last row; add up all places "
+        "where the last word may be written.": max(
+            total(write, step, last) for last in range(source)
+        ),
         "That counts only the paths that end with the finger on the last "
         "source word. It may stop anywhere: sum the last row over t.": total(
             write, step, source - 1
@@ -415,6 +425,12 @@ def where_written(mine):
                 "α(t, u) β(t, u) is the chance to come through a node. The "
                 "word has to be written there, too: its probability is "
                 "missing.": (a + b).softmax(1),
+                "α(t, u) β(t, u) / p(y | x) is the chance to come through a "
+                "node. The word has to be written there, too.": (
+                    a + b - total
+                ).exp(),
+                "Those are the logarithms of α p β. Take exponentials, and "
+                "divide: a row has to sum to 1.": joint,
                 "You leave out p(y_{u+1} | t, u): the word has to be written "
                 "there.": (a + after).softmax(1),
                 "After the last word nothing is left to write: β = 1. Your "

@@ -50,6 +50,7 @@ TRAINING = training.TrainingConfig(
 )
 AS_LONG = replace(TRAINING, epochs=18, patience=18)  # as the cursors' rounds
 LONGER = "rnnsearch, 18 rounds"
+RIVALS = ("beside", LONGER)  # of the cursors, as RNNsearch is
 LONG = (2, 3, 4)  # captions joined
 TOSSES, DRAWS = 10_000, 2_000  # of coins, of test sets
 # trial: what it changes in the model, what in the training
@@ -352,17 +353,23 @@ def summary(found: dict[str, list[dict]]) -> dict:
             if split != "all":
                 place |= other_scores(runs, split)
             answer[name]["tests"][split] = place
-    if (runs := found.get(LONGER)) and "cursors" in rungs:
-        rivals = {"rnnsearch": runs, "cursors": rungs["cursors"]}
-        answer[LONGER]["tests"] = {
-            split: {
-                kind: level(runs, split, kind)
-                | {"cursors": gains(rivals, split, kind)["cursors"]}
-                for kind in ("greedy", "beam")
-            }
-            for split in (*corpus.TESTS, "all")
-        }
+    for name in RIVALS:
+        if name in found and "cursors" in rungs:
+            compare(answer[name], found[name], rungs["cursors"])
     return answer
+
+
+def compare(rival: dict, runs: list[dict], cursors: list[dict]) -> None:
+    """Into the results of a rival of the cursors: what they have more."""
+    pair = {"rnnsearch": runs, "cursors": cursors}
+    rival["long"] = {n: long(runs, n) for n in LONG}
+    tests = rival.setdefault("tests", {})
+    for split in (*corpus.TESTS, "all"):
+        beam = {"beam": level(runs, split, "beam")}
+        place = tests.setdefault(split, level(runs, split) | beam)
+        for kind, at in (("greedy", place), ("beam", place["beam"])):
+            ahead = gains(pair, split, kind)["cursors"]
+            at["cursors_over"] = ahead.get("over_rnnsearch")
 
 
 PARTS = {

@@ -53,8 +53,8 @@ const KEYS = ["ArrowRight", "ArrowUp", "ArrowLeft", "ArrowDown", "Home", "End"];
 const HINTS = {
   path:
     "Drag through the lattice, or use the arrow keys: → steps, ↑ writes, ← takes back. " +
-    "A line is as strong as its move is probable.",
-  sum: "The size of a dot is α, from 10⁻⁸ to 1. A number, where there is room, is log₁₀ α.",
+    "A line is as strong as its move is probable once the finger is there.",
+  sum: "The size of a dot is α, from 10⁻⁸ to 1. A number, where there is room, is log α.",
   where: "The larger a square, the larger its number.",
 };
 
@@ -165,8 +165,8 @@ export function sentence(pair, mode, moves, step) {
       return quoted(source, top(row)) + (i < 2 ? ` with ${digits(Math.max(...row))}` : "");
     });
     return (
-      `Word ${step + 1}, “${target[step]}”: the finger most likely was on ${was}. RNNsearch ` +
-      `looks at ${looks}; the best path writes it on ${on}, the straight one on ${straightly}.`
+      `Word ${step + 1}, “${target[step]}”: the finger most likely was on ${was}. RNNsearch, ` +
+      `writing the same French, looks at ${looks}; the best path writes it on ${on}, the straight one on ${straightly}.`
     );
   }
   if (mode === "sum") {
@@ -313,13 +313,7 @@ function board(pair, point) {
       const log = row[d - u];
       if (log === undefined || log === -Infinity) return [];
       const style = `--t:${d - u};--u:${u}`;
-      return [
-        element(
-          "span",
-          { style, "data-role": "alpha", "data-value": log },
-          digits(log / Math.LN10, 1),
-        ),
-      ];
+      return [element("span", { style, "data-role": "alpha", "data-value": log }, digits(log, 1))];
     });
   return {
     node,
