@@ -3,7 +3,7 @@
 import pytest
 
 from lookback.experiments.rungs import rows
-from lookback.lab import phrasebook, records
+from lookback.lab import corpus, phrasebook, records
 from lookback.significance import factors
 
 RESULTS = records.load("cursors")["results"]
@@ -162,29 +162,56 @@ def test_in_nats_and_in_links_the_order_is_another():
 CAPTIONS = records.load("rungs")
 ALL, RATE = CAPTIONS["results"], CAPTIONS["config"]["learning_rate"]
 SETS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "all")
-PAIR = ("cursors", "rnnsearch")
+PAIR, LONGER = ("cursors", "rnnsearch"), "rnnsearch, 18 rounds"
 
 
-def test_from_all_captions_the_cursors_are_ahead():
-    """By both rulers, on every test set, and with every seed."""
-    tests = ALL["cursors"]["tests"]
+def ahead(rival, split="all"):
+    """What the cursors have more: greedy, and with a beam."""
+    place = ALL[rival]["tests"][split]
+    return place["cursors_over"], place["beam"]["cursors_over"]
+
+
+def test_after_as_many_rounds_the_cursors_are_ahead():
+    """Greedily on every test set alone, too; with a beam on all together."""
     for split in SETS:
-        step = tests[split]["over_rnnsearch"]
-        assert step["low"] > 0 and step["p"] < 0.001
-    one, other = (ALL[name]["tests"]["all"]["each"] for name in PAIR)
-    assert min(one) > max(other)
-
-
-def test_with_a_beam_about_half_of_the_lead_remains():
-    tests = ALL["cursors"]["tests"]["all"]
-    beam = tests["beam"]["over_rnnsearch"]
+        greedy, _ = ahead("rnnsearch", split)
+        assert greedy["low"] > 0 and greedy["p"] < 0.001
+        assert 1 < greedy["gain"] < 2.5
+        assert greedy == ALL["cursors"]["tests"][split]["over_rnnsearch"]
+    _, beam = ahead("rnnsearch")
     assert beam["low"] > 0 and beam["p"] < 0.001
-    alone = [ALL["cursors"]["tests"][one]["beam"] for one in SETS[:3]]
-    assert sum(each["over_rnnsearch"]["low"] < 0 for each in alone) == 2
-    assert 0.4 < beam["gain"] / tests["over_rnnsearch"]["gain"] < 0.6
-    for name in PAIR:
+
+
+def test_after_as_much_time_they_are_ahead_greedily_alone():
+    greedy, beam = ahead(LONGER)
+    assert greedy["low"] > 0 and greedy["p"] < 0.01
+    assert greedy["gain"] < 0.5 * ahead("rnnsearch")[0]["gain"]
+    assert -1 < beam["low"] < beam["gain"] < 0 < beam["high"] < 1
+    for split in SETS[:3]:
+        one, other = ahead(LONGER, split)
+        assert one["low"] < 0 < 0.5 < one["gain"] < 1.1
+        assert other["low"] < 0 < other["high"] and abs(other["gain"]) < 0.5
+
+
+def test_with_a_beam_every_machine_writes_better():
+    for name in (*PAIR, LONGER):
         found = ALL[name]["tests"]["all"]
         assert found["beam"]["bleu"] > found["bleu"] + 1
+
+
+def test_eighteen_rounds_are_as_long_and_else_the_same():
+    times = [
+        sum(run["train_seconds"] for run in ALL[name]["runs"])
+        for name in ("cursors", LONGER)
+    ]
+    assert times[1] == pytest.approx(times[0], rel=0.15)
+    shared = {"epochs": 0, "patience": 0, "seed": 0}
+    one, other = (ALL[n]["runs"] for n in ("rnnsearch", LONGER))
+    assert len(other) == 3
+    for run in other:
+        assert run["training"] | shared == one[0]["training"] | shared
+        assert run["config"] == one[0]["config"]
+        assert len(run["curve"]) == run["training"]["epochs"] == 18
 
 
 def test_both_read_all_captions_as_often():
@@ -216,7 +243,7 @@ def test_a_round_takes_the_cursors_about_half_as_long_again():
 
 
 def test_the_rate_was_the_best_of_those_tried():
-    """On held-out captions: half of it with both, the double with RNNsearch."""
+    """Of half of it, itself and the double, on held-out captions."""
 
     def lowest(part):
         (run, *_) = ALL[part]["runs"]
@@ -227,7 +254,7 @@ def test_the_rate_was_the_best_of_those_tried():
         assert lowest(name) < lowest(part)
         (run,) = ALL[part]["runs"]
         assert 2 * run["training"]["learning_rate"] == RATE
-    assert lowest("rnnsearch") < lowest("rnnsearch, rate 8e-3")
+        assert lowest(name) < lowest(f"{name}, rate 8e-3")
 
 
 def per_seed(name, part):
@@ -238,22 +265,37 @@ def per_seed(name, part):
 
 def test_they_differ_in_how_they_err():
     """In every seed."""
-    assert min(per_seed("cursors", 0)) > max(per_seed("rnnsearch", 0))
-    assert max(per_seed("cursors", 1)) < min(per_seed("rnnsearch", 1))
+    for other in ("rnnsearch", LONGER):
+        assert min(per_seed("cursors", 0)) > max(per_seed(other, 0))
+        assert max(per_seed("cursors", 1)) < min(per_seed(other, 1))
 
 
 def test_joined_captions_are_run_together():
     """The cursors' seeds lie far apart, RNNsearch's do not."""
-    each = [ALL[name]["long"]["4"]["each"] for name in PAIR]
-    assert max(each[0]) - min(each[0]) > 8
-    assert max(each[1]) - min(each[1]) < 0.5
-    assert min(each[0]) < min(each[1])
-    cursors, search = (ALL[n]["long"]["4"] for n in ("cursors", "rnnsearch"))
-    assert abs(cursors["bleu"] - search["bleu"]) < cursors["spread"]
+    for count in ("2", "3", "4"):
+        each = [ALL[n]["long"][count]["each"] for n in (*PAIR, LONGER)]
+        assert max(each[0]) - min(each[0]) > 6
+        assert min(each[0]) == each[0][0]  # the sample's seed
+        assert max(max(e) - min(e) for e in each[1:]) < 1.2
+        means = [ALL[n]["long"][count]["bleu"] for n in (*PAIR, LONGER)]
+        assert count == "3" or (means[0] > max(means[1:])) == (count == "4")
+        assert (
+            abs(means[0] - means[1]) < ALL["cursors"]["long"][count]["spread"]
+        )
+    cursors, search = (ALL[n]["long"]["4"] for n in PAIR)
     assert cursors["precision"] > search["precision"] + 5
     assert cursors["brevity"] < search["brevity"]
     assert max(cursors["stops"], search["stops"]) < 1
     assert cursors["stops_wanted"] > 3.5
+
+
+@pytest.mark.multi30k
+def test_nineteen_captions_in_twenty_end_in_their_one_full_stop():
+    for pair in zip(*corpus.load("train"), strict=True):
+        stops = [side.count(".") for side in pair]
+        assert max(stops) == 1
+        ends = sum(side[-1] == "." for side in pair)
+        assert 0.94 < ends / len(pair) < 0.96
 
 
 def test_what_becomes_of_four_captions():
