@@ -108,9 +108,9 @@ def count_paths(source=4, target=3):
     )
     paths = sum(1 for _ in _paths(source, target))
     return (
-        f"{paths} paths, as many as {said[words]} words and {said[steps]} steps "
-        "have orders. (A walk that ends early takes the steps that it lacks "
-        "after its last word.)",
+        f"{paths} paths, as many as {said[words]} words and {said[steps]} "
+        "steps have orders. (A walk that ends early takes the steps that it "
+        "lacks after its last word.)",
         stage(paths, mistakes, otherwise, around(1e-4)),
     )
 
