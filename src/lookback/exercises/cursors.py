@@ -86,11 +86,6 @@ def count_paths(source=4, target=3):
         "That counts the paths that end with the finger on the last source "
         "word. A walk may end anywhere: it is over when `<end>` is "
         "written.": comb(moves - 1, words - 1),
-        f"That is {said[words]} moves of one kind and {said[steps - 1]} of "
-        f"the other. From the first of {said[source]} words to the last it is "
-        f"{said[steps]} steps, and {said[words]} words are written.": comb(
-            moves - 1, words
-        ),
         "That gives each target word a source word of its own, in any "
         "order. The finger never goes back, and may stay where it is.": (
             perm(source, target)
