@@ -585,9 +585,10 @@ def test_rivals_are_held_against_the_cursors(rival):
 def test_growth_compares_what_read_the_same_captions():
     def grown(counts):
         said = {"counts": ", ".join([counts] * 9), "chrf": 50.0}
-        first, *others = corpus.TESTS
-        tests = {split: {"greedy": said} for split in others}
-        return {"tests": tests, "long": dict.fromkeys("1234", said)}
+        said |= {"first": "un chien .", "stops": [1, 1]}
+        test = {"greedy": said, "beam": said, "loss": 1.0}
+        tests = dict.fromkeys(corpus.TESTS, test)
+        return {"tests": tests, "long": dict.fromkeys("234", said)}
 
     good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
     found = {
@@ -606,6 +607,7 @@ def test_growth_compares_what_read_the_same_captions():
     assert apart > 0 and "over_rnnsearch" not in levels[0]["all"]
     alone = answer["cursors, 10000"]["tests"]["all"]
     assert "over_rnnsearch" not in alone and alone["spread"] is None
+    assert over["all"]["beam"]["over_rnnsearch"] == gained
     joined = answer["cursors, 3000"]["long"][4]
     assert joined["bleu"] == pytest.approx(levels[1]["all"]["bleu"])
 

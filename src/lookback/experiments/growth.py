@@ -1,8 +1,8 @@
 """How does a translator grow: with more captions, and with longer ones?
 
 On the ladder's bench, rungs that carry a story train on a part of the
-captions, and five on one to four captions joined; all are asked for one
-to four. What the same rungs do when they have read all captions, one by one,
+captions, and five on one to four captions joined; all are tested as every
+rung is. What the same rungs do when they have read all captions, one by one,
 stands in records/rungs.json. Writes records/growth.json.
 
     python -m lookback.experiments.growth
@@ -15,19 +15,16 @@ from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
-from lookback.experiments.length import MOST, joined
+from lookback.experiments.length import joined
 from lookback.experiments.rungs import (
     TRAINING,
     bench,
     described,
     fitted,
-    gains,
-    judged,
-    level,
-    level_joined,
+    levels,
     runs_alone,
+    tested,
 )
-from lookback.lab import corpus
 from lookback.lab.corpus import Pair
 from lookback.rungs import RUNGS
 
@@ -46,7 +43,7 @@ def firsts(count: int, pairs: list[Pair], _: int) -> list[Pair]:
 def run(
     name: str, arrange, rounds: Sequence[int], seed: int, folder: Path
 ) -> dict:
-    """Train one rung on other captions; test it on one to MOST of them."""
+    """Train one rung on other captions; test it as every rung is tested."""
     tried = {}
     for count in rounds:
         settings = replace(TRAINING, epochs=count, patience=count, seed=seed)
@@ -55,12 +52,10 @@ def run(
         loss = min(row["loss"] for row in found.outcome["curve"])
         tried[count] = loss, settings, found
     _, settings, found = min(tried.values(), key=itemgetter(0))
-    flickr, *others = corpus.TESTS
     return {
         **described(settings, found),
         "tried": {count: loss for count, (loss, *_) in tried.items()},
-        "tests": {split: {"greedy": judged(found, split)} for split in others},
-        "long": {str(n): judged(found, flickr, n) for n in range(1, MOST + 1)},
+        **tested(found),
     }
 
 
@@ -74,32 +69,18 @@ PARTS = {
 }
 
 
-def with_first(run: dict) -> dict:
-    """The run, its single captions of the first test set among its tests."""
-    first, *_ = corpus.TESTS
-    return {"tests": {first: {"greedy": run["long"]["1"]}, **run["tests"]}}
-
-
 def summary(found: dict[str, list[dict]]) -> dict:
     """Every run; of each part its levels and its gains, too.
 
     Parts are compared that were trained on the same captions.
     """
-    answer = runs_alone(found)
-    trained = {}
+    answer, trained = runs_alone(found), {}
     for part, runs in found.items():
         name, captions = part.split(", ")
-        trained.setdefault(captions, {})[name] = [with_first(r) for r in runs]
-        answer[part]["tests"] = {}
-        answer[part]["long"] = {
-            n: level_joined(runs, n) for n in range(1, MOST + 1)
-        }
+        trained.setdefault(captions, {})[name] = runs
     for captions, rungs in trained.items():
-        for split in (*corpus.TESTS, "all"):
-            gained = gains(rungs, split)
-            for name, runs in rungs.items():
-                found_there = level(runs, split) | gained[name]
-                answer[f"{name}, {captions}"]["tests"][split] = found_there
+        for name, reached in levels(rungs).items():
+            answer[f"{name}, {captions}"] |= reached
     return answer
 
 

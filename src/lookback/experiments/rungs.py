@@ -139,9 +139,13 @@ def run(
     """Train and test one rung; `folder` lets it resume."""
     settings = replace(settings, seed=seed)
     found = fitted(rung.make, settings, folder, language=language)
+    return described(settings, found, language) | tested(found, language)
+
+
+def tested(found: Fitted, language: str = "fr") -> dict:
+    """The test sets, and captions of the first one joined."""
     flickr, *_ = corpus.TESTS
     return {
-        **described(settings, found, language),
         "tests": {
             split: asked(found, split, language) for split in corpus.TESTS
         },
@@ -201,18 +205,13 @@ def level(runs: list[dict], split: str, kind: str = "greedy") -> dict:
     return scored([rows(run, split, kind).sum(0) for run in runs])
 
 
-def level_joined(runs: list[dict], count: int) -> dict:
-    """The same, on captions of the first test set joined."""
-    told = [run["long"][str(count)]["counts"] for run in runs]
-    return scored([caption_rows(counts).sum(0) for counts in told])
-
-
 def long(runs: list[dict], count: int) -> dict:
-    """And with it the first translation, and how many full stops there are."""
+    """The same on joined captions of the first test set; with it the first
+    translation, and how many full stops there are."""
     told = [run["long"][str(count)] for run in runs]
     written, wanted = zip(*(each["stops"] for each in told), strict=True)
     return {
-        **level_joined(runs, count),
+        **scored([caption_rows(each["counts"]).sum(0) for each in told]),
         "first": [each["first"] for each in told],
         "stops": mean(written),
         "stops_wanted": mean(wanted),
@@ -338,13 +337,12 @@ def gains(
     }
 
 
-def summary(found: dict[str, list[dict]]) -> dict:
-    """Every run; of a rung its levels and its gains, too."""
-    rungs = {name: runs for name, runs in found.items() if name in RUNGS}
-    answer = runs_alone(found)
-    for name in rungs:
-        answer[name]["tests"] = {}
-        answer[name]["long"] = {n: long(rungs[name], n) for n in LONG}
+def levels(rungs: dict[str, list[dict]]) -> dict[str, dict]:
+    """Of each rung its scores and its gains, by test set."""
+    answer = {
+        name: {"tests": {}, "long": {n: long(runs, n) for n in LONG}}
+        for name, runs in rungs.items()
+    }
     for split in (*corpus.TESTS, "all"):
         greedy, beam = (gains(rungs, split, k) for k in ("greedy", "beam"))
         for name, runs in rungs.items():
@@ -353,6 +351,15 @@ def summary(found: dict[str, list[dict]]) -> dict:
             if split != "all":
                 place |= other_scores(runs, split)
             answer[name]["tests"][split] = place
+    return answer
+
+
+def summary(found: dict[str, list[dict]]) -> dict:
+    """Every run; of a rung its levels and its gains, too."""
+    rungs = {name: runs for name, runs in found.items() if name in RUNGS}
+    answer = runs_alone(found)
+    for name, reached in levels(rungs).items():
+        answer[name] |= reached
     for name in RIVALS:
         if name in found and "cursors" in rungs:
             compare(answer[name], found[name], rungs["cursors"])
