@@ -187,7 +187,7 @@ def _slots_later(steps, gamma, last_sharp=True):
     weights = torch.zeros(101, dtype=torch.float64)
     weights[50] = 1
     for n in range(steps):
-        weights = _summed(weights, [0.05, 0.9, 0.05])
+        weights = 0.9 * weights + 0.05 * (weights.roll(1) + weights.roll(-1))
         if last_sharp or n < steps - 1:
             weights = weights**gamma / (weights**gamma).sum()
     return float(weights[50])
