@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 import torch
 from sacrebleu.metrics import BLEU
+from torch import nn
 from torch.nn import functional as F
 
 from lookback import ladder as old_ladder
@@ -235,6 +236,24 @@ def test_the_cursors_and_their_rivals_have_as_many_weights():
     }
     assert max(counts.values()) < 1.05 * min(counts.values()), counts
     assert counts["inside"] == counts["outside"]
+
+
+@pytest.mark.parametrize("name", MAKE)
+def test_every_readout_drops_of_state_context_and_word(name):
+    """What it is handed of the source, too; and all at one rate."""
+    model = MAKE[name](186, 254).train()
+    drops = [each for each in model.modules() if isinstance(each, nn.Dropout)]
+    calls = []
+    for each in drops:
+        assert each.p == cursors.SIZES["dropout"]
+        each.register_forward_hook(lambda _, given, out: calls.append(given[0]))
+    model(torch.full((1, 3), 5), torch.full((1, 7), 5))
+    shapes = sorted(tuple(each.shape[1:]) for each in calls)
+    hidden = cursors.SIZES["hidden"]
+    source, context = (3, hidden), {(3, 2 * hidden), (7, 2 * hidden)}
+    assert shapes.count((7, hidden)) == 2  # the words, and the states
+    assert shapes.count(source) == 1 and len(shapes) == 4
+    assert len(context & set(shapes)) == 1
 
 
 @pytest.mark.parametrize("name", removal.REMOVALS)

@@ -3,11 +3,11 @@
 Two cursors with every path summed, the same without a walk, the cursors that
 go in step, RNNsearch, and soft search with its sum inside the softmax or
 outside, trained on the phrasebook: as many sentences and, within 2 %, as many
-parameters, each until its validation BLEU stops rising. Then new sentences of
-one clause to eight (training has up to 30 words), the alignments, whose truth
-is known, and the words that a finger which never goes back might miss. Last,
-what a training step costs, at the ladder's size. Writes records/cursors.json
-and the cursors' weights. Needs no corpus.
+parameters, as many rounds while the learning rate falls to 0, dropout at the
+same places. Then new sentences of one clause to eight (training has up to 30
+words), the alignments, whose truth is known, and the words that a finger which
+never goes back might miss. Last, what a training step costs, at the ladder's
+size. Writes records/cursors.json and the cursors' weights. Needs no corpus.
 
     python -m lookback.experiments.cursors
     python -m lookback.experiments.cursors --only cursors --seeds 3
@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 
 from lookback import rungs
+from lookback.bottleneck import RecurrentTranslator
 from lookback.cursors import Cursors, CursorsConfig
 from lookback.experiments import alignment
 from lookback.experiments.alignment import HELD_OUT, PAIRS, TESTS
@@ -40,7 +41,8 @@ from lookback.serial import kept
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
-TRAINING = replace(alignment.TRAINING, epochs=60, cuts=2)
+EPOCHS = 16
+TRAINING = replace(alignment.TRAINING, epochs=EPOCHS, patience=EPOCHS)
 CLAUSES = (1, 2, 3, 4, 6, 8)
 KINDS = ("plain", "back 1", "back 2", "back 3", "pronoun")
 LONG = 200  # sentences of each number of clauses
@@ -52,8 +54,8 @@ DIAGONAL = replace(DIAGONAL, config=replace(DIAGONAL.config, maxout=78))
 MAKE: dict[str, Callable[[int, int], Translator]] = {
     "cursors": lambda s, t: Cursors(CursorsConfig(s, t, maxout=78, **SIZES)),
     "afresh": lambda s, t: Afresh(CursorsConfig(s, t, maxout=68, **SIZES)),
-    "diagonal": DIAGONAL.make,
-    "rnnsearch": small(RUNGS["rnnsearch"]).make,
+    "diagonal": lambda s, t: dropping(DIAGONAL.make(s, t)),
+    "rnnsearch": lambda s, t: dropping(small(RUNGS["rnnsearch"]).make(s, t)),
     "inside": lambda s, t: mixing(s, t, outside=False),
     "outside": lambda s, t: mixing(s, t, outside=True),
 }
@@ -63,6 +65,16 @@ def mixing(source: int, target: int, outside: bool) -> Mixing:
     """Soft search at the phrasebook's size."""
     more = {"align": 64, "maxout": 55, "outside": outside}
     return Mixing(MixingConfig(source, target, **SIZES, **more))
+
+
+def dropping(model: RecurrentTranslator) -> RecurrentTranslator:
+    """The model, its readout dropping of the context, too, as the others do."""
+    old, config = model.readout, model.config
+    inputs, words = old.maxout.in_features, old.output.out_features
+    model.readout = rungs.DroppingReadout(
+        inputs, config.maxout, words, config.dropout
+    )
+    return model
 
 
 def posteriors(
