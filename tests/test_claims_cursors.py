@@ -56,7 +56,7 @@ def test_without_its_walk_the_machine_is_lost():
     afresh = FOUND["afresh"]["clauses"]
     assert afresh["3"]["words"] < 30
     assert max(clauses("afresh", 3)) < min(clauses("cursors", 3)) - 5
-    assert max(clauses("afresh", 8)) < 45 and afresh["8"]["length"] > 1.15
+    assert max(clauses("afresh", 8)) < 45 and afresh["8"]["length"] > 1.1
     assert FOUND["rnnsearch"]["clauses"]["8"]["length"] < 0.8
     assert (
         abs(afresh["2"]["mean"] - FOUND["rnnsearch"]["clauses"]["2"]["mean"])
@@ -83,7 +83,7 @@ def test_three_words_back_is_too_far():
     assert round(one, 2) == round(two, 2) > three + 0.04
     assert min(kinds("rnnsearch", "back 3")) > max(kinds("cursors", "back 3"))
     nearly = [kinds("rnnsearch", f"back {n}") for n in (1, 2)]
-    assert min(map(min, nearly)) > 0.985
+    assert min(map(min, nearly)) > 0.98
     plain, others = (
         sum(
             row["words"]
@@ -95,12 +95,10 @@ def test_three_words_back_is_too_far():
     assert 6 < plain / others < 8  # seven words in eight
 
 
-def test_pronouns_make_no_difference_that_could_be_relied_on():
-    cursors, search = (
-        FOUND[name]["kinds"]["pronoun"] for name in ("cursors", "rnnsearch")
-    )
-    gap = cursors["mean"] - search["mean"]
-    assert abs(gap) < cursors["spread"] + search["spread"]
+def test_pronouns_cost_the_finger_nothing():
+    """In every seed."""
+    worst = min(kinds("cursors", "pronoun"))
+    assert worst > max(kinds("rnnsearch", "pronoun")) + 0.02
 
 
 def test_outside_learns_faster_and_the_cursors_fastest():
@@ -132,7 +130,7 @@ def test_the_longer_the_sentence_the_smaller_the_difference_in_cost():
                 row[what]["cursors"] / row[what]["rnnsearch"]
                 for row in (short, long)
             )
-            assert first > 1.4 and last < 1.2
+            assert first > 1.3 and last < 1.1
         memory = [
             row["kept"]["cursors"] / row["kept"]["rnnsearch"]
             for row in run["rows"]
@@ -156,7 +154,8 @@ def test_in_nats_and_in_links_the_order_is_another():
     assert nats["cursors"] > 1.2 * nats["rnnsearch"]
     for one in FOUND["outside"]["runs"]:
         for other in FOUND["inside"]["runs"]:
-            assert one["loss"] > other["loss"] and one["aer"] > other["aer"]
+            assert one["aer"] > other["aer"]
+    assert nats["outside"] == pytest.approx(nats["inside"], rel=0.1)
 
 
 CAPTIONS = records.load("rungs")
