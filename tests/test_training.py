@@ -27,7 +27,7 @@ from tqdm.auto import tqdm
 from lookback import rnnsearch
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.lab import checkpoints, training
-from lookback.lab.checkpoints import Progress, Run, TrainingConfig, write
+from lookback.lab.checkpoints import Run, TrainingConfig, write
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import translate
 from lookback.lab.subwords import Subwords
@@ -558,7 +558,6 @@ def test_best_weights_that_are_not_the_run_s_are_refused(tmp_path, harm):
         ("patience", 0),
         ("save_every", 0),
         ("warmup", -1),
-        ("cuts", -1),
         ("learning_rate", 0.0),
         ("learning_rate", math.nan),
         ("clip", -1.0),
@@ -618,52 +617,6 @@ def test_learning_rate():
     expected = [2 * a * b for a, b in zip(rise, fall, strict=True)]
     assert rates == pytest.approx(expected)
     assert learning_rate(replace(config, warmup=0), 0, 10) == 2.0
-
-
-def test_with_cuts_the_rate_falls_to_a_third_at_each_stall():
-    config = replace(TINY, learning_rate=1.8, warmup=4, cuts=2)
-    rates = [learning_rate(config, step, 10, 0) for step in (0, 3, 9, 99)]
-    assert rates == pytest.approx([0.45, 1.8, 1.8, 1.8])
-    assert learning_rate(config, 9, 10, 2) == pytest.approx(0.2)
-
-
-@pytest.mark.parametrize(
-    ("scores", "stalls"),
-    [
-        ([], 0),
-        ([-3.0], 0),
-        ([-3.0, -2.0, -1.0], 0),
-        ([-3.0, -2.995, -2.98], 1),  # better, but not by 0.01; then it is
-        ([-3.0, -3.1, -2.9, -2.9], 2),
-        ([-1.0, -2.0, -1.5], 2),  # the best counts, not the last
-    ],
-)
-def test_stalls_are_epochs_that_gain_less_than_a_hundredth(scores, stalls):
-    curve = [{"step": 9, "score": score} for score in scores]
-    assert Progress(curve=curve).stalls(warmup=9) == stalls
-
-
-def test_while_the_rate_rises_nothing_stalls():
-    scores = {2: -3.0, 4: -3.1, 6: -3.2, 8: -2.0, 10: -2.0}
-    curve = [{"step": s, "score": score} for s, score in scores.items()]
-    assert Progress(curve=curve).stalls(warmup=5) == 2
-    assert Progress(curve=curve).stalls(warmup=7) == 1
-    assert Progress(curve=curve).stalls(warmup=11) == 0
-
-
-def test_with_cuts_a_training_ends_at_the_first_stall_after_them(tmp_path):
-    scores = iter([-3.0, -2.0, -2.0, -1.0, -1.0, -0.999, -0.5])
-    config = replace(TINY, epochs=20, patience=1, cuts=2)
-    progress = train(
-        model_of(),
-        pairs_of,
-        SOURCE,
-        TARGET,
-        config,
-        tmp_path,
-        lambda _: {"score": next(scores)},
-    )
-    assert progress.epoch == 6 and progress.best_epoch == 6
 
 
 def test_a_batch_is_sorted_by_pieces_where_there_are_pieces(

@@ -38,7 +38,6 @@ class TrainingConfig:
     smoothing: float = 0.1  # none in 2014
     clip: float = 1.0  # L2 norm of the gradient, as in the paper
     patience: int = 3  # epochs without a better validation score
-    cuts: int = 0  # 0: the rate falls to 0 over the epochs; see `learning_rate`
     seed: int = 0
     save_every: int = 200  # steps between checkpoints
 
@@ -66,7 +65,6 @@ LEAST = {
     "patience": 1,
     "save_every": 1,
     "warmup": 0,
-    "cuts": 0,
 }
 
 
@@ -85,18 +83,6 @@ class Progress:
     best_epoch: int = 0
     best_digest: str = ""  # of the best weights
     curve: list[dict] = field(default_factory=list)
-
-    def stalls(self, warmup: int, least: float = 0.01) -> int:
-        """Epochs whose score was not the best by at least so much.
-
-        Those that ended before the rate had risen do not count.
-        """
-        best, count = -math.inf, 0
-        for each in self.curve:
-            risen = each["step"] >= warmup
-            count += risen and each["score"] < best + least
-            best = max(best, each["score"])
-        return count
 
     @property
     def tokens_per_second(self) -> float:

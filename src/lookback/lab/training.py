@@ -76,17 +76,9 @@ def loss(logits: Tensor, target_out: Tensor, smoothing: float = 0.0) -> Tensor:
     )
 
 
-def learning_rate(
-    config: TrainingConfig, step: int, steps: int, stalls: int = 0
-) -> float:
-    """Linear warm-up, then linear decay, to 0 after the last step.
-
-    With `cuts` the rate stays, but for a third of it after each stall: an
-    epoch after the warm-up whose score is not the best by 0.01.
-    """
+def learning_rate(config: TrainingConfig, step: int, steps: int) -> float:
+    """Linear warm-up, then linear decay, to 0 after the last step."""
     rise = min(1.0, (step + 1) / max(1, config.warmup))
-    if config.cuts:
-        return config.learning_rate * rise / 3**stalls
     return config.learning_rate * rise * max(0.0, 1 - step / steps)
 
 
@@ -117,9 +109,7 @@ def train_step(run: Run, batch, steps: int) -> None:
     batch = batch.to(where)
     started = time.perf_counter()
     for group in run.optimizer.param_groups:
-        group["lr"] = learning_rate(
-            config, progress.step, steps, progress.stalls(config.warmup)
-        )
+        group["lr"] = learning_rate(config, progress.step, steps)
     with torch.autocast(where.type, torch.bfloat16, half(where)):
         logits = run.model(batch.source, batch.target_in)
     total = loss(logits, batch.target_out, config.smoothing)
@@ -150,13 +140,11 @@ def train(
 
     `pairs(epoch)` gives the sentence pairs of an epoch; `validate` returns
     numbers for the curve, "score" among them: higher is better. Training
-    stops after `patience` epochs without a better one or, with `cuts`, at the
-    first stall after so many cuts of the rate; and at once where a weight has
-    become NaN. `folder` holds the checkpoints:
-    call again with the same arguments to resume. The weights after each of
-    the last `keep` epochs stay there, for `average`. Raises ValueError where
-    `folder` holds a run of other code, data or settings, or where another
-    process trains in it.
+    stops after `patience` epochs without a better one, and at once where a
+    weight has become NaN. `folder` holds the checkpoints: call again with the
+    same arguments to resume. The weights after each of the last `keep` epochs
+    stay there, for `average`. Raises ValueError where `folder` holds a run of
+    other code, data or settings, or where another process trains in it.
     """
     with alone(folder), no_denormals():
         torch.manual_seed(config.seed)
@@ -184,11 +172,7 @@ def go_on(run: Run, pairs, source, target, validate, keep: int) -> None:
     per_epoch = math.ceil(len(pairs(0)) / config.batch)
     steps = per_epoch * config.epochs
     while progress.epoch < config.epochs:
-        waited = progress.epoch - progress.best_epoch
-        if config.cuts:
-            if progress.stalls(config.warmup) > config.cuts:
-                break
-        elif waited >= config.patience:
+        if progress.epoch - progress.best_epoch >= config.patience:
             break
         model.train()
         epoch_seed = 1_000_003 * config.seed + progress.epoch
