@@ -627,6 +627,7 @@ def test_growth_compares_what_read_the_same_captions():
     alone = answer["cursors, 10000"]["tests"]["all"]
     assert "over_rnnsearch" not in alone and alone["spread"] is None
     assert over["all"]["beam"]["over_rnnsearch"] == gained
+    assert levels[0]["all"]["cursors_over"] == gained
     joined = answer["cursors, 3000"]["long"][4]
     assert joined["bleu"] == pytest.approx(levels[1]["all"]["bleu"])
 

@@ -50,7 +50,7 @@ TRAINING = training.TrainingConfig(
 )
 AS_LONG = replace(TRAINING, epochs=18, patience=18)  # as the cursors' rounds
 LONGER = "rnnsearch, 18 rounds"
-RIVALS = ("rnnsearch", "beside", LONGER)  # of the cursors
+RIVALS = ("rnnsearch", "beside")  # of the cursors
 LONG = (2, 3, 4)  # captions joined
 TOSSES, DRAWS = 10_000, 2_000  # of coins, of test sets
 # trial: what it changes in the model, what in the training
@@ -338,7 +338,8 @@ def gains(
 
 
 def levels(rungs: dict[str, list[dict]]) -> dict[str, dict]:
-    """Of each rung its scores and its gains, by test set."""
+    """Of each rung its scores and its gains, by test set; of the cursors'
+    rivals what these have more."""
     answer = {
         name: {"tests": {}, "long": {n: long(runs, n) for n in LONG}}
         for name, runs in rungs.items()
@@ -351,6 +352,9 @@ def levels(rungs: dict[str, list[dict]]) -> dict[str, dict]:
             if split != "all":
                 place |= other_scores(runs, split)
             answer[name]["tests"][split] = place
+    for name in RIVALS:
+        if name in rungs and "cursors" in rungs:
+            compare(answer[name], rungs[name], rungs["cursors"])
     return answer
 
 
@@ -360,9 +364,8 @@ def summary(found: dict[str, list[dict]]) -> dict:
     answer = runs_alone(found)
     for name, reached in levels(rungs).items():
         answer[name] |= reached
-    for name in RIVALS:
-        if name in found and "cursors" in rungs:
-            compare(answer[name], found[name], rungs["cursors"])
+    if LONGER in found and "cursors" in rungs:
+        compare(answer[LONGER], found[LONGER], rungs["cursors"])
     return answer
 
 
