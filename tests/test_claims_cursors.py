@@ -2,7 +2,7 @@
 
 import pytest
 
-from lookback.experiments.rungs import rows
+from lookback.experiments.rungs import gains, rows
 from lookback.lab import corpus, phrasebook, records
 from lookback.significance import factors
 
@@ -273,6 +273,72 @@ def per_seed(name, part):
     """What a factor of BLEU is on all three sets, for each seed."""
     sums = [rows(run, "all").sum(0) for run in ALL[name]["runs"]]
     return [factors(each)[part].item() for each in sums]
+
+
+GROWN = records.load("growth")["results"]
+FEW = {name: GROWN[f"{name}, 3000"] for name in (*PAIR, "beside")}
+
+
+def test_few_captions_had_the_better_of_two_trainings():
+    """The longer one, for every machine and seed."""
+    for found in FEW.values():
+        for run in found["runs"]:
+            assert {*run["tried"]} == {"25", "50"}
+            assert run["tried"]["50"] < run["tried"]["25"]
+            assert len(run["curve"]) == 50
+
+
+def few_ahead(rival, split="all"):
+    """What the cursors have more from 3,000: greedy, and with a beam."""
+    place = FEW[rival]["tests"][split]
+    return place["cursors_over"], place["beam"]["cursors_over"]
+
+
+def test_from_few_captions_the_cursors_are_ahead_of_rnnsearch():
+    """On every set, greedy and with a beam."""
+    counts = [len(found["runs"]) for found in FEW.values()]
+    assert counts == [5, 3, 5]
+    for split in SETS:
+        for each in few_ahead("rnnsearch", split):
+            assert each["low"] > 0 and each["p"] < 0.01
+            assert 2 < each["gain"] < 3.5
+
+
+def test_words_beside_take_a_part_of_that_away():
+    greedy, beam = few_ahead("beside")
+    for one, other in zip((greedy, beam), few_ahead("rnnsearch"), strict=True):
+        assert one["gain"] < 0.6 * other["gain"]
+    assert -0.25 < beam["low"] < 0 < beam["gain"] < 1
+    for split in SETS:
+        one, other = few_ahead("beside", split)
+        assert one["low"] > 0 and 1.3 < one["gain"] < 2
+        assert other["low"] < 0 < other["gain"] < 1
+
+
+def test_three_seeds_left_the_order_open():
+    """The cursors' over the RNNsearch with words, with a beam."""
+    first = {
+        "rnnsearch": FEW["beside"]["runs"][:3],
+        "cursors": FEW["cursors"]["runs"][:3],
+    }
+    beam = gains(first, "all", "beam")["cursors"]["over_rnnsearch"]
+    assert beam["low"] < 0 < beam["high"]
+
+
+def test_joined_captions_after_few():
+    """The cursors' worst seed before the best of any RNNsearch."""
+    for count in ("2", "3", "4"):
+        cursors, *others = (FEW[n]["long"][count]["each"] for n in FEW)
+        assert min(cursors) > max(max(each) for each in others)
+        assert max(cursors) < ALL["cursors"]["long"][count]["bleu"]
+
+
+def test_few_captions_are_read_with_the_settings_of_all():
+    shared = {"epochs": 0, "patience": 0, "seed": 0}
+    for name, found in FEW.items():
+        (run, *_), (other, *_) = found["runs"], ALL[name]["runs"]
+        assert run["training"] | shared == other["training"] | shared
+        assert run["config"] == other["config"]
 
 
 def test_they_differ_in_how_they_err():
