@@ -69,10 +69,9 @@ def mixing(source: int, target: int, outside: bool) -> Mixing:
 
 def dropping(model: RecurrentTranslator) -> RecurrentTranslator:
     """The model, its readout dropping of the context, too, as the others do."""
-    old, config = model.readout, model.config
-    inputs, words = old.maxout.in_features, old.output.out_features
+    config, inputs = model.config, model.readout.maxout.in_features
     model.readout = rungs.DroppingReadout(
-        inputs, config.maxout, words, config.dropout
+        inputs, config.maxout, config.target_vocab, config.dropout
     )
     return model
 

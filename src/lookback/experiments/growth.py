@@ -17,6 +17,7 @@ from pathlib import Path
 
 from lookback.experiments.length import joined
 from lookback.experiments.rungs import (
+    RIVALS,
     TRAINING,
     bench,
     described,
@@ -31,10 +32,7 @@ from lookback.rungs import RUNGS
 # Training pairs, and how often a machine reads them: it is trained with each
 # number of rounds, and what then does best on the validation set is tested.
 ROUNDS = {3000: (25, 50), 10_000: (12, 25)}
-GROWING = (
-    *("rnnsearch", "beside", "transformer"),
-    *("cursors", "diagonal", "outside"),
-)
+GROWING = (*RIVALS, "transformer", "cursors", "diagonal", "outside")
 JOINED = ("fixed", "diagonal", "rnnsearch", "norm", "transformer")
 
 
