@@ -731,3 +731,22 @@ if __name__ == "__main__":
     begun = time.perf_counter()
     main(Path(sys.argv[1]))
     print(f"{time.perf_counter() - begun:.1f} s", file=sys.stderr)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="of Linux's kernel")
+def test_memory_that_is_freed_stays_with_the_process():
+    code = """
+import resource, torch
+from lookback.lab import training
+training.keep_memory()
+for _ in range(12):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    tensors = torch.ones(10_000_000), torch.ones(9_000_000)
+    del tensors
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    pages = [int(line) for line in run.stdout.split()]
+    assert pages[0] > 10_000 and pages[-1] < 100
