@@ -33,7 +33,7 @@ from lookback.rungs import RUNGS
 # number of rounds, and what then does best on the validation set is tested.
 # (Of 3,000 pairs the larger number was, every time.)
 ROUNDS = {3000: (25, 50), 10_000: (25,)}
-GROWING = (*RIVALS, "transformer", "cursors", "diagonal", "outside")
+GROWING = ("cursors", *RIVALS, "transformer")
 JOINED = ("fixed", "diagonal", "rnnsearch", "norm", "transformer")
 
 

@@ -50,7 +50,7 @@ TRAINING = training.TrainingConfig(
 )
 AS_LONG = replace(TRAINING, epochs=18, patience=18)  # as the cursors' rounds
 LONGER = "rnnsearch, 18 rounds"
-RIVALS = ("rnnsearch", "beside")  # of the cursors
+RIVALS = ("rnnsearch", "beside", "outside", "diagonal")  # of the cursors
 LONG = (2, 3, 4)  # captions joined
 TOSSES, DRAWS = 10_000, 2_000  # of coins, of test sets
 # trial: what it changes in the model, what in the training
