@@ -23,7 +23,7 @@ from lookback.exercises import check
         (10, "end with the finger on the last source word"),
         (24, "in any order"),
         (720, "cannot be told apart"),
-        (15, "you chose two to be words; three are"),
+        (15, "three are words and three are steps; you chose two, or four"),
         (17, "no slip that the check knows"),
         ([20, 1, 1], "gave 3 numbers"),
     ],
@@ -54,7 +54,10 @@ RIGHT = [0.365, 0.8904]
         (0, 0.36, "three decimals"),
         (0, 0.37, "three decimals"),
         (0, 0.33, "before the last word is written"),
+        (0, 36.5, "p(y | x): That is in per cent"),
         (0, 0.9, "p(y | x): this is no slip"),
+        (1, 0.9, "the share: 0.9 is rounded"),
+        (1, 89, "the share: That is in per cent"),
         (1, 0.325, "divide it by the sum over all"),
         (1, 0.1096, "the share of the second place"),
         (1, 0.5, "without a look at what follows"),
@@ -215,7 +218,13 @@ def cell_by_cell(write, step):
 
 @pytest.mark.parametrize(
     "mine",
-    [summed, by_the_book, lambda w, s: summed(w, s).item(), cell_by_cell],
+    [
+        summed,
+        by_the_book,
+        lambda w, s: summed(w, s).item(),
+        lambda w, s: summed(w, s)[None],
+        cell_by_cell,
+    ],
 )
 def test_log_likelihood_right(mine):
     assert check.log_likelihood(mine) is True
@@ -271,6 +280,7 @@ def after(beta):
         (lambda a, b, w: (a + w + after(b)).softmax(1).T, "target words"),
         (lambda a, b, w: (a[:-1] + w[:-1] + b[1:]).softmax(1), "β = 1"),
         (lambda a, b, w: by_total(a, b, w, b), "divide by p(y | x)"),
+        (lambda a, b, w: by_total(a, b, w, 0 * b), "what comes after, β"),
         (lambda a, b, w: by_total(a, b, w, lost(b)), "takes it for 0"),
         (lambda a, b, w: (a + w + lost(b)).softmax(1), "whose logarithm is 0"),
     ],
@@ -303,6 +313,7 @@ def test_where_written_right(mine):
         ([[4, 0, 0], [0, 4, 0]], "not the likeliest"),
         ([[4, 0, 5], [0, 4, 3]], "Place 1 on its own"),
         ([[4, 0, 3], [0, 4, 5]], "Place 2 on its own"),
+        ([[3, 0, 3], [0, 3, 3]], "or cannot choose"),
         ([[1, 0, 0.9], [0, 1, 0.9]], "there as well"),
         ([[4, 0, 3]], "two rows"),
         ([4, 0, 3], "two rows"),

@@ -21,7 +21,8 @@ RIGHT = [0.5**20, 1.1**100]
         (0, 0.5**19, "to the power 19"),
         (0, 0.5**21, "to the power 21"),
         (0, 1_048_576, "turn it round"),
-        (0, -6, "0.5²⁰: a product of positive"),
+        (0, -6, "0.5²⁰: −6 is the power of ten"),
+        (0, -9.5e-7, "0.5²⁰: a product of positive"),
         (0, 6, "0.5²⁰: That is the power of ten"),
         (0, 3e-5, "0.5²⁰: not yet right"),
         (0, 0, "a product of positive"),
@@ -84,6 +85,8 @@ def jacobian_of_each(U, states):
         (lambda U, s: back(U.T, s), "U transposed"),
         (lambda U, s: back(U, s).T, "the transpose of the Jacobian"),
         (lambda U, s: back(U, s, torch.ones_like), "left out the slopes"),
+        (lambda U, s: back(U, s, lambda h: 1 - h), "Your slopes are 1 − h"),
+        (lambda U, s: back(U, s, lambda h: h), "Your slopes are h itself"),
         (
             lambda U, s: back(
                 U, s, lambda h: torch.sigmoid(h) * (1 - torch.sigmoid(h))
@@ -168,6 +171,18 @@ def of_mean(dW, dU, limit):
             "One that is short enough stays",
         ),
         (lambda a, b, n: (a, b), "too long, and yours stays"),
+        (
+            lambda a, b, n: scaled(a, b, max(1, n / float(norm(a, b)))),
+            "the smaller one of 1 and limit",
+        ),
+        (
+            lambda a, b, n: scaled(a, b, min(1, n / float(a.norm()))),
+            "You measure dW alone",
+        ),
+        (
+            lambda a, b, n: scaled(a, b, min(1, n / float(b.norm()))),
+            "You measure dU alone",
+        ),
         (squared, "take the root"),
         (
             lambda a, b, n: scaled(a, b, 1 / norm(a, b)),
@@ -229,11 +244,10 @@ def bias_of(steps):
     return math.log(gate_of(steps) / (1 - gate_of(steps)))
 
 
-def added(b_ih, b_hh, steps):
+def added(b_ih, b_hh, steps, other=None):
     n = len(b_ih) // 4
-    b_ih = b_ih.clone()
-    b_ih[n : 2 * n] += bias_of(steps)
-    return b_ih, b_hh
+    old = b_ih[n : 2 * n]
+    return put(b_ih, b_hh, old + bias_of(steps), other)
 
 
 @pytest.mark.parametrize(
@@ -255,6 +269,7 @@ def added(b_ih, b_hh, steps):
         ),
         (lambda a, b, s: put(a, b, bias_of(s), None), "make that 0"),
         (added, "You added to the old biases"),
+        (lambda a, b, s: added(a, b, s, 0.0), "You added to the old bias."),
         (lambda a, b, s: put(a, b, 3.0), "It should be 0.5"),
         (
             lambda a, b, s: put(a, b, bias_of(s), quarter=0),

@@ -1,5 +1,7 @@
 """The latch: its strings, its networks, and what its record says."""
 
+from math import comb
+
 import pytest
 import torch
 from torch import nn
@@ -197,6 +199,7 @@ def test_why_torchs_lstm_does_worse(found):
     assert biased["after"]["gate"] < biased["before"]["gate"] - 0.05
     wandered = plain["80"]["after"]["each"]
     assert max(wandered) / min(wandered) > 1000
+    assert [bool(n) for n in plain["80"]["updates"]].index(True) == 1
 
 
 def test_over_20_letters_the_gate_opens_where_it_latches(found):
@@ -205,11 +208,17 @@ def test_over_20_letters_the_gate_opens_where_it_latches(found):
     for gate, updates in zip(free["gates"], free["updates"], strict=True):
         assert gate > 0.6 if updates else gate < 0.46
     assert 0 < free["latched"] < held["latched"] == latch.MANY
+    # Four failures all on one side: by chance in one case of nine.
+    one_side = comb(latch.MANY, 4) / comb(2 * latch.MANY, 4)
+    assert latch.MANY - free["latched"] == 4
+    assert 2 * one_side == pytest.approx(1 / 9, abs=0.006)
 
 
 def test_the_orthogonal_network_holds_its_bit_loosely(found):
     best = found["latch"]["tanh, orthogonal"]["80"]
     assert best["latched"] == 5 and best["after"]["first"] > 0.05
+    *loose, firm = best["after"]["each"]
+    assert min(loose) > 0.05 and firm < 1e-6
 
 
 def test_what_clipping_does(found):
@@ -218,3 +227,5 @@ def test_what_clipping_does(found):
     assert free["0.01"]["latched"] >= clipped["0.1"]["latched"] - 1
     assert free["0.01"]["median"] < clipped["0.1"]["median"]
     assert free["0.01"]["largest"] > 50
+    assert len({one["largest"] for one in free.values()}) == 1  # the first
+    assert clipped["0.01"]["long"] > clipped["0.1"]["long"] > 0.8

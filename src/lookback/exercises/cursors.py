@@ -83,9 +83,11 @@ def count_paths(source=4, target=3):
         "through many of them.": source * target,
         "That gives each target word a source word of its own. The finger "
         "may also stay where it is and write twice.": comb(source, target),
-        "That counts the paths that end with the finger on the last source "
-        "word. A walk may end anywhere: it is over when `<end>` is "
-        "written.": comb(moves - 1, words - 1),
+        f"That chooses from {said[moves - 1]} moves: it counts the paths that "
+        "end with the finger on the last source word. A walk may end "
+        "anywhere: it is over when `<end>` is written.": comb(
+            moves - 1, words - 1
+        ),
         "That gives each target word a source word of its own, in any "
         "order. The finger never goes back, and may stay where it is.": (
             perm(source, target)
@@ -93,8 +95,9 @@ def count_paths(source=4, target=3):
         f"{said[moves].title()} moves can stand in {factorial(moves)} orders, "
         "but moves of one kind cannot be told apart: divide by the orders of "
         "the words, and of the steps.": factorial(moves),
-        f"Of the {said[moves]} moves you chose {said[words - 1]} to be words; "
-        f"{said[words]} are.": comb(moves, words - 1),
+        f"Of the {said[moves]} moves {said[words]} are words and "
+        f"{said[steps]} are steps; you chose {said[words - 1]}, or "
+        f"{said[source]}.": comb(moves, words - 1),
     }
     otherwise = (
         "This is no slip that the check knows. A path is a row of "
@@ -139,6 +142,7 @@ def lattice_by_hand():
             "one, and going on is a move.": 0.5 * 0.4 + 0.5 * 0.5 + 0.2 * 0.5,
             "0.37 is rounded; give three decimals.": 0.37,
             "0.36 is cut short; give three decimals.": 0.36,
+            "That is in per cent; give a number from 0 to 1.": 100 * total,
             "You left out the path on which the finger steps between the two "
             "words.": each[0, 0] + each[1, 1],
             "You left out the path on which the finger steps before the first "
@@ -149,6 +153,10 @@ def lattice_by_hand():
             "its probability, and add what is written at place 1.": 0.33,
         },
         {
+            "0.9 is rounded; give three decimals.": 0.9,
+            "That is in per cent; give a share, from 0 to 1.": 100
+            * first
+            / total,
             "That is the sum over the paths that begin there; divide it by "
             "the sum over all.": first,
             "That is 1 minus the share: the share of the second place.": 1
@@ -295,6 +303,18 @@ def _wrong_sums(write, step):
     }
 
 
+def _log_p(result):
+    """The one number that is asked for, also where it stands in a tensor."""
+    if isinstance(result, torch.Tensor):
+        if result.numel() != 1:
+            raise Hint(
+                f"You give back a tensor of shape {list(result.shape)}; "
+                "log p(y | x) is one number."
+            )
+        result = result.reshape(())
+    return as_number(result, "log p(y | x), one number")
+
+
 @exercise(log_likelihood_solution)
 def log_likelihood(mine):
     """log p(y | x), the sum over all paths, without underflow."""
@@ -302,13 +322,7 @@ def log_likelihood(mine):
     for seed, (target, source) in enumerate(shapes, start=1):
         write, step = _lattice(seed, target, source)
         with torch.no_grad():
-            result = mine(write.clone(), step.clone())
-        if isinstance(result, torch.Tensor) and result.dim():
-            raise Hint(
-                f"You give back a tensor of shape {list(result.shape)}; "
-                "log p(y | x) is one number."
-            )
-        found = as_number(result, "log p(y | x), one number")
+            found = _log_p(mine(write.clone(), step.clone()))
         wrong = _wrong_sums(write, step)
         each = [
             _probability(path, write.exp().tolist(), step.exp().tolist())
@@ -327,7 +341,7 @@ def log_likelihood(mine):
     write, step = _lattice(9, 200, 200)
     write = write - 6  # as where a vocabulary has thousands of words
     with torch.no_grad():
-        found = as_number(mine(write, step), "log p(y | x)")
+        found = _log_p(mine(write, step))
     alpha, _ = _sums(float64(write), float64(step))
     expect(
         found,
@@ -443,6 +457,8 @@ def where_written(mine):
                 "You leave out what comes after: multiply by β(t, u+1).": (
                     a + w
                 ).softmax(1),
+                "You leave out what comes after, β(t, u+1), and divide by "
+                "p(y | x).": (a + w - total).exp(),
                 "Your columns sum to 1. A word was written at one place: its "
                 "row, over the source, sums to 1.": joint.softmax(0),
                 "That is the logarithm of the posterior.": truth.log(),
@@ -512,10 +528,10 @@ def neither_says():
         "Inside, the probabilities are {inside}: the third word is not "
         "the likeliest. Let both places give it a high score, though not "
         "their highest.",
-        "Place 1 on its own would say the third word. Give it another "
-        "favourite.",
-        "Place 2 on its own would say the third word. Give it another "
-        "favourite.",
+        "Place 1 on its own would say the third word, or cannot choose. Give "
+        "it another favourite.",
+        "Place 2 on its own would say the third word, or cannot choose. Give "
+        "it another favourite.",
         "Outside, the probabilities are {outside}: the third word is the "
         "likeliest there as well. Let each place be surer of its own word.",
     ]

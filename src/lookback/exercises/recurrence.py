@@ -35,6 +35,7 @@ _BY_HAND = (
         "That is 0.5 to the power 21.": 0.5**21,
         "That is 2 to the power 20: turn it round.": 2**20,
         "That is the power of ten; give the number itself, 10**-6 or so.": 6,
+        "−6 is the power of ten; give the number itself, 10**-6 or so.": -6,
     },
     {
         "That is a hundred times 1.1; the factors multiply.": 110,
@@ -58,8 +59,8 @@ _BY_HAND = (
 
 def _within_a_tenth(x):
     """What lies near a number by its logarithm, a tenth of it or less."""
-    by = 5.7e-3 * (1 + abs(math.log10(x)))
-    return [x / 10**by, x * 10**by]
+    by = 5.7e-3 * (1 + abs(math.log10(abs(x))))
+    return sorted([x / 10**by, x * 10**by])
 
 
 @by_hand(
@@ -78,8 +79,8 @@ def powers_by_hand():
         mistakes = {f"{name}: {hint}": x for hint, x in _BY_HAND[at].items()}
         otherwise = (
             f"{name}: not yet right, and no slip that the check knows. Take "
-            "the power 10 first, then go on from there; a twentieth too much "
-            "or too little is accepted."
+            "the power 10 first, then go on from there; answers within 5 % are "
+            "accepted."
         )
         one = stage(truth, mistakes, otherwise, _within_a_tenth, at)
         sign = f"{name}: a product of positive numbers is positive."
@@ -177,6 +178,10 @@ def carry_back(mine):
                 "h (1 − h).": _product(
                     U, later, lambda h: _logistic(h.sigmoid())
                 ),
+                "Your slopes are 1 − h. The slope of σ where it is h is "
+                "h (1 − h).": _product(U, later, lambda h: 1 - h),
+                "Your slopes are h itself. The slope of σ where it is h is "
+                "h (1 − h).": _product(U, later, lambda h: h),
                 "You left out U.": torch.diag(
                     later.prod(0) * (1 - later).prod(0)
                 ),
@@ -238,7 +243,12 @@ def clip_by_norm(mine):
             "length, of both together.": each,
             "Your gradient is as long as the limit, always. One that is short "
             "enough stays as it is.": [g * limit / norm for g in (dW, dU)],
-            "It is too long, and yours stays as it was.": [dW, dU],
+            "It is too long, and yours stays as it was: the factor is the "
+            "smaller one of 1 and limit / length.": [dW, dU],
+            "You measure dW alone. It is one gradient: one length, of both "
+            "together.": [g * min(1, limit / dW.norm()) for g in (dW, dU)],
+            "You measure dU alone. It is one gradient: one length, of both "
+            "together.": [g * min(1, limit / dU.norm()) for g in (dW, dU)],
             "You shorten dW first, and measure again for dU: take the length "
             "once, before either is changed.": [early, late],
             "You divide by the length twice, or by its square: take the "
@@ -323,11 +333,14 @@ def hold_for(mine):
         keeps = torch.sigmoid(bias) ** steps  # what is left of the belt
         f = 0.5 ** (1 / steps)
         wanted = math.log(f / (1 - f))
-        for old in before:
+        for new, old in zip(found, before, strict=True):
             if torch.allclose(bias, wanted + old[gate], atol=1e-4):
                 raise Hint(
                     "You set one of the two biases, and what stands in the "
                     "other is added to it: make that 0."
+                    if torch.equal(new[gate], old[gate])
+                    else "You added to the old bias. Set it: what stands "
+                    "there is chance."
                 )
         if torch.allclose(bias, wanted + sum(before)[gate], atol=1e-4):
             raise Hint(
