@@ -1,6 +1,6 @@
 """Do the two cursors hold against soft search in another language?
 
-Four rungs of the ladder, on its bench, from English to German. Writes
+Five rungs of the ladder, on its bench, from English to German. Writes
 records/german.json.
 
     python -m lookback.experiments.german
@@ -10,10 +10,16 @@ records/german.json.
 from collections.abc import Sequence
 from functools import partial
 
-from lookback.experiments.rungs import TRAINING, bench, run, summary
+from lookback.experiments.rungs import (
+    RIVALS,
+    TRAINING,
+    bench,
+    run,
+    summary,
+)
 from lookback.rungs import RUNGS
 
-NAMES = ("rnnsearch", "cursors", "diagonal", "outside")
+NAMES = ("cursors", *RIVALS)
 PARTS = {
     name: partial(run, RUNGS[name], TRAINING, language="de") for name in NAMES
 }
