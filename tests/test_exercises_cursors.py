@@ -46,6 +46,8 @@ RIGHT = [0.365, 0.8904]
     ("place", "value", "words"),
     [
         (0, 0.2, "best path alone"),
+        (0, 0.125, "the path that steps between the two words"),
+        (0, 0.04, "the path that steps before the first word"),
         (0, 0.58 * 0.65, "multiplied sums"),
         (0, 0.55, "forgot the steps"),
         (0, 0.24, "between the two words"),
@@ -182,7 +184,10 @@ def late(step, u, t):
     [
         (lambda w, s: summed(w, s, torch.maximum), "take the larger"),
         (best_alone, "best path alone"),
-        (lambda w, s: summed(w, s, torch.add), "never steps"),
+        (
+            lambda w, s: summed(w, s, torch.add),
+            "add their logarithms multiplies",
+        ),
         (lambda w, s: summed(w, s, start=0.0), "begin on any word"),
         (lambda w, s: through(w, s)[-1, -1], "one node, the last place"),
         (at_the_last_word, "finger on the last source word"),
@@ -310,7 +315,8 @@ def test_where_written_right(mine):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ([[4, 0, 0], [0, 4, 0]], "not the likeliest"),
+        ([[4, 0, 0], [0, 4, 0]], "not ahead"),
+        ([[4, 0, 2], [0, 4, 2]], "the third word is not ahead"),
         ([[4, 0, 5], [0, 4, 3]], "Place 1 on its own"),
         ([[4, 0, 3], [0, 4, 5]], "Place 2 on its own"),
         ([[3, 0, 3], [0, 3, 3]], "or cannot choose"),

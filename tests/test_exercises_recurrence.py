@@ -9,22 +9,23 @@ from test_exercises import said_about
 
 from lookback.exercises import check
 
-RIGHT = [0.5**20, 1.1**100]
+RIGHT = [0.5**30, 1.1**100]
 
 
 @pytest.mark.parametrize(
     ("place", "value", "words"),
     [
-        (0, 10, "twenty times a half"),
-        (0, 0.025, "divided by twenty"),
-        (0, 0.00098, "ten factors are missing"),
-        (0, 0.5**19, "to the power 19"),
-        (0, 0.5**21, "to the power 21"),
-        (0, 1_048_576, "turn it round"),
-        (0, -6, "0.5²⁰: −6 is the power of ten"),
-        (0, -9.5e-7, "0.5²⁰: a product of positive"),
-        (0, 6, "0.5²⁰: That is the power of ten"),
-        (0, 3e-5, "0.5²⁰: not yet right"),
+        (0, 15, "thirty times a half"),
+        (0, 0.0167, "divided by thirty"),
+        (0, 0.00098, "take its third power"),
+        (0, 1e-6, "ten factors are missing"),
+        (0, 0.5**29, "to the power 29"),
+        (0, 0.5**31, "to the power 31"),
+        (0, 1_073_741_824, "turn it round"),
+        (0, -9, "0.5³⁰: −9 is the power of ten"),
+        (0, -9.3e-10, "0.5³⁰: a product of positive"),
+        (0, 9, "0.5³⁰: That is the power of ten"),
+        (0, 3e-5, "0.5³⁰: not yet right"),
         (0, 0, "a product of positive"),
         (1, 110, "a hundred times 1.1"),
         (1, 11, "You added a tenth"),
@@ -43,14 +44,14 @@ def test_powers_by_hand(place, value, words, capsys):
 
 
 @pytest.mark.parametrize(
-    "answer", [(1e-6, 13_800), [9.5e-7, 1.4e4], np.array(RIGHT)]
+    "answer", [(1e-9, 13_800), [9.5e-10, 1.4e4], np.array(RIGHT)]
 )
 def test_powers_by_hand_takes_rounded_answers(answer):
     assert check.powers_by_hand(answer) is True
 
 
 def test_two_answers_need_no_brackets():
-    assert check.powers_by_hand(1e-6, 13_800) is True
+    assert check.powers_by_hand(1e-9, 13_800) is True
 
 
 def back(U, states, slope=lambda h: h * (1 - h), of=None, side="left"):
@@ -183,6 +184,20 @@ def of_mean(dW, dU, limit):
             lambda a, b, n: scaled(a, b, min(1, n / float(b.norm()))),
             "You measure dU alone",
         ),
+        (
+            lambda a, b, n: scaled(
+                a, b, min(1, n / float(torch.maximum(a.norm(), b.norm())))
+            ),
+            "or the longer of the two",
+        ),
+        (
+            lambda a, b, n: scaled(
+                a,
+                b,
+                min(1, n / max(float(a.abs().max()), float(b.abs().max()))),
+            ),
+            "the largest number, not the length",
+        ),
         (squared, "take the root"),
         (
             lambda a, b, n: scaled(a, b, 1 / norm(a, b)),
@@ -244,6 +259,10 @@ def bias_of(steps):
     return math.log(gate_of(steps) / (1 - gate_of(steps)))
 
 
+def logit(f):
+    return math.log(f / (1 - f))
+
+
 def added(b_ih, b_hh, steps, other=None):
     n = len(b_ih) // 4
     old = b_ih[n : 2 * n]
@@ -263,6 +282,13 @@ def added(b_ih, b_hh, steps, other=None):
             "take the root of one half",
         ),
         (lambda a, b, s: put(a, b, math.log(gate_of(s))), "logarithm of f"),
+        (lambda a, b, s: put(a, b, math.log(s)), "logarithm of the steps"),
+        (lambda a, b, s: put(a, b, logit(0.5**s)), "Take the root: 0.5"),
+        (lambda a, b, s: put(a, b, logit(math.exp(-1 / s))), "1 / e after all"),
+        (
+            lambda a, b, s: put(a, b, logit(1 - 0.5 / s)),
+            "not one half but more",
+        ),
         (
             lambda a, b, s: put(a, b, math.log(0.5 / s / (1 - 0.5 / s))),
             "a half divided by the steps",

@@ -261,7 +261,7 @@ def normaliser(
     """log Σ_k e^{f_t[k] + g_u[k]}, for every pair of places.
 
     It is the product of two matrices of exponentials, e^g (e^f)ᵀ: no table of
-    T × U × K numbers is laid out.
+    `batch target source vocab` is laid out.
     """
     odds_g, most_g = odds(g)
     mass = product(odds_g, places.odds.mT)

@@ -136,6 +136,10 @@ def lattice_by_hand():
     slips = (
         {
             "That is the best path alone; there are three.": max(each.values()),
+            "That is the path that steps between the two words; there are "
+            "three.": each[0, 1],
+            "That is the path that steps before the first word; there are "
+            "three.": each[1, 1],
             "You multiplied sums, as if the second word's place did not "
             "depend on the first's.": (0.5 + 0.4 * 0.2) * (0.4 + 0.5 * 0.5),
             "You forgot the steps' probabilities: each move of a path has "
@@ -257,9 +261,9 @@ def _wrong_sums(write, step):
         for first in range(path[0] + 1)
     )
     return {
-        "That is the path that never steps. Two ways into a node are added as "
-        "probabilities, by torch.logaddexp; to add their logarithms "
-        "multiplies them.": each[0],
+        "Two ways into a node are added as probabilities, by torch.logaddexp; "
+        "to add their logarithms multiplies them, and leaves little but the "
+        "path that never steps.": each[0],
         "Your finger may begin on any word. At the start only the first has "
         "probability 1; the others' logarithm is -inf.": anywhere,
         "That is the best path alone; add them all up.": max(each),
@@ -526,7 +530,7 @@ def neither_says():
     """Scores for which averaging before the softmax changes the word."""
     hints = [
         "Inside, the probabilities are {inside}: the third word is not "
-        "the likeliest. Let both places give it a high score, though not "
+        "ahead. Let both places give it a high score, though not "
         "their highest.",
         "Place 1 on its own would say the third word, or cannot choose. Give "
         "it another favourite.",

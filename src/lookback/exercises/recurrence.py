@@ -20,22 +20,25 @@ from lookback.exercises.checking import (
 
 
 def powers_by_hand_solution():
-    """0.5²⁰ and 1.1¹⁰⁰."""
-    return [0.5**20, 1.1**100]
+    """0.5³⁰ and 1.1¹⁰⁰."""
+    return [0.5**30, 1.1**100]
 
 
 _BY_HAND = (
     {
-        "That is twenty times a half; the factors multiply.": 10,
-        "That is a half divided by twenty; multiply it by itself.": 0.5 / 20,
-        "That is 0.5 to the power 10, a thousandth; ten factors are missing.": (
+        "That is thirty times a half; the factors multiply.": 15,
+        "That is a half divided by thirty; multiply it by itself.": 0.5 / 30,
+        "That is 0.5 to the power 10, a thousandth; take its third power.": (
             0.5**10
         ),
-        "That is 0.5 to the power 19.": 0.5**19,
-        "That is 0.5 to the power 21.": 0.5**21,
-        "That is 2 to the power 20: turn it round.": 2**20,
-        "That is the power of ten; give the number itself, 10**-6 or so.": 6,
-        "−6 is the power of ten; give the number itself, 10**-6 or so.": -6,
+        "That is 0.5 to the power 20, a millionth; ten factors are missing.": (
+            0.5**20
+        ),
+        "That is 0.5 to the power 29.": 0.5**29,
+        "That is 0.5 to the power 31.": 0.5**31,
+        "That is 2 to the power 30: turn it round.": 2**30,
+        "That is the power of ten; give the number itself, 10**-9 or so.": 9,
+        "−9 is the power of ten; give the number itself, 10**-9 or so.": -9,
     },
     {
         "That is a hundred times 1.1; the factors multiply.": 110,
@@ -58,20 +61,19 @@ _BY_HAND = (
 
 
 def _within_a_tenth(x):
-    """What lies near a number by its logarithm, a tenth of it or less."""
-    by = 5.7e-3 * (1 + abs(math.log10(abs(x))))
-    return sorted([x / 10**by, x * 10**by])
+    """What lies within 10 % of a number."""
+    return sorted([0.9 * x, 1.1 * x])
 
 
 @by_hand(
     powers_by_hand_solution,
-    "0.5 to the power 20, 1.1 to the power 100",
-    ["0.5²⁰", "1.1¹⁰⁰"],
+    "0.5 to the power 30, 1.1 to the power 100",
+    ["0.5³⁰", "1.1¹⁰⁰"],
 )
 def powers_by_hand():
-    """Twenty factors of one half, and a hundred of 1.1."""
+    """Thirty factors of one half, and a hundred of 1.1."""
     truths = {
-        "0.5²⁰": math.prod([0.5] * 20),
+        "0.5³⁰": math.prod([0.5] * 30),
         "1.1¹⁰⁰": math.prod([1.1] * 100),
     }
     stages = []
@@ -79,14 +81,14 @@ def powers_by_hand():
         mistakes = {f"{name}: {hint}": x for hint, x in _BY_HAND[at].items()}
         otherwise = (
             f"{name}: not yet right, and no slip that the check knows. Take "
-            "the power 10 first, then go on from there; answers within 5 % are "
+            "the power 10 first, then go on from there; answers within 10 % are "
             "accepted."
         )
         one = stage(truth, mistakes, otherwise, _within_a_tenth, at)
         sign = f"{name}: a product of positive numbers is positive."
         one["mistakes"].append([sign, [[-MOST, 0]]])
         stages.append(one)
-    return "one is a millionth, the other fourteen thousand.", *stages
+    return "one is a billionth, the other fourteen thousand.", *stages
 
 
 def carry_back_solution(U, states):
@@ -247,8 +249,15 @@ def clip_by_norm(mine):
             "smaller one of 1 and limit / length.": [dW, dU],
             "You measure dW alone. It is one gradient: one length, of both "
             "together.": [g * min(1, limit / dW.norm()) for g in (dW, dU)],
-            "You measure dU alone. It is one gradient: one length, of both "
-            "together.": [g * min(1, limit / dU.norm()) for g in (dW, dU)],
+            "You measure dU alone, or the longer of the two. It is one "
+            "gradient: one length, of both together.": [
+                g * min(1, limit / dU.norm()) for g in (dW, dU)
+            ],
+            "That is the largest number, not the length: the root of the sum "
+            "of all squares.": [
+                g * min(1, limit / _both((dW, dU)).abs().max())
+                for g in (dW, dU)
+            ],
             "You shorten dW first, and measure again for dU: take the length "
             "once, before either is changed.": [early, late],
             "You divide by the length twice, or by its square: take the "
@@ -365,6 +374,22 @@ def hold_for(mine):
             "of them: f to the power `steps` is one half.": 0.0,
             "Your f is 1 − 1 / steps. That to the power `steps` is about "
             "1 / e; take the root of one half.": math.log(max(steps - 1, 1)),
+            "Your f is 1 − 0.5 / steps. That to the power `steps` is not one "
+            "half but more; take the root of one half.": math.log(2 * steps - 1)
+            if steps > 1
+            else math.inf,
+            "Your f is e to the power −1 / steps: that leaves 1 / e after all "
+            "of them, and half is to be left.": -math.log(
+                math.exp(1 / steps) - 1
+            ),
+            "Your f is 0.5 to the power `steps`. Take the root: 0.5 to the "
+            "power 1 / steps.": -math.log(2.0**steps - 1)
+            if steps > 1
+            else math.inf,
+            "That is the logarithm of the steps. f to the power `steps` is "
+            "one half, and the gate is σ(bias).": math.log(steps)
+            if steps > 1
+            else math.inf,
             "That is the logarithm of f. The gate is σ(bias), not e to the "
             "bias.": math.log(f),
         }
