@@ -54,7 +54,7 @@ CORPUS = {  # the languages that an experiment reads
 }
 PLAYS = {"plays": "input.txt", "since": "tinyshakespeare"}  # as each names it
 # Their trainings have begun, or wait.
-TO_COME = {"german", "removal"}
+TO_COME = {"removal"}
 ALL_TESTS = ("rungs", "german", "growth", "removal")
 KINDS = {
     "bert": Body,

@@ -81,8 +81,8 @@ def powers_by_hand():
         mistakes = {f"{name}: {hint}": x for hint, x in _BY_HAND[at].items()}
         otherwise = (
             f"{name}: not yet right, and no slip that the check knows. Take "
-            "the power 10 first, then go on from there; answers within 10 % are "
-            "accepted."
+            "the power 10 first, then go on from there; answers within 10 % "
+            "are accepted."
         )
         one = stage(truth, mistakes, otherwise, _within_a_tenth, at)
         sign = f"{name}: a product of positive numbers is positive."
