@@ -197,6 +197,19 @@ def test_either_objection_leaves_a_greedy_lead_alone(rival):
         assert other["low"] < 0 < other["high"] and abs(other["gain"]) < 0.6
 
 
+def test_the_diagonal_is_far_behind():
+    """On every test set; of the same training, and of as many weights."""
+    for split in SETS:
+        for over in ahead("diagonal", split):
+            assert over["low"] > 5 and over["p"] < 0.001
+    for run in ALL["diagonal"]["runs"]:
+        assert run["training"] | {"seed": 0} == (
+            ALL["cursors"]["runs"][0]["training"]
+        )
+        weights = ALL["rnnsearch"]["runs"][0]["parameters"]
+        assert 0.97 < run["parameters"] / weights < 1
+
+
 def test_words_beside_the_annotations_are_the_one_change():
     one, other = (ALL[name]["runs"] for name in ("rnnsearch", "beside"))
     assert len(other) == 3
