@@ -203,8 +203,9 @@ def test_the_diagonal_is_far_behind():
         for over in ahead("diagonal", split):
             assert over["low"] > 5 and over["p"] < 0.001
     for run in ALL["diagonal"]["runs"]:
-        assert run["training"] | {"seed": 0} == (
-            ALL["cursors"]["runs"][0]["training"]
+        assert (
+            run["training"] | {"seed": 0}
+            == (ALL["cursors"]["runs"][0]["training"])
         )
         weights = ALL["rnnsearch"]["runs"][0]["parameters"]
         assert 0.97 < run["parameters"] / weights < 1
@@ -393,6 +394,20 @@ def test_in_german_the_cursors_lead():
         for each in (place, place["beam"]):
             over = each["cursors_over"]
             assert over["low"] > 0 and over["p"] < 0.001
+    place = GERMAN["beside"]["tests"]
+    for each in (place["all"], place["all"]["beam"]):
+        over = each["cursors_over"]
+        assert over["low"] > 0.5 and over["p"] < 0.001
+    below = [
+        (split, kind)
+        for split in SETS
+        for kind, each in (
+            ("greedy", place[split]),
+            ("beam", place[split]["beam"]),
+        )
+        if each["cursors_over"]["low"] < 0
+    ]
+    assert below == [("test_2017_mscoco", "beam")]
 
 
 def test_german_is_trained_as_french_is():
