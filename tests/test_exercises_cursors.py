@@ -175,6 +175,27 @@ def in_float64(write, step):
     return without_logs(write.double(), step.double())
 
 
+def written_first(write, step):
+    """Each row's word, and the steps after it."""
+    arrived = torch.full((write.shape[1],), -torch.inf)
+    arrived[0] = 0.0
+    for u in range(len(write)):
+        row = list(arrived + write[u])
+        for t in range(1, len(row)):
+            row[t] = torch.logaddexp(row[t], row[t - 1] + step[u, t - 1])
+        arrived = torch.stack(row)
+    return arrived.logsumexp(0)
+
+
+def no_step_in(row):
+    """Steps, but for those of one row."""
+
+    def into(step, u, t):
+        return step[u, t - 1] if u != row % len(step) else -1e9
+
+    return into
+
+
 def late(step, u, t):
     return step[u + 1, t - 1] if u + 1 < len(step) else step[u, t - 1] - 99
 
@@ -211,6 +232,18 @@ def late(step, u, t):
         (lambda w, s: filled(w, s, across=1), "a word moves the finger on"),
         (one_step_at_most, "one step at most between two words"),
         (lambda w, s: w.sum(0), "one number"),
+        (lambda w, s: summed(w, s, into=no_step_in(0)), "In row 0"),
+        (lambda w, s: summed(w, s, into=no_step_in(-1)), "In the last row"),
+        (written_first, "write first and step afterwards"),
+        (
+            lambda w, s: (through(w, s)[-1] + w[-1]).sum(),
+            "add up logarithms, which multiplies",
+        ),
+        (
+            lambda w, s: summed(w, s, start=-20.0),
+            "whose logarithm is -torch.inf",
+        ),
+        (lambda w, s: summed(w, s, start=-1e3), "lets a little through"),
     ],
 )
 def test_log_likelihood(mine, words, capsys):
@@ -228,6 +261,8 @@ def cell_by_cell(write, step):
         by_the_book,
         lambda w, s: summed(w, s).item(),
         lambda w, s: summed(w, s)[None],
+        lambda w, s: summed(w, s).reshape(1).numpy(),
+        lambda w, s: summed(w, s, start=-1e30),
         cell_by_cell,
     ],
 )
@@ -288,6 +323,12 @@ def after(beta):
         (lambda a, b, w: by_total(a, b, w, 0 * b), "what comes after, β"),
         (lambda a, b, w: by_total(a, b, w, lost(b)), "takes it for 0"),
         (lambda a, b, w: (a + w + lost(b)).softmax(1), "whose logarithm is 0"),
+        (lambda a, b, w: by_total(a, b, w, b.roll(-1, 0)), "roll goes round"),
+        (lambda a, b, w: (w + after(b)).softmax(1), "leave out α"),
+        (
+            lambda a, b, w: (w + after(b) - (a + w)[-1].logsumexp(0)).exp(),
+            "leave out α(t, u), and divide",
+        ),
     ],
 )
 def test_where_written(mine, words, capsys):

@@ -221,6 +221,14 @@ def of_mean(dW, dU, limit):
         (lambda a, b, n: (b, a), "the new dW is [3, 4]"),
         (lambda a, b, n: scaled(a, b, math.nan), "NaN"),
         (lambda a, b, n: scaled(a, b, 0.5), "a value is not"),
+        (
+            lambda dW, dU, limit: scaled(
+                dW,
+                dU,
+                torch.minimum(norm(dW, dU), torch.tensor(limit)) / norm(dW, dU),
+            ),
+            "nothing but zeros",
+        ),
     ],
 )
 def test_clip_by_norm(mine, words, capsys):

@@ -1,7 +1,7 @@
 """Every page: no trouble, no request elsewhere, for every reader."""
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from contents import OTHERS, PAGES, ROOT
 from stepping import act, kinds, widgets
@@ -199,6 +199,4 @@ def test_search_finds_a_word(visit):
 def test_skip_link_leads_to_the_text(visit):
     page = visit(PAGES[1]).page
     page.keyboard.press("Tab")
-    focused = "document.activeElement.hash === '#main-content'"
-    page.wait_for_function(focused)
-    assert page.evaluate(focused)
+    expect(page.locator("a:focus")).to_have_attribute("href", "#main-content")

@@ -28,6 +28,8 @@ NEAR = """(id) => {
   const widgets = `[id="${id}"] .lookback-widget`;
   return [...document.querySelectorAll(widgets)].some(near);
 }"""
+SHOWN = """() => [...document.querySelectorAll(".widget-picture img")]
+  .every((one) => one.complete && one.naturalWidth > 0)"""
 HELD = """() => document.activeElement.closest(".lookback-widget") !== null"""
 
 
@@ -51,7 +53,7 @@ def test_a_page_is_light_when_it_is_opened(visit, site, record_property, name):
 def test_a_figure_that_wakes_has_its_place(visit, name, width):
     """Else what the reader reads would jump."""
     one = visit(name, width=width, asleep=True)
-    one.page.wait_for_function("document.fonts.status === 'loaded'")
+    one.page.wait_for_function("() => document.fonts.status === 'loaded'")
     held = json.loads(HEIGHTS.read_text()).get(name, [])
     rooms = [both[WIDTHS.index(width)] for both in held]
     asleep = one.page.evaluate(ROOMS)
@@ -97,9 +99,8 @@ def test_a_sleeping_figure_prints_its_picture(visit):
     assert asleep.count() > 1
     page.emulate_media(media="print")
     page.pdf()  # asks for them, and does not wait until they have come
-    shown = "(one) => one.complete && one.naturalWidth > 0"
-    for picture in asleep.element_handles():
-        page.wait_for_function(shown, arg=picture)
+    page.wait_for_function(SHOWN)
+    assert asleep.count() > 1  # those near the screen may have woken
 
 
 def test_bertviz_sleeps_until_it_is_reached(visit):

@@ -204,7 +204,7 @@ def as_numbers(answer, count, wanted, known=None):
     given = [plain(number) for number in given]
     need_begun(given, wanted)
     if not all(map(is_number, given)):
-        raise Hint(f"Give {wanted} as plain numbers, not text or nested lists.")
+        raise Hint(f"Give {wanted}: plain numbers, not text or nested lists.")
     if count == 1 and len(given) == 2:
         raise Hint("Two numbers: Python writes decimals with a point, 0.25.")
     if len(given) != count:

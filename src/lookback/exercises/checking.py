@@ -125,11 +125,20 @@ def expect(found, truth, mistakes, given="", tolerance=1e-4, otherwise=None):
     at = [int(i) for i in torch.unravel_index(gap.argmax(), gap.shape)]
     spot = f" at {at}" if at else ""
     what = "The shape is right, a value is not" if at else "Not the right value"
+    yours, wanted = _apart(found[tuple(at)].item(), truth[tuple(at)].item())
     raise Hint(
-        f"{what}: {given and given + ' '}yours is "
-        f"{found[tuple(at)].item():.4g}{spot}, and it should be "
-        f"{truth[tuple(at)].item():.4g}."
+        f"{what}: {given and given + ' '}yours is {yours}{spot}, and it "
+        f"should be {wanted}."
     )
+
+
+def _apart(one, other):
+    """Two unequal numbers in as many digits, four or more, as tell them."""
+    for digits in range(4, 18):
+        both = f"{one:.{digits}g}", f"{other:.{digits}g}"
+        if both[0] != both[1]:
+            break
+    return both
 
 
 def _close(found, value, tolerance):

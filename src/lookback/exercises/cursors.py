@@ -255,6 +255,13 @@ def _wrong_sums(write, step):
         )
         for path in combinations(range(source), target)
     )
+    written = torch.eye(source, dtype=torch.float64)[0]
+    for word, going in zip(write, step, strict=True):
+        written = written * word
+        for t in range(1, source):
+            written[t] += written[t - 1] * going[t - 1]
+    still, stuck = step.clone(), step.clone()
+    still[0], stuck[-1] = 0, 0
     anywhere = sum(
         _probability(path, write.tolist(), step.tolist(), first)
         for path in _paths(source, target)
@@ -304,13 +311,21 @@ def _wrong_sums(write, step):
         "number: from the left in the SAME row, again and again.": one_step,
         "With you a word moves the finger on. It stays: from the node below, "
         "at the same t.": moving,
+        "In row 0 your finger stays on the first word. It may step before any "
+        "word is written, too: alpha[0, t] = alpha[0, t - 1] + "
+        "step[0, t - 1].": total(write, still),
+        "In the last row your finger does not step. It may, before it writes "
+        "the last word.": total(write, stuck),
+        "In each row you write first and step afterwards: the word is written "
+        "where the finger is once it has walked, so write[u, t] comes after "
+        "the steps of row u.": written.sum(),
     }
 
 
 def _log_p(result):
     """The one number that is asked for, also where it stands in a tensor."""
-    if isinstance(result, torch.Tensor):
-        if result.numel() != 1:
+    if hasattr(result, "reshape"):  # a tensor, or NumPy's array
+        if prod(result.shape) != 1:
             raise Hint(
                 f"You give back a tensor of shape {list(result.shape)}; "
                 "log p(y | x) is one number."
@@ -339,6 +354,11 @@ def log_likelihood(mine):
             if value > 0 and abs(float64(value).log() - truth) > 1e-3
         }
         mistakes["That is p(y | x); its logarithm is asked for."] = truth.exp()
+        last = _sums(*map(float64, (write, step)))[0][-1] + float64(write)[-1]
+        mistakes[
+            "At the end you add up logarithms, which multiplies: over the "
+            "places of the last row take logsumexp."
+        ] = last.sum()
         mistakes["The sign: give log p, not what a loss takes."] = -truth
         given = f"with {source} source words and {target} target words"
         expect(found, truth, mistakes, given)
@@ -356,7 +376,20 @@ def log_likelihood(mine):
         "probabilities are too small for a number. Stay in logarithms all "
         "the way.",
     )
-    return "five lattices, one of 200 × 200 among them."
+    write, step = torch.full((2, 3), -1.0), torch.full((2, 3), -3000.0)
+    write[:, 0], step[:, -1] = -4000.0, -torch.inf  # it has to go on, dear
+    with torch.no_grad():
+        found = _log_p(mine(write.clone(), step.clone()))
+    expect(
+        found,
+        float64(-3002.0),
+        {},
+        otherwise="Right where every move is likely; where the right answer is "
+        f"-3002, yours is {found.item():.6g}. A place that cannot be reached "
+        "has probability 0, whose logarithm is -torch.inf; a number like -20 "
+        "or -1000 lets a little through.",
+    )
+    return "six lattices, one of 200 × 200 among them."
 
 
 def where_written_solution(alpha, beta, write):
@@ -450,6 +483,15 @@ def where_written(mine):
                 "last row takes the first row's β; roll goes round.": (
                     round_again.softmax(1)
                 ),
+                "After the last word nothing is left to write: β = 1. With you "
+                "roll goes round, and the last row takes the first row's "
+                "β.": (round_again - total).exp(),
+                "You leave out α(t, u), the ways that lead to the place.": (
+                    w + after
+                ).softmax(1),
+                "You leave out α(t, u), and divide by p(y | x).": (
+                    w + after - total
+                ).exp(),
                 "You take β(t, u), with the word still to write; after it the "
                 "rest is β(t, u+1).": (a + w + b).softmax(1),
                 "You take β(t, u) and divide by p(y | x). With the word "

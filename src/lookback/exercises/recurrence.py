@@ -281,7 +281,14 @@ def clip_by_norm(mine):
             {hint: _both(wrong) for hint, wrong in mistakes.items()},
             f"for a length of {float(norm):.3g} and a limit of {limit}",
         )
-    return "two gradients that are too long and one that is not."
+    nothing = torch.zeros(3, 4), torch.zeros(3, 3)
+    if any(part.isnan().any() for part in mine(*nothing, 5.0)):
+        raise Hint(
+            "A gradient of nothing but zeros, as where all is learned, comes "
+            "back as NaN: you divide by its length. Divide only where it is "
+            "longer than the limit."
+        )
+    return "two gradients that are too long, one that is not, and one of zeros."
 
 
 def hold_for_solution(b_ih, b_hh, steps):
