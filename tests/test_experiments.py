@@ -471,7 +471,7 @@ def test_a_campaign_goes_on_from_its_record(folders, capsys):
     tests = record["results"]["two-way"]["tests"]
     beam = tests["all"]["beam"]
     assert beam["over_rnnsearch"]["low"] <= beam["over_rnnsearch"]["high"]
-    assert "chrf" not in tests["all"] and "chrf" in tests["test_2016_flickr"]
+    assert "loss" not in tests["all"] and "loss" in tests["test_2016_flickr"]
 
 
 def test_processes_share_the_parts_of_a_campaign(folders, capsys):
@@ -572,8 +572,25 @@ def test_levels_have_precision_brevity_and_spread():
     assert (joined.pop("stops"), joined.pop("stops_wanted")) == (3, 4)
     level = rungs.level(runs, "test_2016_flickr")
     assert joined.pop("each") == level["each"] and len(level.pop("each")) == 2
+    assert level.pop("chrf") == 50
     assert joined == pytest.approx(level)
-    assert rungs.other_scores(runs, "test_2017_flickr")["chrf"] == 50
+
+
+def test_chrf_of_all_captions_counts_each_of_them_once():
+    """Sets of 1, 2 and 3 captions, with 10, 20 and 60."""
+    tests = {}
+    for n, (split, score) in enumerate(
+        zip(corpus.TESTS, (10.0, 20.0, 60.0), strict=True), start=1
+    ):
+        said = {"counts": ", ".join(["4 3 2 1 5 5"] * n), "chrf": score}
+        tests[split] = {"greedy": said | {"chrf": 0.0}, "beam": said}
+    run = {"tests": tests}
+    assert rungs.chrf(run, corpus.TESTS[1], "beam") == 20
+    assert rungs.chrf(run, "all", "beam") == pytest.approx((10 + 40 + 180) / 6)
+    twice = [run, {"tests": dict.fromkeys(tests, tests[corpus.TESTS[0]])}]
+    assert rungs.level(twice, "all", "beam")["chrf"] == pytest.approx(
+        (230 / 6 + 10) / 2
+    )
 
 
 @pytest.mark.parametrize("rival", rungs.RIVALS)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache, partial
 from itertools import repeat
+from math import prod
 from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
@@ -200,9 +201,20 @@ def rows(run: dict, split: str, kind: str = "greedy") -> Tensor:
     )
 
 
+def chrf(run: dict, split: str, kind: str = "greedy") -> float:
+    """chrF of a test set; of "all", the mean over the captions of the three."""
+    splits = corpus.TESTS if split == "all" else (split,)
+    sizes = [len(rows(run, each, kind)) for each in splits]
+    scores = [run["tests"][each][kind]["chrf"] for each in splits]
+    return sum(map(prod, zip(sizes, scores, strict=True))) / sum(sizes)
+
+
 def level(runs: list[dict], split: str, kind: str = "greedy") -> dict:
-    """A rung's score on a test set: mean over its seeds, and spread."""
-    return scored([rows(run, split, kind).sum(0) for run in runs])
+    """A rung's scores on a test set: means over its seeds; spread of BLEU."""
+    return {
+        **scored([rows(run, split, kind).sum(0) for run in runs]),
+        "chrf": mean(chrf(run, split, kind) for run in runs),
+    }
 
 
 def long(runs: list[dict], count: int) -> dict:
@@ -227,15 +239,6 @@ def scored(sums: list[Tensor]) -> dict:
         "spread": stdev(scores) if len(scores) > 1 else None,
         "precision": mean(factors(each)[0].item() for each in sums),
         "brevity": mean(factors(each)[1].item() for each in sums),
-    }
-
-
-def other_scores(runs: list[dict], split: str) -> dict:
-    """What else was asked on one test set: means over the seeds."""
-    tests = [run["tests"][split] for run in runs]
-    return {
-        "loss": mean(each["loss"] for each in tests),
-        "chrf": mean(each["greedy"]["chrf"] for each in tests),
     }
 
 
@@ -350,7 +353,8 @@ def levels(rungs: dict[str, list[dict]]) -> dict[str, dict]:
             place = level(runs, split) | greedy[name]
             place["beam"] = level(runs, split, "beam") | beam[name]
             if split != "all":
-                place |= other_scores(runs, split)
+                losses = [run["tests"][split]["loss"] for run in runs]
+                place["loss"] = mean(losses)
             answer[name]["tests"][split] = place
     for name in RIVALS:
         if name in rungs and "cursors" in rungs:
