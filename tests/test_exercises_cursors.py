@@ -23,7 +23,8 @@ from lookback.exercises import check
         (10, "end with the finger on the last source word"),
         (24, "in any order"),
         (720, "cannot be told apart"),
-        (15, "three are words and three are steps; you chose two, or four"),
+        (15, "four words among three places"),
+        (81, "lets each English word choose a French one"),
         (17, "no slip that the check knows"),
         ([20, 1, 1], "gave 3 numbers"),
     ],
@@ -57,7 +58,11 @@ RIGHT = [0.365, 0.8904]
         (0, 0.37, "three decimals"),
         (0, 0.33, "before the last word is written"),
         (0, 36.5, "p(y | x): That is in per cent"),
-        (0, 0.9, "p(y | x): this is no slip"),
+        (0, 0.8904, "it comes second"),
+        (0, -1.008, "p(y | x): That is a logarithm"),
+        (0, 0.7, "p(y | x): this is no slip"),
+        (1, 0.365, "it comes first"),
+        (1, -0.116, "the share: That is a logarithm"),
         (1, 0.9, "the share: 0.9 is rounded"),
         (1, 89, "the share: That is in per cent"),
         (1, 0.325, "divide it by the sum over all"),
@@ -235,6 +240,8 @@ def late(step, u, t):
         (lambda w, s: summed(w, s, into=no_step_in(0)), "In row 0"),
         (lambda w, s: summed(w, s, into=no_step_in(-1)), "In the last row"),
         (written_first, "write first and step afterwards"),
+        (lambda w, s: summed(w, s) + 1, "from its logarithm, which is 0"),
+        (lambda w, s: summed(w.T, s.T), "axes are swapped"),
         (
             lambda w, s: (through(w, s)[-1] + w[-1]).sum(),
             "add up logarithms, which multiplies",
@@ -272,6 +279,15 @@ def test_log_likelihood_right(mine):
 
 def lost(beta):
     return torch.cat([beta[1:], torch.full_like(beta[:1], -torch.inf)])
+
+
+def last_row(beta):
+    """1 in the last row, and 0 elsewhere."""
+    return torch.cat([torch.zeros_like(beta[1:]), torch.ones_like(beta[:1])])
+
+
+def unlogged(p):
+    return p / p.sum(1, keepdim=True)
 
 
 def by_total(alpha, beta, write, later):
@@ -325,6 +341,12 @@ def after(beta):
         (lambda a, b, w: (a + w + lost(b)).softmax(1), "whose logarithm is 0"),
         (lambda a, b, w: by_total(a, b, w, b.roll(-1, 0)), "roll goes round"),
         (lambda a, b, w: (w + after(b)).softmax(1), "leave out α"),
+        (lambda a, b, w: by_total(a, b, w, after(b) + last_row(b)), "not 1"),
+        (lambda a, b, w: (a + w + b.roll(1, 0)).softmax(1), "the next row's"),
+        (
+            lambda a, b, w: unlogged(a.exp() * w.exp() * after(b).exp()),
+            "take a softmax",
+        ),
         (
             lambda a, b, w: (w + after(b) - (a + w)[-1].logsumexp(0)).exp(),
             "leave out α(t, u), and divide",
@@ -339,7 +361,8 @@ def with_a_loop(alpha, beta, write):
     rows = []
     for u in range(len(write)):
         rest = beta[u + 1] if u + 1 < len(write) else 0.0
-        row = (alpha[u] + write[u] + rest).exp()
+        row = alpha[u] + write[u] + rest
+        row = (row - row.max()).exp()
         rows.append(row / row.sum())
     return torch.stack(rows)
 

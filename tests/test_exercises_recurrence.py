@@ -63,6 +63,13 @@ def back(U, states, slope=lambda h: h * (1 - h), of=None, side="left"):
     return J
 
 
+def unbracketed(U, states):
+    J = torch.eye(len(U))
+    for h in states[1:]:
+        J = h * (1 - h)[:, None] * U @ J
+    return J
+
+
 def starred(U, states):
     J = torch.ones_like(U)
     for h in states[1:]:
@@ -99,6 +106,9 @@ def jacobian_of_each(U, states):
             "You left out U",
         ),
         (starred, "multiplied number by number"),
+        (lambda U, s: back(U, s) @ U, "Begin with the identity"),
+        (lambda U, s: back(U, s, of=s[2:]), "from h_1 to h_2, is missing"),
+        (unbracketed, "put the slopes in brackets"),
         (jacobian_of_each, "give the one back to h_1"),
         (lambda U, s: (s[1:] * (1 - s[1:]))[:, :, None] * U, "multiply them"),
         (lambda U, s: back(U, s).sum(1), "A Jacobian is a matrix"),
@@ -220,7 +230,8 @@ def of_mean(dW, dU, limit):
         (lambda a, b, n: a, "Give back two tensors"),
         (lambda a, b, n: (b, a), "the new dW is [3, 4]"),
         (lambda a, b, n: scaled(a, b, math.nan), "NaN"),
-        (lambda a, b, n: scaled(a, b, 0.5), "a value is not"),
+        (lambda a, b, n: scaled(a, b, 0.5), "comes back with a length of"),
+        (lambda a, b, n: scaled(a, b, n / torch.cat([a, b], 1).norm()), "cat"),
         (
             lambda dW, dU, limit: scaled(
                 dW,
@@ -271,6 +282,22 @@ def logit(f):
     return math.log(f / (1 - f))
 
 
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def strided(b_ih, b_hh, steps):
+    b_ih, b_hh = b_ih.clone(), b_hh.clone()
+    b_ih[1::4], b_hh[1::4] = bias_of(steps), 0.0
+    return b_ih, b_hh
+
+
+def one_too_many(b_ih, b_hh, steps):
+    n, b_ih, b_hh = len(b_ih) // 4, b_ih.clone(), b_hh.clone()
+    b_ih[n : 2 * n + 1], b_hh[n : 2 * n + 1] = bias_of(steps), 0.0
+    return b_ih, b_hh
+
+
 def added(b_ih, b_hh, steps, other=None):
     n = len(b_ih) // 4
     old = b_ih[n : 2 * n]
@@ -290,6 +317,10 @@ def added(b_ih, b_hh, steps, other=None):
             "take the root of one half",
         ),
         (lambda a, b, s: put(a, b, math.log(gate_of(s))), "logarithm of f"),
+        (lambda a, b, s: put(a, b, sigmoid(gate_of(s))), "σ of the gate. The"),
+        (lambda a, b, s: put(a, b, bias_of(s) / math.log(10)), "base 10"),
+        (strided, "every fourth number"),
+        (one_too_many, "one number too many"),
         (lambda a, b, s: put(a, b, math.log(s)), "logarithm of the steps"),
         (lambda a, b, s: put(a, b, logit(0.5**s)), "Take the root: 0.5"),
         (lambda a, b, s: put(a, b, logit(math.exp(-1 / s))), "1 / e after all"),

@@ -4,7 +4,7 @@ What is right is found by walking every path, one after the other.
 """
 
 from itertools import combinations, combinations_with_replacement, pairwise
-from math import comb, factorial, perm, prod
+from math import comb, factorial, log, perm, prod
 
 import torch
 
@@ -95,9 +95,13 @@ def count_paths(source=4, target=3):
         f"{said[moves].title()} moves can stand in {factorial(moves)} orders, "
         "but moves of one kind cannot be told apart: divide by the orders of "
         "the words, and of the steps.": factorial(moves),
-        f"Of the {said[moves]} moves {said[words]} are words and "
-        f"{said[steps]} are steps; you chose {said[words - 1]}, or "
-        f"{said[source]}.": comb(moves, words - 1),
+        f"That shares out {said[source]} words among {said[target]} places. "
+        f"It is the other way round: {said[target]} French words are written "
+        f"at {said[source]} English places.": comb(moves, words - 1),
+        "That lets each English word choose a French one, in any order. The "
+        "French words are placed, and the finger never goes back.": (
+            target**source
+        ),
     }
     otherwise = (
         "This is no slip that the check knows. A path is a row of "
@@ -153,11 +157,17 @@ def lattice_by_hand():
             "word.": each[0, 0] + each[0, 1],
             "You left out the path on which both words are written at the "
             "first place.": each[0, 1] + each[1, 1],
+            "That is the share; it comes second.": first / total,
+            "That is a logarithm; the probability is asked for.": log(total),
             "That is α(2, 1), before the last word is written: multiply by "
             "its probability, and add what is written at place 1.": 0.33,
         },
         {
             "0.9 is rounded; give three decimals.": 0.9,
+            "That is p(y | x); it comes first.": total,
+            "That is a logarithm; the probability is asked for.": log(
+                first / total
+            ),
             "That is in per cent; give a share, from 0 to 1.": 100
             * first
             / total,
@@ -260,6 +270,10 @@ def _wrong_sums(write, step):
         written = written * word
         for t in range(1, source):
             written[t] += written[t - 1] * going[t - 1]
+    swapped = sum(
+        _probability(path, write.T.tolist(), step.T.tolist())
+        for path in _paths(target, source)
+    )
     still, stuck = step.clone(), step.clone()
     still[0], stuck[-1] = 0, 0
     anywhere = sum(
@@ -311,6 +325,7 @@ def _wrong_sums(write, step):
         "number: from the left in the SAME row, again and again.": one_step,
         "With you a word moves the finger on. It stays: from the node below, "
         "at the same t.": moving,
+        "Your axes are swapped: write[u, t] has the target first.": swapped,
         "In row 0 your finger stays on the first word. It may step before any "
         "word is written, too: alpha[0, t] = alpha[0, t - 1] + "
         "step[0, t - 1].": total(write, still),
@@ -355,6 +370,9 @@ def log_likelihood(mine):
         }
         mistakes["That is p(y | x); its logarithm is asked for."] = truth.exp()
         last = _sums(*map(float64, (write, step)))[0][-1] + float64(write)[-1]
+        mistakes[
+            "α(1, 0) is 1, and you start from its logarithm, which is 0."
+        ] = truth + 1
         mistakes[
             "At the end you add up logarithms, which multiplies: over the "
             "places of the last row take logsumexp."
@@ -489,6 +507,14 @@ def where_written(mine):
                 "You leave out α(t, u), the ways that lead to the place.": (
                     w + after
                 ).softmax(1),
+                "After the last word nothing is left to write, β = 1, but you "
+                "are given logarithms: its logarithm is 0, not 1.": (
+                    a + w + torch.cat([b[1:], torch.ones(1, source)]) - total
+                ).exp(),
+                "Your β is that of the row before. With word u + 1 written, "
+                "what is left is β(t, u+1), the next row's.": (
+                    a + w + b.roll(1, 0)
+                ).softmax(1),
                 "You leave out α(t, u), and divide by p(y | x).": (
                     w + after - total
                 ).exp(),
@@ -517,7 +543,19 @@ def where_written(mine):
                 "first.": joint / joint.sum(1, keepdim=True),
             },
         )
-    return "three lattices; every row sums to 1."
+    write, step = _lattice(9, 200, 200)
+    write = write - 6  # as where a vocabulary has thousands of words
+    alpha, beta = _sums(float64(write), float64(step))
+    given = [each.to(write.dtype) for each in (alpha, beta, write)]
+    with torch.no_grad():
+        found = as_tensor(mine(*given), (200, 200), "[target, source]")
+    if not found.isfinite().all():
+        raise Hint(
+            "Right for short sentences. With 200 words on each side yours has "
+            "NaN or infinity: products of so many probabilities are too small "
+            "for a number. Add the logarithms, and take a softmax."
+        )
+    return "four lattices, one of 200 × 200; every row sums to 1."
 
 
 def neither_says_solution():

@@ -99,10 +99,16 @@ def carry_back_solution(U, states):
     return J
 
 
-def _product(U, states, slope, late=False):
-    """The same product for other slopes; `late` puts them behind U."""
+def _product(U, states, slope, late=False, columns=False):
+    """The same product for other slopes; `late` puts them behind U.
+
+    With `columns` each factor's columns are multiplied by h besides.
+    """
     J = torch.eye(len(U), dtype=U.dtype)
     for h in states:
+        if columns:
+            J = h * slope(h)[:, None] * U @ J
+            continue
         J = (U * slope(h) if late else slope(h)[:, None] * U) @ J
     return J
 
@@ -187,6 +193,15 @@ def carry_back(mine):
                 "You left out U.": torch.diag(
                     later.prod(0) * (1 - later).prod(0)
                 ),
+                "Your product begins with U. Begin with the identity: each "
+                "step brings a U of its own.": _product(U, later, _logistic)
+                @ U,
+                "The first step, from h_1 to h_2, is missing: take "
+                "states[1:].": _product(U, states[2:], _logistic),
+                "h * (1 - h)[:, None] * U multiplies the columns by h: put "
+                "the slopes in brackets, (h * (1 - h))[:, None].": _product(
+                    U, later, lambda h: 1 - h, columns=True
+                ),
                 "You multiplied number by number (*); matrices are multiplied "
                 "by @.": (_logistic(later)[:, :, None] * U).prod(0),
             },
@@ -220,7 +235,7 @@ def _both(parts):
 def clip_by_norm(mine):
     """Two gradients, shortened together."""
     for seed, size, limit in ((0, 10.0, 5.0), (1, 0.1, 5.0), (2, 3.0, 0.25)):
-        dW, dU = random_inputs(seed, (3, 4), (3, 3))
+        dW, dU = random_inputs(seed, (3, 4), (2, 5))
         dW, dU = size * dW, 2 * size * dU
         found = mine(dW, dU, limit)
         if not isinstance(found, (tuple, list)) or len(found) != 2:
@@ -279,7 +294,12 @@ def clip_by_norm(mine):
             _both(found),
             _both(_clipped(dW, dU, limit)),
             {hint: _both(wrong) for hint, wrong in mistakes.items()},
-            f"for a length of {float(norm):.3g} and a limit of {limit}",
+            otherwise=None
+            if _both(found).isnan().any()
+            else f"For a length of {float(norm):.4g} and a limit of "
+            f"{limit} yours comes back with a length of "
+            f"{float(_both(found).norm()):.4g}. It should have "
+            f"{min(float(norm), limit):.4g}, and its old direction.",
         )
     nothing = torch.zeros(3, 4), torch.zeros(3, 3)
     if any(part.isnan().any() for part in mine(*nothing, 5.0)):
@@ -326,6 +346,22 @@ def hold_for(mine):
         before = [float64(b_ih), float64(b_hh)]
         if all(map(torch.equal, _others(found[::-1]), _others(before))):
             raise Hint("You give the two back in the other order.")
+        changed = {
+            place
+            for new, old in zip(found, before, strict=True)
+            for place in (new != old).nonzero().flatten().tolist()
+        }
+        if hidden > 1 and changed == {*range(1, 4 * hidden, 4)}:
+            raise Hint(
+                "You changed every fourth number. The gates stand one after "
+                "the other, `hidden` numbers each: the forget gate's are "
+                "those from `hidden` up to 2 · hidden."
+            )
+        if changed == {*range(hidden, 2 * hidden + 1)}:
+            raise Hint(
+                "You changed one number too many: the forget gate's are those "
+                "from `hidden` up to 2 · hidden, which is not one of them."
+            )
         for name, new, old in zip(("b_ih", "b_hh"), found, before, strict=True):
             quarters = zip(new.chunk(4), old.chunk(4), strict=True)
             if not any(torch.equal(*both) for both in quarters):
@@ -377,6 +413,10 @@ def hold_for(mine):
             "power `steps` is one half.": math.log(
                 0.5 / steps / (1 - 0.5 / steps)
             ),
+            "That is σ of the gate. The gate is σ of the bias: solve for the "
+            "bias, ln(f / (1 − f)).": 1 / (1 + math.exp(-f)),
+            "That is the logarithm to base 10; σ goes with e.": wanted
+            / math.log(10),
             "That leaves half after ONE step. Half is to be left after all "
             "of them: f to the power `steps` is one half.": 0.0,
             "Your f is 1 − 1 / steps. That to the power `steps` is about "
