@@ -156,6 +156,7 @@ def carry_back(mine):
         )
         later = states[1:]
         tanh = _product(U, later, lambda h: 1 - h**2)
+        begun = _product(U, later, _logistic) @ U
         expect(
             found,
             truth,
@@ -194,8 +195,7 @@ def carry_back(mine):
                     later.prod(0) * (1 - later).prod(0)
                 ),
                 "Your product begins with U. Begin with the identity: each "
-                "step brings a U of its own.": _product(U, later, _logistic)
-                @ U,
+                "step brings a U of its own.": begun,
                 "The first step, from h_1 to h_2, is missing: take "
                 "states[1:].": _product(U, states[2:], _logistic),
                 "h * (1 - h)[:, None] * U multiplies the columns by h: put "
