@@ -395,7 +395,10 @@ def log_likelihood(mine):
         "the way.",
     )
     write, step = torch.full((2, 3), -1.0), torch.full((2, 3), -3000.0)
-    write[:, 0], step[:, -1] = -4000.0, -torch.inf  # it has to go on, dear
+    write[:, 0], step[:, -1] = (
+        -4000.0,
+        -torch.inf,
+    )  # the finger has to go on, at a price
     with torch.no_grad():
         found = _log_p(mine(write.clone(), step.clone()))
     expect(

@@ -99,16 +99,10 @@ def carry_back_solution(U, states):
     return J
 
 
-def _product(U, states, slope, late=False, columns=False):
-    """The same product for other slopes; `late` puts them behind U.
-
-    With `columns` each factor's columns are multiplied by h besides.
-    """
+def _product(U, states, slope, late=False):
+    """The same product for other slopes; `late` puts them behind U."""
     J = torch.eye(len(U), dtype=U.dtype)
     for h in states:
-        if columns:
-            J = h * slope(h)[:, None] * U @ J
-            continue
         J = (U * slope(h) if late else slope(h)[:, None] * U) @ J
     return J
 
@@ -157,6 +151,9 @@ def carry_back(mine):
         later = states[1:]
         tanh = _product(U, later, lambda h: 1 - h**2)
         begun = _product(U, later, _logistic) @ U
+        unbracketed = torch.eye(hidden, dtype=U.dtype)
+        for h in later:
+            unbracketed = h * (1 - h)[:, None] * U @ unbracketed
         expect(
             found,
             truth,
@@ -199,9 +196,7 @@ def carry_back(mine):
                 "The first step, from h_1 to h_2, is missing: take "
                 "states[1:].": _product(U, states[2:], _logistic),
                 "h * (1 - h)[:, None] * U multiplies the columns by h: put "
-                "the slopes in brackets, (h * (1 - h))[:, None].": _product(
-                    U, later, lambda h: 1 - h, columns=True
-                ),
+                "the slopes in brackets, (h * (1 - h))[:, None].": unbracketed,
                 "You multiplied number by number (*); matrices are multiplied "
                 "by @.": (_logistic(later)[:, :, None] * U).prod(0),
             },
