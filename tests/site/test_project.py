@@ -143,7 +143,7 @@ def test_package_carries_its_scripts_styles_and_records(tmp_path):
                 inside = path.relative_to(ROOT / "src").as_posix()
                 assert inside in held, inside
     assert not [name for name in held if name.endswith(".safetensors")]
-    assert wheel.stat().st_size < 2_000_000
+    assert wheel.stat().st_size < 5_000_000
 
 
 def test_the_address_stands_in_the_settings_alone():

@@ -521,7 +521,7 @@ function build(model) {
       hand.slice(2, 4).forEach((one) => grey(one, !now));
       const all = mode === "sum" && summed(pair, step);
       const { log, share } = all || mine;
-      const [sum, begin] = [all ? "their sum" : "its probability", !all && !whole];
+      const [sum, begin] = [all ? "their sum" : "the path\u2019s probability", !all && !whole];
       const paths = all ? all.paths : pair.paths;
       figures.fill({
         paths: [all ? "paths that have ended" : "paths in all", paths, grouped(paths)],
