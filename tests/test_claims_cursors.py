@@ -83,15 +83,16 @@ def test_three_words_back_is_too_far():
     assert abs(FOUND["afresh"]["kinds"]["back 3"]["mean"] - three) < spread
     nearly = [kinds("rnnsearch", f"back {n}") for n in (1, 2)]
     assert min(map(min, nearly)) > 0.98
-    plain, others = (
-        sum(
-            row["words"]
-            for kind, row in FOUND["cursors"]["runs"][0]["by_kind"].items()
-            if (kind == "plain") == yes
-        )
-        for yes in (True, False)
+    kinds_of = FOUND["cursors"]["runs"][0]["by_kind"]
+    words = {kind: row["words"] for kind, row in kinds_of.items()}
+    assert words["back 3"] < 0.01 * sum(words.values())
+
+
+def test_losing_the_walk_costs_half_of_the_score():
+    afresh, cursors = (
+        FOUND[name]["clauses"]["8"]["mean"] for name in ("afresh", "cursors")
     )
-    assert 6 < plain / others < 8  # seven words in eight
+    assert afresh < cursors / 2
 
 
 def test_pronouns_cost_the_finger_nothing():
