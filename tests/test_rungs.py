@@ -92,6 +92,17 @@ def test_recurrent_rungs_drop_at_the_same_places(name):
     assert sorted(dropped) == [8, 8, 8, read]
 
 
+def test_words_beside_are_dropped_once_as_annotations_are():
+    """By the readout; what the look compares and hands on is whole."""
+    model = model_of("beside")
+    whole = model.encode(pad(SOURCES)).values
+    torch.manual_seed(0)
+    given = model.train().encode(pad(SOURCES)).values
+    assert (given[pad(SOURCES) != 0] != 0).all()
+    torch.testing.assert_close(given[..., 16:], whole[..., 16:])
+    assert not torch.allclose(given[..., :16], whole[..., :16])
+
+
 @every
 def test_forward_equals_step_by_step(name):
     model, source, target = model_of(name), pad(SOURCES), pad(TARGETS)
@@ -158,9 +169,10 @@ def test_all_drop_alike_and_where_it_says(name):
         assert sorted(rates) == [0.0, 0.0, parts.dropout]
         return
     if parts.decoder == "recurrent":
-        rates.remove(0.0)  # the target's words share the states' dropout
-        assert model.target_embedding.dropout.p == 0.0
-        places = parts.layers * in_a_layer + 3
+        for words in (model.source_embedding, model.target_embedding):
+            assert words.dropout.p == 0.0  # they share the states' dropout
+            rates.remove(0.0)
+        places = parts.layers * in_a_layer + 2
     else:
         places = parts.layers * (2 * in_a_layer + 1) + 2
     assert rates == [parts.dropout] * places

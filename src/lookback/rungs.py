@@ -184,7 +184,7 @@ class Recurrent(RecurrentTranslator):
         )
         self.target_embedding = Embedding(config.target_vocab, width, "none")
         self.source_embedding = Embedding(
-            config.source_vocab, width, config.positions, config.dropout
+            config.source_vocab, width, config.positions
         )
         if config.reader != "none":
             self.reader = nn.GRU(
@@ -221,9 +221,10 @@ class Recurrent(RecurrentTranslator):
         if self.config.reverse:
             source = reverse(source)
         mask = source != PAD
-        x = embedded = self.source_embedding(source)
+        embedded = self.source_embedding(source)
+        x = self.dropout(embedded)
         if self.config.reader != "none":
-            x = annotate(self.reader, embedded, mask)
+            x = annotate(self.reader, x, mask)
             if self.config.reader == "two-way":
                 last = x[:, 0, self.config.width :]  # ←h_1
             else:
