@@ -256,6 +256,18 @@ def test_every_readout_drops_of_state_context_and_word(name):
     assert len(context & set(shapes)) == 1
 
 
+def test_without_norms_the_first_scores_are_as_loud():
+    """So the last norm of each stack stays."""
+    spreads = []
+    for name in ("norm", "smoothing"):
+        torch.manual_seed(0)
+        model = removal.without(name, 50, 50).eval()
+        said = model(torch.full((1, 3), 5), torch.full((1, 7), 6))
+        spreads.append(said.std().item())
+    assert max(spreads) < 1.5 * min(spreads)  # without that one, 14 times
+    assert removal.without("norm", 9, 9).config.norm == "none"
+
+
 @pytest.mark.parametrize("name", removal.REMOVALS)
 def test_every_removal_is_another_model_or_training(name):
     model, settings = removal.REMOVALS[name]
@@ -555,6 +567,19 @@ def test_a_step_has_both_rulers():
     assert same["gain"] == 0 and same["p"] == 1
     assert same["high"] == pytest.approx(student * 2.0, rel=0.02)
     assert same["low"] == pytest.approx(-student * 2.0, rel=0.02)
+
+
+def test_a_step_counts_every_seed_of_either():
+    """Three of one and one of the other; and in whatever order."""
+    good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
+    runs = [run_with(*[good] * n, *[bad] * (10 - n)) for n in (4, 2, 9)]
+    rival, noise = [run_with(*[good] * 8, *[bad] * 2)], rungs.Noise(1.0, 8)
+    found = rungs.step(rival, runs, "all", noise)
+    assert found == pytest.approx(rungs.step(rival, runs[::-1], "all", noise))
+    scores = [rungs.level([run], "all")["bleu"] for run in runs]
+    mean = sum(scores) / 3 - rungs.level(rival, "all")["bleu"]
+    assert found["gain"] == pytest.approx(mean)
+    assert (found["low"] + found["high"]) / 2 == pytest.approx(mean, abs=0.3)
 
 
 def test_levels_have_precision_brevity_and_spread():

@@ -25,6 +25,7 @@ from lookback.vocabulary import END, START
 
 SOURCES = [[5, 6, 7, 8, END], [9, END], [4, 6, 5, END]]
 TARGETS = [[START, 4, 5], [START, 6, 7, 8, 9, 4, 5], [START, 7]]
+LOUD = ("linear output.weight",)  # as loud as the embeddings that follow it
 every = pytest.mark.parametrize("name", RUNGS)
 
 
@@ -150,7 +151,7 @@ def test_every_map_is_drawn_alike_and_every_bias_is_0(name):
             assert (weight == 0).all(), key
         elif "norm" in key or "after" in key:
             assert (weight == 1).all(), key
-        elif key.endswith("words.weight"):
+        elif key.endswith("words.weight") or f"{name} {key}" in LOUD:
             assert weight[4:].std().item() == pytest.approx(1 / 8, rel=0.1), key
         elif not key.endswith("attention.v"):
             gru = key.startswith(("reader", "encoder.w", "pen", "decoder.w"))
@@ -175,6 +176,7 @@ def test_all_drop_alike_and_where_it_says(name):
         places = parts.layers * in_a_layer + 2
     else:
         places = parts.layers * (2 * in_a_layer + 1) + 2
+        places += parts.readout == "maxout"
     assert rates == [parts.dropout] * places
 
 
@@ -214,6 +216,14 @@ def test_rnnsearch_is_the_chapter_s():
     chapter.load_state_dict(given)
     inputs = pad(SOURCES), pad(TARGETS)
     torch.testing.assert_close(rung(*inputs), chapter(*inputs))
+
+
+def test_to_tie_the_output_takes_one_matrix_away():
+    names = [
+        {key for key, _ in model_of(name).named_parameters()}
+        for name in ("linear", "transformer")
+    ]
+    assert names[0] - names[1] == {"output.weight"} and names[0] > names[1]
 
 
 def test_the_transformer_is_the_chapter_s():

@@ -15,11 +15,11 @@ Every rung is one `Parts`, and neighbours differ in one field of it:
     positions, layers, heads, d_ff, residual, norm
                    the stack of `layers` that stands in a reader's place
     decoder    a GRU that looks once a word, or the Transformer's layers
-    readout    the maxout of 2014, or the target's embeddings (tied)
+    readout    the maxout of 2014, one matrix, or the target's embeddings (tied)
 
 All rungs are drawn by `draw`, embed words alike (`layers.Embedding`) and drop
 at the same places: both sides' embeddings, what a sublayer gives back, and what
-a readout is handed of the source and of the decoder's state.
+a maxout is handed of the source and of the decoder's state.
 
 The diagonal is the stop-gap that came before RNNsearch (Bahdanau's e-mail,
 published by Karpathy 2024); the dot product is Luong et al. 2015, section 3.1,
@@ -56,7 +56,7 @@ CHOICES = {
         "cursors",
     ),
     "decoder": ("recurrent", "attention"),
-    "readout": ("maxout", "tied"),
+    "readout": ("maxout", "linear", "tied"),
 }
 # Of looks that are machines of their own: how wide the maxout is where all else
 # is 128 wide. So they have as many weights as RNNsearch, within 1 %.
@@ -278,10 +278,11 @@ class MaxoutTransformer(Transformer):
         self.readout = Readout(
             config.d_model, config.d_model, config.target_vocab
         )
+        self.dropout = nn.Dropout(config.dropout)
 
     def logits(self, y):
         """W_o maxout(O y)."""
-        return self.readout(y)
+        return self.readout(self.dropout(y))
 
 
 def own(parts: Parts) -> Translator:
@@ -311,7 +312,7 @@ def build(parts: Parts) -> Translator:
         return draw(own(parts))
     if parts.decoder == "recurrent":
         return draw(Recurrent(parts))
-    kind = Transformer if parts.readout == "tied" else MaxoutTransformer
+    kind = MaxoutTransformer if parts.readout == "maxout" else Transformer
     config = TransformerConfig(
         parts.source_vocab,
         parts.target_vocab,
@@ -323,8 +324,12 @@ def build(parts: Parts) -> Translator:
         parts.positions,
         norm=parts.norm,
         residual=parts.residual,
+        tied="none" if parts.readout == "linear" else "output",
     )
-    return draw(kind(config))
+    model = draw(kind(config))
+    if parts.readout == "linear":  # as loud as the embeddings that follow it
+        nn.init.normal_(model.output.weight, std=parts.width**-0.5)
+    return model
 
 
 def draw(model: Translator) -> Translator:
@@ -387,7 +392,8 @@ SUM = replace(FEEDING, residual=True)
 NORM = replace(SUM, norm="pre")
 DEEP = replace(NORM, layers=3)
 ATTENDING = replace(DEEP, decoder="attention")
-TRANSFORMER = replace(ATTENDING, readout="tied")
+LINEAR = replace(ATTENDING, readout="linear")
+TRANSFORMER = replace(LINEAR, readout="tied")
 LADDER = (
     Rung(
         "fixed",
@@ -530,10 +536,17 @@ LADDER = (
         ATTENDING,
     ),
     Rung(
+        "linear",
+        "one matrix out",
+        "decoder",
+        "One matrix makes the scores, and the maxout is gone.",
+        LINEAR,
+    ),
+    Rung(
         "transformer",
         "Transformer",
-        "decoder",
-        "The embeddings are the output, and the maxout is gone.",
+        "linear",
+        "That matrix is the target's embeddings.",
         TRANSFORMER,
     ),
 )
