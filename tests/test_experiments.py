@@ -520,6 +520,29 @@ def run_with(*counts):
     return {"precision": "fp32", "tests": dict.fromkeys(corpus.TESTS, each)}
 
 
+def test_a_family_at_its_best_has_what_its_trials_chose():
+    """Rate and dropout apart; a rung that no trial beats stays as it is."""
+    losses = {
+        **{"rnnsearch": 1.3, "rnnsearch, rate 8e-3": 1.2},
+        **{f"rnnsearch, dropout {p}": 1.4 for p in (0.0, 0.1, 0.2, 0.4)},
+        "rnnsearch, rate 2e-3": 1.25,
+    }
+
+    def found():
+        curves = {
+            part: [{"loss": 9.0}, {"loss": x}] for part, x in losses.items()
+        }
+        return {part: {"runs": [{"curve": c}]} for part, c in curves.items()}
+
+    assert rungs.chosen("rnnsearch", found()) == ({}, {"learning_rate": 8e-3})
+    losses["rnnsearch, dropout 0.1"] = 1.1
+    changes = ({"dropout": 0.1}, {"learning_rate": 8e-3})
+    assert rungs.chosen("rnnsearch", found()) == changes
+    del losses["rnnsearch, dropout 0.4"]
+    with pytest.raises(ValueError, match="rnnsearch, dropout 0.4 is not recor"):
+        rungs.chosen("rnnsearch", found())
+
+
 def test_the_seeds_spread_is_pooled_over_the_rungs(monkeypatch):
     """√(Σ (n − 1) s² / Σ (n − 1)) of spreads that are known."""
     spreads = {"a": (3, 2.0), "b": (2, 5.0), "c": (1, None)}

@@ -4,7 +4,8 @@ Every rung trains on Multi30k, English to French in joint subwords, for as many
 rounds as the others, while its learning rate falls to 0, and is asked for the
 captions of three test sets and for joined ones. For some of them other
 settings are tried on the validation set, as many for RNNsearch as for the
-Transformer: `TRIALS`. A round
+Transformer: `TRIALS`. With the best of its own each of these two is trained
+again, for twice as many rounds: `chosen`. A round
 of the two cursors takes half as long again as one of RNNsearch, which is
 therefore trained a second time, for as long as they: `AS_LONG`. Writes
 records/rungs.json, which holds every run that is finished.
@@ -27,7 +28,7 @@ import torch
 from torch import Tensor
 
 from lookback.experiments.runs import Fitted, campaign, fit, said
-from lookback.lab import corpus, metrics, training
+from lookback.lab import corpus, metrics, records, training
 from lookback.lab.corpus import Pair
 from lookback.lab.subwords import Subwords
 from lookback.rungs import RUNGS, Rung
@@ -52,6 +53,7 @@ TRAINING = training.TrainingConfig(
 )
 AS_LONG = replace(TRAINING, epochs=18, patience=18)  # as the cursors' rounds
 LONGER = "rnnsearch, 18 rounds"
+BEST = "{}, at its best"
 RIVALS = ("rnnsearch", "beside", "outside", "diagonal")  # of the cursors
 LONG = (2, 3, 4)  # captions joined
 TOSSES, DRAWS = 10_000, 2_000  # of coins, of test sets
@@ -189,6 +191,41 @@ def trial(
     rung = replace(rung, parts=replace(rung.parts, **parts))
     settings = replace(TRAINING, **settings, seed=seed)
     return described(settings, fitted(rung.make, settings, folder))
+
+
+def chosen(name: str, found: dict[str, dict]) -> tuple[dict, dict]:
+    """What of a rung's trials does best: changes of the model, of the training.
+
+    Of the rates and of the dropouts, each for itself, the one with the lowest
+    validation loss of the first seed; the rung as it is stands among both.
+    `found` are a record's results. Raises ValueError before all are recorded.
+    """
+
+    def loss(label: str) -> float:
+        part = f"{name}, {label}" if label else name
+        if part not in found:
+            raise ValueError(
+                f"{part} is not recorded yet: --only it, then --record, then"
+                " come back"
+            )
+        return min(row["loss"] for row in found[part]["runs"][0]["curve"])
+
+    parts, settings = {}, {}
+    for tried in (RATES, DROPOUTS):
+        if best := min(("", *tried), key=loss):
+            parts |= tried[best][0]
+            settings |= tried[best][1]
+    return parts, settings
+
+
+def at_best(name: str, seed: int, folder: Path) -> dict:
+    """Train and test a rung with what its trials chose, for longer."""
+    parts, settings = chosen(name, records.load("rungs")["results"])
+    rung = RUNGS[name]
+    rung = replace(rung, parts=replace(rung.parts, **parts))
+    rounds = 2 * TRAINING.epochs
+    longer = replace(TRAINING, epochs=rounds, patience=rounds, **settings)
+    return run(rung, longer, seed, folder)
 
 
 def rows(run: dict, split: str, kind: str = "greedy") -> Tensor:
@@ -389,6 +426,10 @@ def compare(rival: dict, runs: list[dict], cursors: list[dict]) -> None:
 PARTS = {
     **{name: partial(run, rung, TRAINING) for name, rung in RUNGS.items()},
     LONGER: partial(run, RUNGS["rnnsearch"], AS_LONG),
+    **{
+        BEST.format(name): partial(at_best, name)
+        for name in ("rnnsearch", "transformer")
+    },
     **{
         f"{name}, {label}": partial(trial, name, changes)
         for name, trials in TRIALS.items()
