@@ -378,11 +378,6 @@ def test_they_differ_in_how_they_err():
         name: ALL[name]["tests"]["all"]["beam"]["brevity"] for name in MACHINES
     }
     assert sorted(brevity, key=brevity.get)[:2] == list(PAIR)
-    precision = {
-        name: ALL[name]["tests"]["all"]["beam"]["precision"]
-        for name in MACHINES[1:]
-    }
-    assert max(precision, key=precision.get) == LONGER
 
 
 def test_in_nats_the_cursors_are_ahead_of_every_rnnsearch():
@@ -405,16 +400,13 @@ def test_in_german_the_cursors_lead():
     for each in (place["all"], place["all"]["beam"]):
         over = each["cursors_over"]
         assert over["low"] > 0.5 and over["p"] < 0.001
-    below = [
-        (split, kind)
+    below = {
+        split
         for split in SETS
-        for kind, each in (
-            ("greedy", place[split]),
-            ("beam", place[split]["beam"]),
-        )
+        for each in (place[split], place[split]["beam"])
         if each["cursors_over"]["low"] < 0
-    ]
-    assert below == [("test_2017_mscoco", "beam")]
+    }
+    assert below == {"test_2017_mscoco"}
 
 
 def test_german_is_trained_as_french_is():
