@@ -21,6 +21,7 @@ from lookback.experiments import (
     EXPERIMENTS,
     ablation,
     alignment,
+    best,
     copying,
     cursors,
     german,
@@ -89,11 +90,11 @@ def short(monkeypatch):
     """The ladder's bench with three rungs and one trial."""
     monkeypatch.setattr(rungs, "PIECES", 60)
     monkeypatch.setattr(rungs, "RUNGS", SHORT_RUNGS)
-    for module in (growth, removal):
+    for module in (best, growth, removal):
         monkeypatch.setattr(module, "RUNGS", SHORT_RUNGS)
     rungs.subwords.cache_clear()
     one = TrainingConfig(epochs=1, batch=8, warmup=1)
-    for module in (rungs, growth, removal):
+    for module in (rungs, best, growth, removal):
         monkeypatch.setattr(module, "TRAINING", one)
     parts = {
         n: partial(rungs.run, SHORT_RUNGS[n], one)
@@ -102,6 +103,8 @@ def short(monkeypatch):
     changes = ({"dropout": 0.1}, {})
     parts["trial"] = partial(rungs.trial, "rnnsearch", changes)
     monkeypatch.setattr(rungs, "PARTS", parts)
+    tried = ({"dropout": 0.1}, {"learning_rate": 1e-3})
+    monkeypatch.setattr(best, "chosen", lambda *_: tried)
     few = {
         name: partial(growth.run, *growth.PARTS[name].args[:2], [1, 2])
         for name in ("rnnsearch, 3000", "fixed, joined")
@@ -210,6 +213,7 @@ def trials():
             {"tuned-en-fr", "tuned-de-en", "tuned-rnnsearch"},
         ),
         "rungs": (rungs, 4, set()),
+        "best": (best, 2, set()),
         "german": (german, 2, set()),
         "growth": (growth, 4, set()),
         "removal": (removal, 2, set()),
@@ -520,7 +524,18 @@ def run_with(*counts):
     return {"precision": "fp32", "tests": dict.fromkeys(corpus.TESTS, each)}
 
 
-def test_a_family_at_its_best_has_what_its_trials_chose():
+def test_a_family_at_its_best_is_trained_twice_as_long(folders):
+    """And with what was chosen; the rest is the rung's."""
+    best.main([])
+    for result in records.load("best")["results"].values():
+        [run] = result["runs"]
+        assert len(run["curve"]) == run["training"]["epochs"] == 2
+        assert run["training"]["learning_rate"] == 1e-3
+        assert run["config"]["dropout"] == 0.1
+        assert 8 in (run["config"].get("width"), run["config"].get("d_model"))
+
+
+def test_a_family_at_its_best_has_what_its_trials_chose(monkeypatch):
     """Rate and dropout apart; a rung that no trial beats stays as it is."""
     losses = {
         **{"rnnsearch": 1.3, "rnnsearch, rate 8e-3": 1.2},
@@ -528,19 +543,21 @@ def test_a_family_at_its_best_has_what_its_trials_chose():
         "rnnsearch, rate 2e-3": 1.25,
     }
 
-    def found():
+    def load(_):
         curves = {
             part: [{"loss": 9.0}, {"loss": x}] for part, x in losses.items()
         }
-        return {part: {"runs": [{"curve": c}]} for part, c in curves.items()}
+        found = {part: {"runs": [{"curve": c}]} for part, c in curves.items()}
+        return {"results": found}
 
-    assert rungs.chosen("rnnsearch", found()) == ({}, {"learning_rate": 8e-3})
+    monkeypatch.setattr(records, "load", load)
+    assert best.chosen("rnnsearch") == ({}, {"learning_rate": 8e-3})
     losses["rnnsearch, dropout 0.1"] = 1.1
     changes = ({"dropout": 0.1}, {"learning_rate": 8e-3})
-    assert rungs.chosen("rnnsearch", found()) == changes
+    assert best.chosen("rnnsearch") == changes
     del losses["rnnsearch, dropout 0.4"]
-    with pytest.raises(ValueError, match="rnnsearch, dropout 0.4 is not recor"):
-        rungs.chosen("rnnsearch", found())
+    with pytest.raises(ValueError, match="has no .rnnsearch, dropout 0.4. yet"):
+        best.chosen("rnnsearch")
 
 
 def test_the_seeds_spread_is_pooled_over_the_rungs(monkeypatch):

@@ -42,6 +42,7 @@ CORPUS = {  # the languages that an experiment reads
     "memories": [("en", "fr")],
     "pruning": [("en", "fr")],
     "rungs": [("en", "fr")],
+    "best": [("en", "fr")],
     "german": [("en", "de")],
     "growth": [("en", "fr")],
     "in_page": [("en", "fr")],
@@ -54,8 +55,8 @@ CORPUS = {  # the languages that an experiment reads
 }
 PLAYS = {"plays": "input.txt", "since": "tinyshakespeare"}  # as each names it
 # Their trainings have begun, or wait.
-TO_COME = {"removal"}
-ALL_TESTS = ("rungs", "german", "growth", "removal")
+TO_COME = {"best", "removal"}
+ALL_TESTS = ("rungs", "best", "german", "growth", "removal")
 KINDS = {
     "bert": Body,
     "bottleneck": Bottleneck,

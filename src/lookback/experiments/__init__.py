@@ -12,6 +12,7 @@ EXPERIMENTS = (
     "copying",
     "ladder",
     "rungs",
+    "best",
     "german",
     "growth",
     "removal",

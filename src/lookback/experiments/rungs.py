@@ -4,11 +4,9 @@ Every rung trains on Multi30k, English to French in joint subwords, for as many
 rounds as the others, while its learning rate falls to 0, and is asked for the
 captions of three test sets and for joined ones. For some of them other
 settings are tried on the validation set, as many for RNNsearch as for the
-Transformer: `TRIALS`. With the best of its own each of these two is trained
-again, for twice as many rounds: `chosen`. A round
-of the two cursors takes half as long again as one of RNNsearch, which is
-therefore trained a second time, for as long as they: `AS_LONG`. Writes
-records/rungs.json, which holds every run that is finished.
+Transformer: `TRIALS`. A round of the two cursors takes half as long again as
+one of RNNsearch, which is therefore trained a second time, for as long as they:
+`AS_LONG`. Writes records/rungs.json, which holds every run that is finished.
 
     python -m lookback.experiments.rungs --only rnnsearch  # one part
     python -m lookback.experiments.rungs --seeds 3
@@ -28,7 +26,7 @@ import torch
 from torch import Tensor
 
 from lookback.experiments.runs import Fitted, campaign, fit, said
-from lookback.lab import corpus, metrics, records, training
+from lookback.lab import corpus, metrics, training
 from lookback.lab.corpus import Pair
 from lookback.lab.subwords import Subwords
 from lookback.rungs import RUNGS, Rung
@@ -53,7 +51,6 @@ TRAINING = training.TrainingConfig(
 )
 AS_LONG = replace(TRAINING, epochs=18, patience=18)  # as the cursors' rounds
 LONGER = "rnnsearch, 18 rounds"
-BEST = "{}, at its best"
 RIVALS = ("rnnsearch", "beside", "outside", "diagonal")  # of the cursors
 LONG = (2, 3, 4)  # captions joined
 TOSSES, DRAWS = 10_000, 2_000  # of coins, of test sets
@@ -193,41 +190,6 @@ def trial(
     return described(settings, fitted(rung.make, settings, folder))
 
 
-def chosen(name: str, found: dict[str, dict]) -> tuple[dict, dict]:
-    """What of a rung's trials does best: changes of the model, of the training.
-
-    Of the rates and of the dropouts, each for itself, the one with the lowest
-    validation loss of the first seed; the rung as it is stands among both.
-    `found` are a record's results. Raises ValueError before all are recorded.
-    """
-
-    def loss(label: str) -> float:
-        part = f"{name}, {label}" if label else name
-        if part not in found:
-            raise ValueError(
-                f"{part} is not recorded yet: --only it, then --record, then"
-                " come back"
-            )
-        return min(row["loss"] for row in found[part]["runs"][0]["curve"])
-
-    parts, settings = {}, {}
-    for tried in (RATES, DROPOUTS):
-        if best := min(("", *tried), key=loss):
-            parts |= tried[best][0]
-            settings |= tried[best][1]
-    return parts, settings
-
-
-def at_best(name: str, seed: int, folder: Path) -> dict:
-    """Train and test a rung with what its trials chose, for longer."""
-    parts, settings = chosen(name, records.load("rungs")["results"])
-    rung = RUNGS[name]
-    rung = replace(rung, parts=replace(rung.parts, **parts))
-    rounds = 2 * TRAINING.epochs
-    longer = replace(TRAINING, epochs=rounds, patience=rounds, **settings)
-    return run(rung, longer, seed, folder)
-
-
 def rows(run: dict, split: str, kind: str = "greedy") -> Tensor:
     """What BLEU counted in each caption of a test set, or of "all" three."""
     splits = corpus.TESTS if split == "all" else (split,)
@@ -294,10 +256,10 @@ def step(
     """What the second rung gains over the first, by both rulers.
 
     Each run of one is held against each run of the other. `p` is that of coins
-    thrown for captions, the same for all of these pairs;
-    `seeds` is the standard error that the seeds leave; `low` and `high` are
-    the 95 % interval of captions and seeds together: captions drawn again,
-    and seeds by Student's t, since their spread is itself an estimate.
+    thrown for captions, the same for all of these pairs; `seeds` is the
+    standard error that the seeds leave; `low` and `high` are the 95 % interval
+    of captions and seeds together: captions drawn again, and seeds by Student's
+    t, since their spread is itself an estimate.
     """
     sides = [
         [rows(run, split, kind) for run in couple]
@@ -426,10 +388,6 @@ def compare(rival: dict, runs: list[dict], cursors: list[dict]) -> None:
 PARTS = {
     **{name: partial(run, rung, TRAINING) for name, rung in RUNGS.items()},
     LONGER: partial(run, RUNGS["rnnsearch"], AS_LONG),
-    **{
-        BEST.format(name): partial(at_best, name)
-        for name in ("rnnsearch", "transformer")
-    },
     **{
         f"{name}, {label}": partial(trial, name, changes)
         for name, trials in TRIALS.items()
