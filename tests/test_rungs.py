@@ -180,6 +180,17 @@ def test_all_drop_alike_and_where_it_says(name):
     assert rates == [parts.dropout] * places
 
 
+def test_a_maxout_reads_what_is_dropped_in_either_decoder():
+    for name in ("depth", "decoder"):
+        model, given = model_of(name, width=64).train(), []
+        model.readout.maxout.register_forward_hook(
+            lambda _, read, __, given=given: given.append(read[0])
+        )
+        model(pad(SOURCES), pad(TARGETS))
+        silent = (given[0] == 0).double().mean().item()
+        assert silent == pytest.approx(RUNGS[name].parts.dropout, abs=0.05)
+
+
 @every
 def test_words_come_in_as_loud_in_every_rung(name):
     model = model_of(name, width=64)
