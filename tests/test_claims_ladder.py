@@ -1,192 +1,118 @@
-"""What the last chapter says of its tables is what the records hold.
+"""What the chapter on the ladder says of its tables is what the records hold.
 
-When the rungs are trained anew and this fails, the paragraphs below the
-tables of book/ladder.md have to be written anew, and those in attention,
-heads, feedforward, positions and residual that quote the ladder.
+When the rungs are trained anew and this fails, the paragraphs of
+book/ladder.md have to be written anew, and those in attention, feedforward,
+heads, positions, residual and scores that quote the ladder.
 """
 
 import pytest
 import torch
 
-from lookback.lab import records
-from lookback.ladder import RUNGS
+from lookback.experiments.rungs import rows
+from lookback.lab import corpus, records
+from lookback.rungs import RUNGS, way_to
 from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
 
-LADDER = records.load("ladder")["results"]
+FOUND = records.load("rungs")["results"]
 ABLATION = records.load("ablation")["results"]
-AFTER_THE_FALL = list(RUNGS)[list(RUNGS).index("words") + 1 :]
-RECURRENT = ("rnnsearch", "dot")
+PATH = way_to("transformer")
 
 
-def gain(name):
-    return LADDER[name]["gain"]
+def score(name, kind="bleu"):
+    return FOUND[name]["tests"]["all"][kind]
+
+
+def step(name, split="all"):
+    return FOUND[name]["tests"][split]["step"]
+
+
+def gains(name):
+    """Whether it gains, by both rulers and in the mean of every test set."""
+    one = step(name)
+    alike = all(step(name, split)["gain"] > 0 for split in corpus.TESTS)
+    return one["low"] > 0 and one["p"] < 0.05 and alike
 
 
 def test_every_rung_is_there_with_the_one_that_it_changes():
-    assert list(LADDER) == list(RUNGS)
-    for name, row in LADDER.items():
-        assert row.get("before") == RUNGS[name].before
+    for name in PATH:
+        assert FOUND[name]["runs"]
+        assert ("step" in FOUND[name]["tests"]["all"]) == (name != PATH[0])
 
 
-@pytest.mark.parametrize("name", RUNGS)
+@pytest.mark.parametrize("name", PATH)
 def test_the_counts_are_those_of_the_score(name):
-    row = LADDER[name]
-    found = bleu(caption_rows(row["counts"]).sum(0))
-    assert float(found) == pytest.approx(row["bleu"], abs=1e-6)
+    for run, found in zip(
+        FOUND[name]["runs"], score(name, "each"), strict=True
+    ):
+        mine = bleu(rows(run, "all").sum(0))
+        assert float(mine) == pytest.approx(found, abs=1e-6)
 
 
-def test_the_first_half():
-    assert gain("reversed") < 0 and LADDER["dot"]["p"] > 0.05
-    assert max(LADDER, key=lambda n: LADDER[n].get("gain", 0)) == "diagonal"
-    assert gain("diagonal") > 10 and gain("rnnsearch") > 5
-    assert LADDER["diagonal"]["long"]["4"] > LADDER["rnnsearch"]["long"]["4"]
+def test_all_rungs_have_one_precision_width_and_budget():
+    runs = [run for name in RUNGS for run in FOUND.get(name, {"runs": []})["runs"]]
+    for key in ("precision", "training"):
+        kinds = [
+            {k: v for k, v in run[key].items() if k != "seed"}
+            if key == "training"
+            else run[key]
+            for run in runs
+        ]
+        assert all(kind == kinds[0] for kind in kinds)
+    assert runs[0]["precision"] == "fp32"
 
 
-def test_five_steps_lose_one_of_them_less_than_the_test_sees():
-    losing = [n for n, row in LADDER.items() if row.get("gain", 0) < 0]
-    assert losing == [
-        "reversed",
-        "dot",
-        "words",
-        "self-attention",
-        "feedforward",
-    ]
-    assert [n for n in losing if LADDER[n]["p"] > 0.05] == ["dot"]
-    assert LADDER["dot"]["p"] > 0.5  # "more than half of the trials"
+def test_the_climb_of_2014():
+    assert all(gains(name) for name in ("two-way", "diagonal", "rnnsearch"))
+    part = score("diagonal") - score("fixed")
+    whole = score("rnnsearch") - score("fixed")
+    assert 0.5 < part / whole < 0.7  # "more than half"
+    dot = step("dot")
+    assert dot["p"] > 0.05 and -0.5 < dot["low"] < 0 < dot["high"]
+    assert 1 / 9 < dot["p"] < 1 / 7  # "in one case out of eight"
 
 
-def test_what_else_differs_between_the_rungs():
-    places = {}
-    for name in ("rnnsearch", "transformer"):
-        places[name] = []
-        model = RUNGS[name].make(20, 20)
-        for part in model.modules():
-            if isinstance(part, torch.nn.Dropout):
-                part.register_forward_hook(
-                    lambda *_, name=name: places[name].append(1)
-                )
-        words = torch.randint(4, 20, (2, 5))
-        model(words, words)
-    assert len(places["rnnsearch"]) == 3
-    assert len(places["transformer"]) == 17
-    sizes = {}
-    for name in ("positions", "feedforward", "residual"):
-        torch.manual_seed(0)
-        model = RUNGS[name].make(500, 20).eval()
-        values = model.encode(torch.randint(4, 500, (32, 13))).values
-        sizes[name] = values.square().mean().sqrt().item()
-    assert sizes["positions"] > 10 * sizes["feedforward"]
-    assert 0.9 < sizes["residual"] < 1.1
+def test_the_fall():
+    assert step("words")["high"] < -15
+    assert step("words")["gain"] == min(step(n)["gain"] for n in PATH[1:])
+    assert abs(score("words") - score("two-way")) < 0.5
 
 
-def test_the_second_half():
-    assert gain("words") < -20 and gain("words") == min(
-        row.get("gain", 0) for row in LADDER.values()
+def loses(name):
+    """Whether it loses, by both rulers and in the mean of every test set."""
+    one = step(name)
+    alike = all(step(name, split)["gain"] < 0 for split in corpus.TESTS)
+    return one["high"] < 0 and one["p"] < 0.05 and alike
+
+
+def test_the_way_back():
+    assert gains("positions") and gains("heads") and gains("sum")
+    assert loses("self-attention") and loses("feedforward")
+    assert 0.5 < step("positions")["gain"] / -step("words")["gain"] < 0.6
+    assert abs(score("positions") - score("diagonal")) < 0.5
+    assert score("feedforward") < score("positions") - 5
+    assert score("positions") + 2 < score("sum")
+    assert step("sum")["gain"] > 8 and gains("norm")
+    beam = FOUND["norm"]["tests"]["all"]["beam"]["step"]
+    assert beam["p"] > 0.05 and beam["low"] < 0 < beam["high"]
+
+
+def test_what_other_chapters_say_of_the_way_back():
+    one, four = step("self-attention")["gain"], step("heads")["gain"]
+    assert 0.4 < four / -one < 0.6  # heads: "about half of what one had cost"
+    sizes = [FOUND[n]["runs"][0]["parameters"] for n in ("self-attention", "heads")]
+    assert sizes[0] == sizes[1]
+    for count in ("2", "3", "4"):  # scores: "by several times as much"
+        added, product = (FOUND[n]["long"][count] for n in ("rnnsearch", "dot"))
+        apart = max(added["each"]) - min(added["each"])
+        assert min(added["each"]) - product["bleu"] > 2 * apart
+    lowest, highest = zip(
+        *(
+            (each.index(min(each)), each.index(max(each)))
+            for each in (FOUND["rnnsearch"]["long"][n]["each"] for n in "234")
+        ),
+        strict=True,
     )
-    signs = {name: gain(name) > 0 for name in AFTER_THE_FALL}
-    assert [n for n, up in signs.items() if not up] == [
-        "self-attention",
-        "feedforward",
-    ]
-    order = sorted(AFTER_THE_FALL, key=gain, reverse=True)
-    assert order[:2] == ["positions", "residual"]
-    assert LADDER["feedforward"]["bleu"] < LADDER["positions"]["bleu"]
-    assert 0 < gain("transformer") < 2 and LADDER["transformer"]["p"] < 0.05
-    half = gain("positions") / -gain("words")
-    assert 0.4 < half < 0.6  # "about half of what went with the encoder"
-
-
-def chance(first, second, captions=1000):
-    """p of two rungs by their first so many captions."""
-    one, two = (
-        caption_rows(LADDER[name]["counts"])[:captions]
-        for name in (first, second)
-    )
-    torch.manual_seed(0)
-    coins = torch.rand(1000, captions) < 0.5
-    gap = bleu(two.sum(0)) - bleu(one.sum(0))
-    return p_value(gap, swapped_gaps(one, two, coins))
-
-
-def test_the_top_is_level_with_the_place_of_the_fall():
-    assert chance("rnnsearch", "transformer") > 0.05
-    assert chance("dot", "transformer") > 0.05
-
-
-def test_the_draw_is_of_better_words_and_too_few():
-    one, two = (
-        caption_rows(LADDER[name]["counts"])
-        for name in ("rnnsearch", "transformer")
-    )
-    assert one[:, 4].sum() > two[:, 4].sum()
-    torch.manual_seed(0)
-    coins = torch.rand(1000, len(one)) < 0.5
-    found = []
-    for columns in ([0, 1, 2, 3, 4, 5, 6, 7, 4], [4, 5, 6, 7, 4, 5, 6, 7, 8]):
-        a, b = one[:, columns], two[:, columns]
-        gap = bleu(b.sum(0)) - bleu(a.sum(0))
-        found.append((gap, p_value(gap, swapped_gaps(a, b, coins))))
-    (precision, p_precision), (brevity, p_brevity) = found
-    assert brevity < 0 < precision and max(p_precision, p_brevity) < 0.05
-
-
-def test_a_thousand_captions_tell_what_a_hundred_cannot():
-    assert chance("heads", "feedforward", 100) > 0.05
-    assert chance("heads", "feedforward") < 0.05
-
-
-@pytest.mark.parametrize("captions", ["2", "3", "4"])
-def test_joined_captions(captions):
-    scores = {name: row["long"][captions] for name, row in LADDER.items()}
-    *others, last = AFTER_THE_FALL
-    assert all(
-        scores[name] < scores[recurrent]
-        for name in ("words", *others)
-        for recurrent in RECURRENT
-    )
-    assert scores["dot"] < scores[last] < scores["rnnsearch"]
-
-
-def test_one_head_and_four():
-    one, four = LADDER["self-attention"], LADDER["heads"]
-    assert one["high"] < four["low"] < one["high"] + 0.5  # "just fail to touch"
-    assert one["parameters"] == four["parameters"]
-    without = LADDER["positions"]["bleu"]
-    assert one["bleu"] < without < four["bleu"]  # "make good what one had cost"
-
-
-def test_the_product_falls_behind_on_three_and_four_captions():
-    added, product = (LADDER[name]["runs"][0]["long"] for name in RECURRENT)
-    for captions in ("3", "4"):
-        assert product[captions]["high"] < added[captions]["low"]
-    assert product["2"]["bleu"] < added["2"]["low"] < product["2"]["high"]
-    assert LADDER["dot"]["aer"] < LADDER["rnnsearch"]["aer"]
-
-
-def test_the_feed_forward_rung():
-    one, two = LADDER["heads"], LADDER["feedforward"]
-    assert two["bleu"] < one["bleu"] and two["high"] > one["low"]
-
-
-def test_the_alignment_errors():
-    aer = {name: row["aer"] for name, row in LADDER.items()}
-    diagonal = records.load("alignment")["results"]["aer_diagonal"]
-    assert aer["positions"] < aer["self-attention"] < aer["heads"]
-    assert min(aer["heads"], aer["feedforward"]) > diagonal > aer["residual"]
-
-
-def test_the_loss_is_lowest_at_the_top():
-    lost = {n: row["runs"][0]["curve"][9]["loss"] for n, row in LADDER.items()}
-    assert min(lost, key=lost.get) == "transformer"
-
-
-def test_the_speeds():
-    rates = {n: row["tokens_per_second"] for n, row in LADDER.items()}
-    trained = [row["train"] for row in rates.values()]
-    assert max(trained) < 2 * min(trained)
-    assert 0.9 < rates["transformer"]["train"] / rates["dot"]["train"] < 1.1
-    slowest = min(rates, key=lambda n: rates[n]["decode"])
-    assert slowest == "transformer"
+    assert (lowest, highest) == ((0, 1, 1), (1, 0, 2))  # of its table
 
 
 def test_without_the_sum_or_the_norm_there_is_no_translator():
@@ -225,9 +151,7 @@ def test_the_rest_of_the_ablation():
     assert changes["feedforward"] > 0
     assert abs(changes["depth"]) < 0.5
     assert -2 < changes["heads"] < 0 < ABLATION["heads"]["p"] < 0.05
-    assert gain("heads") > -changes["heads"]
     assert changes["positions"] < -8
-    assert abs(changes["positions"] + gain("positions")) < 3
 
 
 def test_without_the_division_the_looks_are_shut_and_the_source_blurs():

@@ -132,9 +132,9 @@ def folders(tmp_path, monkeypatch):
     monkeypatch.setattr(ablation, "CHANGES", CHANGES)
     monkeypatch.setattr(ladder, "RUNGS", SHORT)
     monkeypatch.setattr(ladder, "SMALL", SMALL)
-    monkeypatch.setattr(ladder, "ROUNDS", 1)
+    monkeypatch.setattr(speed, "TURNS", 1)
     monkeypatch.setattr(ladder, "VOCAB", 2000)
-    monkeypatch.setattr(ladder, "BATCH", 2)
+    monkeypatch.setattr(speed, "BATCH", 2)
     monkeypatch.setattr(tuned, "PIECES", 60)
     short(monkeypatch)
     monkeypatch.setattr(tuned, "SIZES", SIZES["transformer"])
@@ -1105,6 +1105,7 @@ def test_speed_writes_its_record(folders, monkeypatch):
     monkeypatch.setattr(speed, "TransformerConfig", lambda *vocab: tiny)
     speed.main([])
     results = records.load("speed")["results"]
+    assert list(results["rungs"]) == way_to("transformer")
     spent = results["decode_seconds"]
     assert results["cache_ratio"] == spent["uncached"] / spent["cached"]
     assert results["transformer_ratio"] == pytest.approx(

@@ -1,6 +1,9 @@
 """The rungs: one field apart, drawn alike, and the chapters' own models."""
 
+import re
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import torch
@@ -19,10 +22,12 @@ from lookback.rungs import (
     Recurrent,
     build,
     differences,
+    way_to,
 )
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.vocabulary import END, START
 
+BOOK = Path(__file__).parents[1] / "book"
 SOURCES = [[5, 6, 7, 8, END], [9, END], [4, 6, 5, END]]
 TARGETS = [[START, 4, 5], [START, 6, 7, 8, 9, 4, 5], [START, 7]]
 LOUD = ("linear output.weight",)  # as loud as the embeddings that follow it
@@ -56,14 +61,22 @@ def test_neighbours_differ_in_one_field():
 
 
 def test_the_main_line_leads_from_the_fixed_vector_to_the_transformer():
-    names, name = [], "transformer"
-    while name:
-        names.append(name)
-        name = RUNGS[name].before
-    assert names[-1] == "fixed"
+    names = way_to("transformer")
+    assert names[0] == "fixed" and names[-1] == "transformer"
+    for before, name in pairwise(names):
+        assert RUNGS[name].before == before
     aside = set(RUNGS) - set(names)
     looks = {"cursors", "beside", "inside", "outside"}
     assert aside == {"reversed", "post-norm"} | looks
+
+
+def test_page_and_drawing_name_the_rungs_as_the_ladder_does():
+    labels = [RUNGS[name].label for name in way_to("transformer")]
+    drawing = (BOOK / "_static/drawings/ladder.svg").read_text(encoding="utf-8")
+    assert re.findall(r"<rect[^>]*/><text[^>]*>([^<]+)<", drawing) == labels
+    page = (BOOK / "ladder.md").read_text(encoding="utf-8")
+    alt = re.search(r"ladder\.svg\n:alt: (.*)", page)[1]
+    assert ", ".join(labels[1:-1]) in alt
 
 
 def test_machines_of_their_own_have_as_many_weights_as_rnnsearch():

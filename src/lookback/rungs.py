@@ -551,3 +551,9 @@ LADDER = (
     ),
 )
 RUNGS = {rung.name: rung for rung in LADDER}
+
+
+def way_to(name: str) -> list[str]:
+    """The rungs from the first one to this, each changed by the next."""
+    rung = RUNGS[name]
+    return [*(way_to(rung.before) if rung.before else []), name]

@@ -11,13 +11,12 @@ records/ladder.json and the Transformer's weights.
     python -m lookback.experiments.ladder --record        # what is finished
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean
 
 import torch
 from tqdm.auto import tqdm
@@ -33,17 +32,13 @@ from lookback.experiments.runs import (
     score,
 )
 from lookback.experiments.search import TRAINING
-from lookback.experiments.speed import BATCH, LONGEST, VOCAB, rates
-from lookback.lab import corpus, metrics, phrasebook, training, weights
-from lookback.lab.corpus import Pair, collate
+from lookback.experiments.speed import VOCAB, paces
+from lookback.lab import corpus, metrics, training, weights
 from lookback.ladder import RUNGS, Rung
 from lookback.transformer import TransformerConfig
-from lookback.translator import Translator
-from lookback.vocabulary import START, Vocabulary
 
 SMALL = {"embed": 64, "hidden": 64, "align": 64, "maxout": 64}
 LONG = (2, 3, 4)  # captions joined
-ROUNDS = 5  # of decoding, for its speed
 
 
 def small(rung: Rung) -> Rung:
@@ -80,46 +75,10 @@ def run(name: str, seed: int, folder: Path) -> dict:
     return answer
 
 
-@torch.no_grad()
-def writing(model: Translator, source: torch.Tensor) -> float:
-    """Tokens/s of greedy decoding; nobody may stop before LONGEST words."""
-    started = time.perf_counter()
-    memory = model.encode(source)
-    state = model.start(memory)
-    token = torch.full((len(source),), START, device=source.device)
-    for _ in range(LONGEST):
-        logits, state, _ = model.step(token, state, memory)
-        token = logits.argmax(dim=-1)
-    token.tolist()  # waits for the device
-    return LONGEST * len(source) / (time.perf_counter() - started)
-
-
 def speeds(names: list[str], device: torch.device) -> dict[str, dict]:
-    """Tokens/s of each rung, untrained, in training and in greedy decoding.
-
-    All rungs take turns on the same phrasebook sentences, with vocabularies
-    of the corpus's size, so that their ratios do not depend on how busy the
-    machine is.
-    """
-    sentences = phrasebook.sample(BATCH * 2, seed=0)
-    pairs = [Pair(each.source, each.target) for each in sentences]
-    source, target = (Vocabulary(words) for words in phrasebook.words())
-    batches = [
-        collate(pairs[i : i + BATCH], source, target).to(device)
-        for i in range(0, len(pairs), BATCH)
-    ]
-    models = {}
-    for name in names:
-        models[name] = RUNGS[name].make(VOCAB, VOCAB).to(device)
-    trained = rates(models, batches)
-    decoded: dict[str, list[float]] = {name: [] for name in names}
-    for _ in range(ROUNDS):
-        for name, model in models.items():
-            decoded[name].append(writing(model.eval(), batches[0].source))
-    return {
-        name: {"train": trained[name], "decode": median(decoded[name])}
-        for name in names
-    }
+    """Tokens/s of each rung, untrained, with the corpus's vocabularies."""
+    models = {name: RUNGS[name].make(VOCAB, VOCAB) for name in names}
+    return paces({name: each.to(device) for name, each in models.items()})
 
 
 def steps(found: dict[str, list[dict]]) -> dict[str, dict]:

@@ -5,7 +5,8 @@ the Transformer against the same sizes of torch.nn.Transformer: both of a
 couple train on the same batches in turn, so that their ratio does not depend on
 how busy the machine is. Decoding is timed for one sentence at a time and for
 a hundred together, and for the Transformer with its cache of keys and values
-and without. Writes records/speed.json.
+and without. The rungs of the ladder take turns, too. Writes
+records/speed.json.
 
     python -m lookback.experiments.speed
 """
@@ -23,14 +24,17 @@ from torch.nn import functional as F
 from lookback.attention import causal
 from lookback.experiments.runs import campaign
 from lookback.lab import phrasebook, training
-from lookback.lab.corpus import Pair, collate, pad
+from lookback.lab.corpus import Batch, Pair, collate, pad
 from lookback.lab.decoding import greedy
 from lookback.positions import sinusoidal
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.rungs import RUNGS, way_to
 from lookback.transformer import Transformer, TransformerConfig
-from lookback.vocabulary import END, PAD, Vocabulary
+from lookback.translator import Translator
+from lookback.vocabulary import END, PAD, START, Vocabulary
 
 VOCAB, BATCH, ROUNDS = 6000, 64, 15
+PIECES = 3000  # the vocabulary of the rungs
 LONGEST = 20  # words decoded
 TURNS = 5  # of decoding
 
@@ -181,15 +185,64 @@ def decoding(cases: dict) -> dict[str, float]:
     return {name: median(each) for name, each in spent.items()}
 
 
-def compare(device: torch.device) -> dict:
-    """Both couples, and decoding."""
-    sentences = phrasebook.sample(BATCH * 4, seed=0)
+@torch.no_grad()
+def writing(model: Translator, source: Tensor) -> float:
+    """Tokens/s of greedy decoding; nobody may stop before LONGEST words."""
+    started = time.perf_counter()
+    memory = model.encode(source)
+    state = model.start(memory)
+    token = torch.full((len(source),), START, device=source.device)
+    for _ in range(LONGEST):
+        logits, state, _ = model.step(token, state, memory)
+        token = logits.argmax(dim=-1)
+    token.tolist()  # waits for the device
+    return LONGEST * len(source) / (time.perf_counter() - started)
+
+
+def paces(models: dict[str, Translator]) -> dict[str, dict[str, float]]:
+    """Tokens/s of each model in training and in greedy decoding.
+
+    All take turns on the same phrasebook sentences, so that their ratios do
+    not depend on how busy the machine is.
+    """
+    device = next(iter(models.values())).device
+    batches = batched(*phrases(2), device)
+    trained = rates(models, batches)
+    decoded: dict[str, list[float]] = {name: [] for name in models}
+    for _ in range(TURNS):
+        for name, model in models.items():
+            decoded[name].append(writing(model.eval(), batches[0].source))
+    return {
+        name: {"train": trained[name], "decode": median(decoded[name])}
+        for name in models
+    }
+
+
+def phrases(count: int) -> tuple[list[Pair], Vocabulary, Vocabulary]:
+    """So many batches of the phrasebook's sentences, and both vocabularies."""
+    sentences = phrasebook.sample(BATCH * count, seed=0)
     pairs = [Pair(each.source, each.target) for each in sentences]
     source, target = (Vocabulary(words) for words in phrasebook.words())
-    batches = [
+    return pairs, source, target
+
+
+def batched(
+    pairs: list[Pair],
+    source: Vocabulary,
+    target: Vocabulary,
+    device: torch.device,
+) -> list[Batch]:
+    """The same, on the device."""
+    return [
         collate(pairs[i : i + BATCH], source, target).to(device)
         for i in range(0, len(pairs), BATCH)
     ]
+
+
+def compare(device: torch.device) -> dict:
+    """Both couples, decoding, and the rungs of the ladder."""
+    pairs, source, target = phrases(4)
+    batches = batched(pairs, source, target, device)
     torch.manual_seed(0)
     search = RNNsearch(RNNsearchConfig(VOCAB, VOCAB)).to(device)
     config = TransformerConfig(VOCAB, VOCAB)
@@ -209,7 +262,12 @@ def compare(device: torch.device) -> dict:
             "uncached": (again, numbers.split(25)),
         }
     )
+    rungs = {
+        name: RUNGS[name].make(PIECES, PIECES).to(device)
+        for name in way_to("transformer")
+    }
     return {
+        "rungs": paces(rungs),
         "tokens_per_second": typical["ours"],
         "bare_tokens_per_second": typical["bare"],
         "ratio": typical["ours"] / typical["bare"],
