@@ -5,13 +5,16 @@ book/ladder.md have to be written anew, and those in attention, feedforward,
 heads, positions, residual and scores that quote the ladder.
 """
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from lookback.experiments.rungs import rows
 from lookback.lab import corpus, records
-from lookback.rungs import RUNGS, way_to
+from lookback.rungs import RUNGS, Recurrent, draw, way_to
 from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
+from lookback.widgets import Swaps
 
 FOUND = records.load("rungs")["results"]
 ABLATION = records.load("ablation")["results"]
@@ -77,6 +80,60 @@ def test_the_fall():
     assert abs(score("words") - score("two-way")) < 0.5
 
 
+def chance(first, second, captions=1000):
+    """p of two rungs in the widget, by its own coins, a thousand times."""
+    counts = [
+        FOUND[name]["runs"][0]["tests"]["test_2016_flickr"]["greedy"]["counts"]
+        for name in (first, second)
+    ]
+    (one, two), gaps = Swaps([first, second], counts, size=captions).gaps(1000)
+    return p_value(two - one, gaps)
+
+
+def test_what_the_coins_of_the_widget_say():
+    assert 0.4 < chance("rnnsearch", "dot") < 0.5  # "more than four in ten"
+    assert 0.02 < chance("rnnsearch", "dot", 300) < 0.035  # "three of a hundred"
+    assert chance("positions", "transformer") < 0.002
+    assert 0.06 < chance("heads", "feedforward", 100) < 0.07  # "six or seven"
+    assert chance("heads", "feedforward") < 0.002
+
+
+def test_a_layer_drawn_by_torch_whispers():
+    """As the first cell has it."""
+    torch.manual_seed(0)
+    sentences = torch.randint(4, 3000, (64, 13))
+    loud = {}
+    for name in ("positions", "self-attention", "feedforward", "sum", "norm"):
+        sizes = {"source_vocab": 3000, "target_vocab": 3000}
+        for how in (lambda model: model, draw):
+            torch.manual_seed(0)
+            model = how(Recurrent(replace(RUNGS[name].parts, **sizes))).eval()
+            handed = model.encode(sentences).values
+            loud.setdefault(name, []).append(handed.square().mean().sqrt())
+    whisper, spoken = zip(*loud.values(), strict=True)
+    assert 15 < whisper[0] / whisper[2] < 25  # "twenty times quieter"
+    assert min(whisper[3:]) > 0.9
+    assert max(spoken) < 4 * min(spoken)
+
+
+def test_the_draw_of_the_older_pair_is_of_better_words_and_too_few():
+    older = records.load("ladder")["results"]
+    one, two = (
+        caption_rows(older[name]["counts"])
+        for name in ("rnnsearch", "transformer")
+    )
+    assert one[:, 4].sum() > two[:, 4].sum()
+    torch.manual_seed(0)
+    coins = torch.rand(1000, len(one)) < 0.5
+    found = []
+    for columns in ([0, 1, 2, 3, 4, 5, 6, 7, 4], [4, 5, 6, 7, 4, 5, 6, 7, 8]):
+        a, b = one[:, columns], two[:, columns]
+        gap = bleu(b.sum(0)) - bleu(a.sum(0))
+        found.append((gap, p_value(gap, swapped_gaps(a, b, coins))))
+    (precision, p_precision), (brevity, p_brevity) = found
+    assert brevity < 0 < precision and max(p_precision, p_brevity) < 0.05
+
+
 def loses(name):
     """Whether it loses, by both rulers and in the mean of every test set."""
     one = step(name)
@@ -94,6 +151,49 @@ def test_the_way_back():
     assert step("sum")["gain"] > 8 and gains("norm")
     beam = FOUND["norm"]["tests"]["all"]["beam"]["step"]
     assert beam["p"] > 0.05 and beam["low"] < 0 < beam["high"]
+
+
+def test_the_three_famous_parts_cost_without_the_sum_and_pay_with_it():
+    without, within = (
+        FOUND[name]["tests"]["all"]["over_positions"]
+        for name in ("feedforward", "sum")
+    )
+    assert without["high"] < 0 < within["low"]
+    assert max(without["p"], within["p"]) < 0.05
+
+
+def test_the_last_gru():
+    assert gains("depth")
+    one, three = (FOUND[n]["runs"][0]["config"] for n in ("norm", "depth"))
+    assert (one["layers"], three["layers"]) == (1, 3)
+    greedy, beam = step("decoder"), FOUND["decoder"]["tests"]["all"]["beam"]
+    assert greedy["low"] < 0 < greedy["high"] and beam["step"]["high"] < 0
+    over = FOUND["transformer"]["tests"]["all"]["over_rnnsearch"]
+    assert over["high"] < 0
+
+
+def test_the_order_of_the_steps():
+    order = sorted(PATH[1:], key=lambda name: step(name)["gain"])
+    assert order[:3] == ["words", "self-attention", "feedforward"]
+    assert order[-5:] == ["two-way", "rnnsearch", "sum", "diagonal", "positions"]
+    losing = [name for name in PATH[1:] if step(name)["high"] < 0]
+    assert losing == ["words", "self-attention", "feedforward"]
+    unsure = [n for n in PATH[1:] if step(n)["low"] < 0 < step(n)["high"]]
+    assert set(unsure) == {"dot", "decoder"}
+
+
+def test_the_transformer_was_still_learning():
+    losses = [row["loss"] for row in FOUND["transformer"]["runs"][0]["curve"]]
+    assert losses[9] > losses[10] > losses[11] == min(losses)
+
+
+def test_four_captions_joined():
+    scores = {n: FOUND[n]["long"]["4"] for n in ("transformer", "rnnsearch", "diagonal")}
+    transformer, search, diagonal = (row["bleu"] for row in scores.values())
+    assert transformer < search - 5 and search < diagonal < search + 2
+    for name in PATH:
+        row = FOUND[name]["long"]["4"]
+        assert row["stops"] < 1.2 and row["stops_wanted"] > 3.5
 
 
 def test_what_other_chapters_say_of_the_way_back():

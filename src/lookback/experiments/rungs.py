@@ -52,6 +52,7 @@ TRAINING = training.TrainingConfig(
 AS_LONG = replace(TRAINING, epochs=18, patience=18)  # as the cursors' rounds
 LONGER = "rnnsearch, 18 rounds"
 RIVALS = ("rnnsearch", "beside", "outside", "diagonal")  # of the cursors
+FAMOUS = ("feedforward", "sum")  # three parts, without the sum and with it
 LONG = (2, 3, 4)  # captions joined
 TOSSES, DRAWS = 10_000, 2_000  # of coins, of test sets
 # trial: what it changes in the model, what in the training
@@ -65,6 +66,9 @@ TRIALS = {
     "rnnsearch": RATES | DROPOUTS,
     "transformer": RATES | DROPOUTS,
     # without the sum dropout is on the only way: how much is that?
+    "positions": {"dropout 0.0": DROPOUTS["dropout 0.0"]},
+    "self-attention": {"dropout 0.0": DROPOUTS["dropout 0.0"]},
+    "heads": {"dropout 0.0": DROPOUTS["dropout 0.0"]},
     "feedforward": {"dropout 0.0": DROPOUTS["dropout 0.0"]},
     "sum": {"dropout 0.0": DROPOUTS["dropout 0.0"]},
 }
@@ -311,7 +315,8 @@ def gains(
     rungs: dict[str, list[dict]], split: str, kind: str = "greedy"
 ) -> dict[str, dict]:
     """Of each rung its `step` from the rung that it changes, and what it gains
-    `over_rnnsearch`, where these are there and some rung has two seeds.
+    `over_rnnsearch`, where these are there and some rung has two seeds. Of
+    `FAMOUS`, where the stack stands whole, what it gains `over_positions`.
 
     The spread over seeds is that of the two, if each has three: some machines
     depend more on their seed than others. Else it is that of all rungs.
@@ -332,6 +337,7 @@ def gains(
             for key, rival in (
                 ("step", RUNGS[name].before),
                 ("over_rnnsearch", "rnnsearch"),
+                ("over_positions", "positions" if name in FAMOUS else None),
             )
             if rival in rungs and rival != name
         }
