@@ -45,6 +45,7 @@ from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import greedy
 from lookback.lab.training import TrainingConfig
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.rungs import way_to
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.vocabulary import Vocabulary
 
