@@ -193,6 +193,8 @@ def test_without_dropout_nearly_nothing_is_left_of_what_the_sum_brought():
 
 def test_the_last_gru():
     assert gains("depth")
+    beam = FOUND["depth"]["tests"]["all"]["beam"]["step"]
+    assert -0.05 < beam["low"] < 0  # "just reaches 0"
     one, three = (FOUND[n]["runs"][0]["config"] for n in ("norm", "depth"))
     assert (one["layers"], three["layers"]) == (1, 3)
     greedy, beam = step("decoder"), FOUND["decoder"]["tests"]["all"]["beam"]

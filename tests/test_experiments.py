@@ -684,6 +684,21 @@ def test_rivals_are_held_against_the_cursors(rival):
     assert "cursors_over" not in str(rungs.summary({rival: runs(5)}))
 
 
+def test_the_famous_parts_are_held_against_bare_words_with_positions():
+    def runs(counts):
+        said = {"counts": ", ".join([counts] * 9), "chrf": 50.0}
+        tests = dict.fromkeys(corpus.TESTS, {"greedy": said})
+        return [{"tests": tests}] * 2
+
+    good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
+    names = ("positions", "heads", "feedforward", "sum")
+    found = dict(zip(names, map(runs, (bad, bad, bad, good)), strict=True))
+    over = rungs.gains(found, "all")
+    assert over["sum"]["over_positions"]["gain"] > 0
+    assert over["feedforward"]["over_positions"]["gain"] == 0
+    assert not any("over_positions" in over[n] for n in names[:2])
+
+
 def test_growth_compares_what_read_the_same_captions():
     def grown(counts):
         said = {"counts": ", ".join([counts] * 9), "chrf": 50.0}
