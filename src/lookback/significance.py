@@ -52,11 +52,11 @@ def factors(
 def swapped_gaps(
     one: Int[Tensor, "captions 9"],
     two: Int[Tensor, "captions 9"],
-    coins: Bool[Tensor, "trials captions"],
+    coins: Bool[Tensor, "trials captions"] | Float[Tensor, "trials captions"],
 ) -> Float[Tensor, " trials"]:
     """BLEU of the second minus the first, after each trial's swaps.
 
-    Where a coin is True, that caption's two rows have changed places.
+    Where a coin is True, or 1, that caption's two rows have changed places.
     """
     moved = coins.double() @ (two - one).double()
     return bleu(two.sum(0) - moved) - bleu(one.sum(0) + moved)
@@ -65,7 +65,7 @@ def swapped_gaps(
 def resampled_gaps(
     one: Int[Tensor, "captions 9"],
     two: Int[Tensor, "captions 9"],
-    times: Int[Tensor, "trials captions"],
+    times: Real[Tensor, "trials captions"],
 ) -> Float[Tensor, " trials"]:
     """BLEU of the second minus the first, on test sets drawn from this one.
 

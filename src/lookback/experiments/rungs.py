@@ -271,9 +271,10 @@ def step(
     ]
     dice = torch.Generator().manual_seed(0)
     count = len(sides[0][0])
-    coins = torch.rand(TOSSES, count, generator=dice) < 0.5
+    coins = (torch.rand(TOSSES, count, generator=dice) < 0.5).double()
     drawn = torch.randint(count, (DRAWS, count), generator=dice)
     times = torch.stack([each.bincount(minlength=count) for each in drawn])
+    times = times.double()  # once for all pairs
     swapped = torch.stack([swapped_gaps(a, b, coins) for a, b in sides]).mean(0)
     again = torch.stack([resampled_gaps(a, b, times) for a, b in sides]).mean(0)
     gain = level(two, split, kind)["bleu"] - level(one, split, kind)["bleu"]
