@@ -19,6 +19,7 @@ EXPERIMENTS = (
     "ablation",
     "tuned",
     "in_page",
+    "brevity",
     "scores",
     "order",
     "serial",
