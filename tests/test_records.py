@@ -46,6 +46,7 @@ CORPUS = {  # the languages that an experiment reads
     "german": [("en", "de")],
     "growth": [("en", "fr")],
     "in_page": [("en", "fr")],
+    "brevity": [("en", "fr")],
     "families": [("en", "fr")],
     "removal": [("en", "fr")],
     "senses": [("en", "fr")],
@@ -56,7 +57,7 @@ CORPUS = {  # the languages that an experiment reads
 PLAYS = {"plays": "input.txt", "since": "tinyshakespeare"}  # as each names it
 # Their trainings have begun, or wait.
 TO_COME = {"best", "removal"}
-ALL_TESTS = ("rungs", "best", "german", "growth", "removal")
+ALL_TESTS = ("rungs", "best", "brevity", "german", "growth", "removal")
 KINDS = {
     "bert": Body,
     "bottleneck": Bottleneck,

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from lookback.experiments.in_page import BEAM, MACHINES
 from lookback.experiments.runs import Fitted, campaign, said
-from lookback.experiments.tuned import TRAINING
+from lookback.experiments.tuned import TRAINING as TUNED
 from lookback.lab import corpus, metrics, weights
 from lookback.lab.corpus import Pair, pad
 from lookback.lab.decoding import limit
@@ -28,7 +28,7 @@ from lookback.translator import Translator
 from lookback.vocabulary import END, PAD, START
 
 DRAWS = 3
-WAYS = {"drawn": 0.0, "unsmoothed": TRAINING.smoothing}  # share taken off
+WAYS = {"drawn": 0.0, "unsmoothed": TUNED.smoothing}  # share taken off
 
 
 def unsmoothed(

@@ -204,9 +204,21 @@ def rows(run: dict, split: str, kind: str = "greedy") -> Tensor:
 
 def chrf(run: dict, split: str, kind: str = "greedy") -> float:
     """chrF of a test set; of "all", the mean over the captions of the three."""
+    return over_captions(run, split, lambda told: told[kind]["chrf"])
+
+
+def loss(run: dict, split: str) -> float:
+    """Cross-entropy in nats a piece; of "all", as `chrf` has it."""
+    return over_captions(run, split, lambda told: told["loss"])
+
+
+def over_captions(
+    run: dict, split: str, score: Callable[[dict], float]
+) -> float:
+    """A score of a test set, or the mean of all three's by their captions."""
     splits = corpus.TESTS if split == "all" else (split,)
-    sizes = [len(rows(run, each, kind)) for each in splits]
-    scores = [run["tests"][each][kind]["chrf"] for each in splits]
+    sizes = [len(rows(run, each)) for each in splits]
+    scores = [score(run["tests"][each]) for each in splits]
     return sum(map(prod, zip(sizes, scores, strict=True))) / sum(sizes)
 
 
@@ -358,9 +370,7 @@ def levels(rungs: dict[str, list[dict]]) -> dict[str, dict]:
         for name, runs in rungs.items():
             place = level(runs, split) | greedy[name]
             place["beam"] = level(runs, split, "beam") | beam[name]
-            if split != "all":
-                losses = [run["tests"][split]["loss"] for run in runs]
-                place["loss"] = mean(losses)
+            place["loss"] = mean(loss(run, split) for run in runs)
             answer[name]["tests"][split] = place
     for name in RIVALS:
         if name in rungs and "cursors" in rungs:
