@@ -6,10 +6,13 @@ heads, positions, residual and scores that quote the ladder.
 """
 
 from dataclasses import replace
+from itertools import pairwise, product
+from statistics import stdev
 
 import pytest
 import torch
 
+from lookback.experiments.brevity import WAYS
 from lookback.experiments.rungs import rows
 from lookback.lab import corpus, records
 from lookback.rungs import RUNGS, Recurrent, draw, way_to
@@ -120,22 +123,66 @@ def test_a_layer_drawn_by_torch_whispers():
     assert max(spoken) < 4 * min(spoken)  # "a factor of four at most"
 
 
-def test_the_draw_of_the_older_pair_is_of_better_words_and_too_few():
-    older = records.load("ladder")["results"]
-    one, two = (
-        caption_rows(older[name]["counts"])
-        for name in ("rnnsearch", "transformer")
-    )
-    assert one[:, 4].sum() > two[:, 4].sum()
+def factors(ones, twos):
+    """As the page's `compare`: gap and p of precision and of brevity."""
     torch.manual_seed(0)
-    coins = torch.rand(1000, len(one)) < 0.5
+    coins = (torch.rand(10_000, len(ones[0])) < 0.5).double()
     found = []
     for columns in ([0, 1, 2, 3, 4, 5, 6, 7, 4], [4, 5, 6, 7, 4, 5, 6, 7, 8]):
-        a, b = one[:, columns], two[:, columns]
-        gap = bleu(b.sum(0)) - bleu(a.sum(0))
-        found.append((gap, p_value(gap, swapped_gaps(a, b, coins))))
-    (precision, p_precision), (brevity, p_brevity) = found
-    assert brevity < 0 < precision and max(p_precision, p_brevity) < 0.05
+        a, b = ([table[:, columns] for table in side] for side in (ones, twos))
+        one, two = (
+            torch.stack([bleu(x.sum(0)) for x in side]) for side in (a, b)
+        )
+        tossed = [swapped_gaps(x, y, coins) for x, y in product(a, b)]
+        gap = two.mean() - one.mean()
+        found.append((gap, p_value(gap, torch.stack(tossed).mean(0))))
+    return found
+
+
+def test_two_pairs_are_level_and_their_factors_are_not():
+    older = records.load("ladder")["results"]
+    whole = [
+        [caption_rows(older[name]["counts"])]
+        for name in ("rnnsearch", "transformer")
+    ]
+    ours = [
+        [rows(run, "all") for run in FOUND[name]["runs"]]
+        for name in ("diagonal", "positions")
+    ]
+    for (ones, twos), sign in ((whole, 1), (ours, -1)):
+        (precision, p_precision), (brevity, p_brevity) = factors(ones, twos)
+        assert sign * precision > 0 > sign * brevity
+        assert max(p_precision, p_brevity) < 0.05
+    assert abs(score("diagonal") - score("positions")) < 0.3
+
+
+def test_what_cross_entropy_says_otherwise():
+    loss = {name: score(name, "loss") for name in PATH}
+    assert loss["positions"] < loss["diagonal"] - 0.1  # "far ahead"
+    assert min(loss, key=loss.get) == "linear"
+    assert score("linear") < score("rnnsearch")
+    assert loss["transformer"] > loss["linear"] + 0.05
+    order = sorted(PATH, key=loss.get)
+    assert {*order[-2:]} == {"fixed", "two-way"}  # "at the ends they agree"
+
+
+def test_drawn_captions_are_not_too_short():
+    found = records.load("brevity")["results"]
+    shares = {}
+    for name, ways in found.items():
+        length = {
+            way: each["length"]
+            for way, each in ways.items()
+            if way in ("greedy", "beam", *WAYS)
+        }
+        assert length["beam"] < length["greedy"] < 1 < length["drawn"]
+        assert ways["drawn"]["bleu"] < ways["greedy"]["bleu"] - 10
+        missing = 1 - length["greedy"]
+        shares[name] = (length["unsmoothed"] - length["greedy"]) / missing
+    assert shares == {
+        "tuned-en-fr": pytest.approx(2 / 3, abs=0.05),
+        "tuned-rnnsearch": pytest.approx(1 / 2, abs=0.05),
+    }
 
 
 def loses(name):
@@ -167,22 +214,31 @@ def test_the_three_famous_parts_cost_without_the_sum_and_pay_with_it():
 
 
 def test_without_dropout_nearly_nothing_is_left_of_what_the_sum_brought():
-    bare = {
-        name: FOUND[f"{name}, dropout 0.0"]["runs"][0]
-        for name in ("positions", "feedforward", "sum")
-    }
-    given = {name: FOUND[name]["runs"][0] for name in bare}
+    names = ("positions", "self-attention", "heads", "feedforward", "sum")
+    bare = {name: FOUND[f"{name}, dropout 0.0"]["runs"][0] for name in names}
+    given = {name: FOUND[name]["runs"][0] for name in names}
     for name, run in bare.items():
         assert run["config"] == given[name]["config"] | {"dropout": 0.0}
         assert run["training"] == given[name]["training"]
     one, two = (
-        {name: run["val"]["bleu"] for name, run in runs.items()}
-        for runs in (given, bare)
+        [run["val"]["bleu"] for run in runs.values()] for runs in (given, bare)
     )
-    assert one["feedforward"] - one["positions"] < -5
-    assert 1.8 < two["feedforward"] - two["positions"] < 2.3  # "about two"
-    assert one["sum"] - one["feedforward"] > 8
-    assert 0.4 < two["sum"] - two["feedforward"] < 1  # "less than a point"
+    several = [
+        [run["val"]["bleu"] for run in FOUND[name]["runs"]]
+        for name in RUNGS
+        if len(FOUND.get(name, {"runs": []})["runs"]) > 1
+    ]
+    freedom = sum(len(scores) - 1 for scores in several)
+    squares = [(len(s) - 1) * stdev(s) ** 2 for s in several]
+    error = (2 * sum(squares) / freedom) ** 0.5  # of a step
+    assert 2**0.5 * error < 1  # of the difference of two, "less than one"
+    assert one[1] - one[0] < -5 and -5 < one[3] - one[2] < -4
+    assert one[4] - one[3] > 8 and abs(two[0] - one[0]) < 1
+    steps = [[b - a for a, b in pairwise(side)] for side in (one, two)]
+    assert all(abs(a - b) > 3 for a, b in zip(*steps, strict=True))
+    look, heads, feed, total = steps[1]
+    assert 0 < look < 2 * error and -2 * error < heads < 0
+    assert 2 * error < feed < 2.5 and 0 < total < min(1, 2 * error)
     losses = {
         (name, runs is bare): min(row["loss"] for row in runs[name]["curve"])
         for runs in (given, bare)

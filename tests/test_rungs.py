@@ -286,3 +286,21 @@ def test_recurrent_rungs_are_one_class():
              for r in LADDER if r.parts.decoder == "recurrent"
              and r.name not in MAXOUT}  # fmt: skip
     assert kinds == {Recurrent}
+
+
+def test_the_parts_alone_can_be_spared_their_dropout():
+    plain = RUNGS["feedforward"]
+    parts = replace(plain.parts, part_dropout=0.0)
+    given, spared = (
+        {
+            name: module.p
+            for name, module in rung.make(20, 20).named_modules()
+            if isinstance(module, nn.Dropout)
+        }
+        for rung in (plain, replace(plain, parts=parts))
+    )
+    inside = {name for name in given if name.startswith("stack.")}
+    assert {given[name] for name in inside} == {0.3}
+    assert spared == given | dict.fromkeys(inside, 0.0)
+    with pytest.raises(ValueError, match="recurrent decoder"):
+        replace(RUNGS["transformer"].parts, part_dropout=0.0)

@@ -71,6 +71,7 @@ class Parts:
     target_vocab: int = 0
     width: int = 128  # of every vector
     dropout: float = 0.3
+    part_dropout: float | None = None  # in the stack; None: as elsewhere
     reader: str = "one-way"
     reverse: bool = False  # the source is read from its end
     beside: bool = False  # [→h_j; ←h_j; E x_j]: the word itself, beside h_j
@@ -90,6 +91,11 @@ class Parts:
                 raise ValueError(
                     f"{name} is {found!r}: choose one of {', '.join(known)}"
                 )
+        if self.part_dropout is not None and self.decoder != "recurrent":
+            raise ValueError(
+                "part_dropout is for a stack under a recurrent decoder: the"
+                " Transformer has one dropout"
+            )
 
 
 class Source(NamedTuple):
@@ -193,12 +199,15 @@ class Recurrent(RecurrentTranslator):
                 batch_first=True,
                 bidirectional=config.reader == "two-way",
             )
+        within = config.part_dropout
+        if within is None:
+            within = config.dropout
         self.stack = nn.ModuleList(
             EncoderLayer(
                 width,
                 config.heads,
                 config.d_ff,
-                config.dropout,
+                within,
                 config.norm,
                 config.residual,
             )

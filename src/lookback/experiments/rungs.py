@@ -60,6 +60,7 @@ RATES = {
     "rate 2e-3": ({}, {"learning_rate": 2e-3}),
     "rate 8e-3": ({}, {"learning_rate": 8e-3}),
 }
+BARE = {"dropout 0.0 in parts": ({"part_dropout": 0.0}, {})}
 DROPOUTS = {f"dropout {p}": ({"dropout": p}, {}) for p in (0.0, 0.1, 0.2, 0.4)}
 TRIALS = {
     "cursors": RATES,
@@ -69,8 +70,8 @@ TRIALS = {
     "positions": {"dropout 0.0": DROPOUTS["dropout 0.0"]},
     "self-attention": {"dropout 0.0": DROPOUTS["dropout 0.0"]},
     "heads": {"dropout 0.0": DROPOUTS["dropout 0.0"]},
-    "feedforward": {"dropout 0.0": DROPOUTS["dropout 0.0"]},
-    "sum": {"dropout 0.0": DROPOUTS["dropout 0.0"]},
+    "feedforward": {"dropout 0.0": DROPOUTS["dropout 0.0"]} | BARE,
+    "sum": {"dropout 0.0": DROPOUTS["dropout 0.0"]} | BARE,
 }
 
 
