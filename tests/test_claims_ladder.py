@@ -341,6 +341,7 @@ def test_without_the_sum_or_the_norm_there_is_no_translator():
     assert curve[4] > curve[0] + 3
     toy = records.load("depth")["results"]["by_depth"]
     assert toy["residual"]["4"]["mean"] > 0.9 > toy["post"]["4"]["mean"]
+    assert max(toy[name]["4"]["mean"] for name in ("none", "norm")) < 0.3
 
 
 def test_another_seed_moves_the_score_by_less_than_half_a_point():

@@ -210,6 +210,12 @@ def test_all_captions_come_out_as_from_torch(name, tmp_path):
     assert bleu == pytest.approx(record["full"]["greedy"]["bleu"], abs=0.5)
 
 
+def test_rounding_costs_at_most_a_tenth_of_a_point():
+    for each in records.load("in_page")["results"].values():
+        bleu = [each[w]["greedy"]["bleu"] for w in ("full", "int8")]
+        assert bleu[0] - bleu[1] < 0.1
+
+
 def test_what_is_measured_is_what_is_fetched():
     assert in_page.MACHINES == MACHINES
 
