@@ -263,6 +263,17 @@ class Noise(NamedTuple):
     freedom: int  # seeds beyond each rung's first
 
 
+@cache
+def thrown(count: int) -> tuple[Tensor, Tensor]:
+    """Coins for so many captions, and how often each is drawn: as floats,
+    and the same for all pairs of runs."""
+    dice = torch.Generator().manual_seed(0)
+    coins = torch.rand(TOSSES, count, generator=dice) < 0.5
+    drawn = torch.randint(count, (DRAWS, count), generator=dice)
+    times = torch.stack([each.bincount(minlength=count) for each in drawn])
+    return coins.double(), times.double()
+
+
 def step(
     one: list[dict],
     two: list[dict],
@@ -282,17 +293,13 @@ def step(
         [rows(run, split, kind) for run in couple]
         for couple in product(one, two)
     ]
-    dice = torch.Generator().manual_seed(0)
-    count = len(sides[0][0])
-    coins = (torch.rand(TOSSES, count, generator=dice) < 0.5).double()
-    drawn = torch.randint(count, (DRAWS, count), generator=dice)
-    times = torch.stack([each.bincount(minlength=count) for each in drawn])
-    times = times.double()  # once for all pairs
+    coins, times = thrown(len(sides[0][0]))
     swapped = torch.stack([swapped_gaps(a, b, coins) for a, b in sides]).mean(0)
     again = torch.stack([resampled_gaps(a, b, times) for a, b in sides]).mean(0)
     gain = level(two, split, kind)["bleu"] - level(one, split, kind)["bleu"]
     error = noise.spread * (1 / len(one) + 1 / len(two)) ** 0.5
     shape = (1 + noise.freedom, DRAWS, 100)
+    dice = torch.Generator().manual_seed(0)
     normal, *others = torch.randn(shape, generator=dice)
     student = normal / torch.stack(others).square().mean(0).sqrt()
     moved = (again - again.mean())[:, None] + error * student
