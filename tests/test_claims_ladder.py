@@ -75,8 +75,8 @@ def test_the_climb_of_2014():
     whole = score("rnnsearch") - score("fixed")
     assert 0.5 < part / whole < 0.7  # "more than half"
     dot = step("dot")
-    assert dot["p"] > 0.05 and -0.5 < dot["low"] < 0 < dot["high"]
-    assert 1 / 9 < dot["p"] < 1 / 7  # "in one case out of eight"
+    assert dot["p"] > 0.05 and -1 < dot["low"] < 0 < dot["high"]
+    assert 0.55 < dot["p"] < 0.65  # "in six cases out of ten"
 
 
 def test_the_fall():
@@ -257,7 +257,7 @@ def test_most_of_what_the_sum_brought_was_a_way_around_the_dropout():
 def test_the_last_gru():
     assert gains("depth")
     beam = FOUND["depth"]["tests"]["all"]["beam"]["step"]
-    assert -0.05 < beam["low"] < 0  # "just reaches 0"
+    assert beam["low"] > 0 and abs(beam["gain"] - step("depth")["gain"]) < 0.3
     one, three = (FOUND[n]["runs"][0]["config"] for n in ("norm", "depth"))
     assert (one["layers"], three["layers"]) == (1, 3)
     greedy, beam = step("decoder"), FOUND["decoder"]["tests"]["all"]["beam"]
@@ -326,6 +326,7 @@ def test_what_other_chapters_say_of_the_way_back():
         added, product = (FOUND[n]["long"][count] for n in ("rnnsearch", "dot"))
         apart = max(added["each"]) - min(added["each"])
         assert min(added["each"]) - product["bleu"] > 2 * apart
+        assert max(product["each"]) < min(added["each"])
     lowest, highest = zip(
         *(
             (each.index(min(each)), each.index(max(each)))
