@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from lookback.experiments.brevity import WAYS
+from lookback.experiments.rungs import loss as mean_loss
 from lookback.experiments.rungs import rows
 from lookback.lab import corpus, records
 from lookback.rungs import RUNGS, Recurrent, draw, way_to
@@ -160,6 +161,9 @@ def test_what_cross_entropy_says_otherwise():
     loss = {name: score(name, "loss") for name in PATH}
     assert loss["positions"] < loss["diagonal"] - 0.1  # "far ahead"
     assert min(loss, key=loss.get) == "linear"
+    for rival in ("rnnsearch", "dot"):  # "a little better", and with every seed
+        runs = FOUND[rival]["runs"]
+        assert loss["linear"] < min(mean_loss(run, "all") for run in runs)
     assert score("linear") < score("rnnsearch")
     assert loss["transformer"] > loss["linear"] + 0.05
     order = sorted(PATH, key=loss.get)
