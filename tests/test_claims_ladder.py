@@ -166,6 +166,10 @@ def test_what_cross_entropy_says_otherwise():
         assert loss["linear"] < min(mean_loss(run, "all") for run in runs)
     assert score("linear") < score("rnnsearch")
     assert loss["transformer"] > loss["linear"] + 0.05
+    assert loss["decoder"] > max(loss["depth"], loss["positions"])
+    assert score("decoder") > score("positions") + 3  # "writes far less well"
+    each = [mean_loss(run, "all") for run in FOUND["rnnsearch"]["runs"]]
+    assert max(each) - min(each) < 0.025  # "two hundredths"
     order = sorted(PATH, key=loss.get)
     assert {*order[-2:]} == {"fixed", "two-way"}  # "at the ends they agree"
 
@@ -181,6 +185,8 @@ def test_drawn_captions_are_not_too_short():
         }
         assert length["beam"] < length["greedy"] < 1 < length["drawn"]
         assert ways["drawn"]["bleu"] < ways["greedy"]["bleu"] - 10
+        for way in WAYS:  # "within a hundredth"
+            assert max(ways[way]["each"]) - min(ways[way]["each"]) < 0.01
         missing = 1 - length["greedy"]
         shares[name] = (length["unsmoothed"] - length["greedy"]) / missing
     assert shares == {
@@ -265,6 +271,7 @@ def test_the_last_gru():
     one, three = (FOUND[n]["runs"][0]["config"] for n in ("norm", "depth"))
     assert (one["layers"], three["layers"]) == (1, 3)
     greedy, beam = step("decoder"), FOUND["decoder"]["tests"]["all"]["beam"]
+    assert greedy["p"] < 0.05  # "the coins alone would have called it a loss"
     assert greedy["low"] < 0 < greedy["high"] and beam["step"]["high"] < 0
     assert gains("linear")
     loose, tied = (
