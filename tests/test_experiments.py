@@ -565,18 +565,12 @@ def test_a_family_at_its_best_has_what_its_trials_chose(monkeypatch):
         best.chosen("rnnsearch")
 
 
-def test_the_seeds_spread_is_pooled_over_the_rungs(monkeypatch):
-    """√(Σ (n − 1) s² / Σ (n − 1)) of spreads that are known."""
-    spreads = {"a": (3, 2.0), "b": (2, 5.0), "c": (1, None)}
-    found = {name: [{"of": name}] * n for name, (n, _) in spreads.items()}
-    monkeypatch.setattr(
-        rungs,
-        "level",
-        lambda runs, *_: {"spread": spreads[runs[0]["of"]][1]},
-    )
-    assert rungs.noise(found, "all") == pytest.approx(((33 / 3) ** 0.5, 3))
+def test_the_seeds_spread_is_pooled_over_the_rungs():
+    """√(Σ (n − 1) s² / Σ (n − 1)) of spreads that are known: 2, 5, none."""
+    scores = [[1.0, 3.0, 5.0], [0.0, 50**0.5], [7.0]]
+    assert rungs.pooled(scores) == pytest.approx(((33 / 3) ** 0.5, 3))
     with pytest.raises(ValueError, match="no rung has two seeds"):
-        rungs.noise({"c": [{"of": "c"}]}, "all")
+        rungs.pooled([[7.0]])
 
 
 def test_a_gain_is_held_against_the_spread_of_its_two_rungs():
@@ -935,12 +929,15 @@ def test_tuned_averages_its_last_epochs(folders, monkeypatch):
     assert set(records.load("tuned")["data"]) >= {"train.de", "train.fr"}
 
 
-def test_in_page_measures_what_tuned_has_trained(folders, monkeypatch):
+@pytest.fixture
+def tuned_weights(folders, monkeypatch):
+    """The weights that `tuned` has just trained are the book's."""
     tuned.main([])
-    folder = records.FOLDER
-    monkeypatch.setattr(
-        in_page.weights, "load", partial(weights.load, folder=folder)
-    )
+    load = partial(weights.load, folder=records.FOLDER)
+    monkeypatch.setattr(weights, "load", load)
+
+
+def test_in_page_measures_what_tuned_has_trained(tuned_weights):
     in_page.main([])
     for each in records.load("in_page")["results"].values():
         assert 0 <= each["same"] <= each["sentences"]
@@ -948,12 +945,7 @@ def test_in_page_measures_what_tuned_has_trained(folders, monkeypatch):
         assert {*each["full"]} == {*each["int8"]} == {"greedy", "beam"}
 
 
-def test_brevity_measures_what_tuned_has_trained(folders, monkeypatch):
-    tuned.main([])
-    folder = records.FOLDER
-    monkeypatch.setattr(
-        brevity.weights, "load", partial(weights.load, folder=folder)
-    )
+def test_brevity_measures_what_tuned_has_trained(tuned_weights):
     brevity.main([])
     found = records.load("brevity")["results"]
     assert {*found} == {*brevity.MACHINES}

@@ -14,6 +14,7 @@ Every rung is one `Parts`, and neighbours differ in one field of it:
                    cursors    `cursors.Cursors`: every monotone path, summed
     positions, layers, heads, d_ff, residual, norm
                    the stack of `layers` that stands in a reader's place
+    part_dropout   what is dropped in that stack, where it is not as elsewhere
     decoder    a GRU that looks once a word, or the Transformer's layers
     readout    the maxout of 2014, one matrix, or the target's embeddings (tied)
 

@@ -265,8 +265,10 @@ class Noise(NamedTuple):
 
 @cache
 def thrown(count: int) -> tuple[Tensor, Tensor]:
-    """Coins for so many captions, and how often each is drawn: as floats,
-    and the same for all pairs of runs."""
+    """Coins for so many captions, and how often each of them is drawn.
+
+    As floats, which every pair of runs would have to make of them.
+    """
     dice = torch.Generator().manual_seed(0)
     coins = torch.rand(TOSSES, count, generator=dice) < 0.5
     drawn = torch.randint(count, (DRAWS, count), generator=dice)
@@ -313,23 +315,25 @@ def step(
     }
 
 
+def pooled(scores: Sequence[Sequence[float]]) -> Noise:
+    """The spread of single runs over seeds, pooled over rungs.
+
+    √(Σ (n − 1) s² / Σ (n − 1)), with s the standard deviation of the n scores
+    of a rung. Raises ValueError where no rung has two.
+    """
+    several = [each for each in scores if len(each) > 1]
+    if not several:
+        raise ValueError("no rung has two seeds: their spread is unknown")
+    freedom = sum(len(each) - 1 for each in several)
+    total = sum((len(each) - 1) * stdev(each) ** 2 for each in several)
+    return Noise((total / freedom) ** 0.5, freedom)
+
+
 def noise(
     found: dict[str, list[dict]], split: str, kind: str = "greedy"
 ) -> Noise:
-    """The spread of single runs over seeds, pooled over all rungs.
-
-    √(Σ (n − 1) s² / Σ (n − 1)), with s the standard deviation of a rung's n
-    seeds. Raises ValueError where no rung has two.
-    """
-    several = [runs for runs in found.values() if len(runs) > 1]
-    if not several:
-        raise ValueError("no rung has two seeds: their spread is unknown")
-    spreads = [
-        (len(runs) - 1, level(runs, split, kind)["spread"]) for runs in several
-    ]
-    freedom = sum(n for n, _ in spreads)
-    total = sum(n * s**2 for n, s in spreads)
-    return Noise((total / freedom) ** 0.5, freedom)
+    """The spread of single runs' BLEU on a test set; see `pooled`."""
+    return pooled([level(r, split, kind)["each"] for r in found.values()])
 
 
 def gains(
@@ -343,14 +347,14 @@ def gains(
     depend more on their seed than others. Else it is that of all rungs.
     """
     try:
-        pooled = noise(rungs, split, kind)
+        of_all = noise(rungs, split, kind)
     except ValueError:
         return {name: {} for name in rungs}
 
     def spread(*names: str) -> Noise:
         two = {name: rungs[name] for name in names}
         several = all(len(runs) > 2 for runs in two.values())
-        return noise(two, split, kind) if several else pooled
+        return noise(two, split, kind) if several else of_all
 
     return {
         name: {
