@@ -22,7 +22,7 @@ from lookback.widgets import Depth
 from lookback.widgets.shuffle import random_layers
 from lookback.widgets.stack import run
 
-LADDER = records.load("ladder")["results"]
+SEARCH = records.load("search")["results"]
 RUNGS = records.load("rungs")["results"]
 ABLATION = records.load("ablation")["results"]
 DEPTH = records.load("depth")["results"]
@@ -226,7 +226,7 @@ def test_the_bare_sum_beats_post_norm_at_four_layers():
 
 
 def test_nobody_wins_greedily_and_the_beam_decides_for_rnnsearch():
-    new, old = LADDER["transformer"], LADDER["rnnsearch"]
+    new, old = SEARCH["transformer"], SEARCH["rnnsearch"]
     assert abs(new["bleu"] - old["bleu"]) < (new["high"] - new["low"]) / 4
     assert new["beam_bleu"] < old["beam_bleu"]
     curves = [row["runs"][0]["curve"] for row in (new, old)]

@@ -111,19 +111,19 @@ TUNED = records.load("tuned")["results"]
 
 
 def test_tuned_goes_further_with_less():
-    rung = records.load("ladder")["results"]["transformer"]
+    one = records.load("search")["results"]["transformer"]
     french = TUNED["en-fr"]
-    assert french["parameters"] < rung["parameters"] / 3
-    assert french["best"]["greedy"]["low"] > rung["high"]
+    assert french["parameters"] < one["parameters"] / 3
+    assert french["best"]["greedy"]["low"] > one["high"]
     for direction in ("en-fr", "de-en"):
         assert TUNED[direction]["best_epoch"] == 30
 
 
 def test_rnnsearch_by_the_same_recipe_stays_where_it_was():
-    rung = records.load("ladder")["results"]["rnnsearch"]
+    one = records.load("search")["results"]["rnnsearch"]
     small = TUNED["rnnsearch"]
-    assert small["parameters"] < rung["parameters"] / 2
-    assert abs(small["best"]["greedy"]["bleu"] - rung["bleu"]) < 1
+    assert small["parameters"] < one["parameters"] / 2
+    assert abs(small["best"]["greedy"]["bleu"] - one["bleu"]) < 1
 
 
 @pytest.mark.parametrize("way", ["greedy", "beam"])

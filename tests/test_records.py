@@ -38,7 +38,6 @@ CORPUS = {  # the languages that an experiment reads
     "ablation": [("en", "fr")],
     "search": [("en", "fr")],
     "length": [("en", "fr")],
-    "ladder": [("en", "fr")],
     "memories": [("en", "fr")],
     "pruning": [("en", "fr")],
     "rungs": [("en", "fr")],

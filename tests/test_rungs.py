@@ -9,6 +9,7 @@ import pytest
 import torch
 from test_rnnsearch import walk
 from torch import nn
+from torch.nn import functional as F
 
 from lookback.lab.corpus import pad
 from lookback.layers import Embedding
@@ -17,6 +18,7 @@ from lookback.rungs import (
     LADDER,
     MAXOUT,
     RUNGS,
+    DotProductAttention,
     MaxoutTransformer,
     Parts,
     Recurrent,
@@ -220,6 +222,34 @@ def test_the_diagonal_looks_at_its_own_place_and_stops_at_the_end():
     assert set(looks.unique().tolist()) == {0.0, 1.0}
 
 
+def test_the_dot_product_equals_torch():
+    torch.manual_seed(0)
+    attention = DotProductAttention(3, 4, 5).double()
+    query, values = torch.randn(2, 3).double(), torch.randn(2, 6, 4).double()
+    mask = torch.tensor([[True] * 6, [True, True, False, True, False, False]])
+    context, weights = attention(query, attention.U(values), values, mask)
+    true = F.scaled_dot_product_attention(
+        attention.W(query)[:, None],
+        attention.U(values),
+        values,
+        attn_mask=mask[:, None],
+    )
+    torch.testing.assert_close(context, true[:, 0])
+    assert (weights[~mask] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "blind"),
+    [("words", True), ("positions", False), ("self-attention", False)],
+)
+def test_only_without_positions_the_order_is_lost(name, blind):
+    model = model_of(name)
+    there, back = torch.tensor([[5, 6, 7, END]]), torch.tensor([[7, 5, 6, END]])
+    target = torch.tensor([TARGETS[0]])
+    same = torch.allclose(model(there, target), model(back, target))
+    assert same == blind
+
+
 def test_rnnsearch_is_the_chapter_s():
     """Embeddings aside, which are √d louder here, the same machine."""
     rung = model_of("rnnsearch")
@@ -304,3 +334,14 @@ def test_the_parts_alone_can_be_spared_their_dropout():
     assert spared == given | dict.fromkeys(inside, 0.0)
     with pytest.raises(ValueError, match="recurrent decoder"):
         replace(RUNGS["transformer"].parts, part_dropout=0.0)
+
+
+@pytest.mark.cuda
+@every
+def test_cpu_equals_cuda(name):
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device here: nothing to compare with the CPU")
+    model, inputs = model_of(name), (pad(SOURCES), pad(TARGETS))
+    here = model(*inputs)
+    there = model.cuda()(*(each.cuda() for each in inputs))
+    torch.testing.assert_close(here, there.cpu(), rtol=0, atol=1e-10)

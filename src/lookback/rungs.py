@@ -35,9 +35,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from lookback.attention import attend
 from lookback.bottleneck import Readout, RecurrentTranslator, reverse
 from lookback.cursors import Cursors, CursorsConfig
-from lookback.ladder import DotProductAttention
 from lookback.layers import Embedding, EncoderLayer
 from lookback.mixing import Mixing, MixingConfig
 from lookback.rnnsearch import AdditiveAttention, annotate
@@ -146,6 +146,28 @@ class Diagonal(nn.Module):
         weights = nn.functional.one_hot(place, source.mask.shape[1])
         rows = torch.arange(len(place), device=place.device)
         return source.values[rows, place], weights.to(source.values.dtype)
+
+
+class DotProductAttention(nn.Module):
+    """RNNsearch's look with a product where it has a sum and a tanh."""
+
+    def __init__(self, d_query: int, d_key: int, align: int):
+        super().__init__()
+        self.W = nn.Linear(d_query, align, bias=False)  # W_a
+        self.U = nn.Linear(d_key, align)  # U_a and a bias
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch d_query"],
+        keys: Float[Tensor, "batch source align"],
+        values: Float[Tensor, "batch source d_v"],
+        mask: Bool[Tensor, "batch source"],
+    ) -> tuple[Float[Tensor, "batch d_v"], Float[Tensor, "batch source"]]:
+        """One query for each sentence."""
+        context, weights = attend(
+            self.W(query)[:, None], keys, values, mask[:, None]
+        )
+        return context[:, 0], weights[:, 0]
 
 
 class Search(nn.Module):

@@ -10,7 +10,6 @@ EXPERIMENTS = (
     "alignment",
     "cursors",
     "copying",
-    "ladder",
     "rungs",
     "best",
     "german",

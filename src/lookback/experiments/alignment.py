@@ -2,28 +2,44 @@
 
 RNNsearch is trained on the phrasebook, whose sentences come with their true
 alignments, and reads 1,000 new ones. For each French word the English word
-with the largest weight counts as its link. Writes records/alignment.json and
-the weights. Needs no corpus.
+with the largest weight counts as its link. So is the Transformer; and two
+rungs of the ladder, RNNsearch there and the dot product, which differ in one
+thing. Writes records/alignment.json and RNNsearch's weights. Needs no corpus.
 
     python -m lookback.experiments.alignment
+    python -m lookback.experiments.alignment --only additive dot --seeds 3
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from statistics import mean
 
-from lookback.experiments.runs import campaign, first, fit, said, validator
+from lookback.bottleneck import Bottleneck, BottleneckConfig
+from lookback.experiments.runs import campaign, fit, said, validator
 from lookback.lab import metrics, phrasebook, training, weights
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import force
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.rungs import RUNGS
+from lookback.transformer import Transformer, TransformerConfig
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
 TRAINING = training.TrainingConfig(epochs=12, learning_rate=3e-3)
 PAIRS, TESTS, HELD_OUT = 12_000, 1_000, 200
-SMALL = RNNsearchConfig(0, 0, embed=64, hidden=64, align=64, maxout=64)
+WIDTH = 64
+RECURRENT = {"embed": WIDTH, "hidden": WIDTH, "maxout": WIDTH}
+STACK = {"d_model": WIDTH, "d_ff": 4 * WIDTH}
+# The chapters' machines at the phrasebook's size.
+MAKE: dict[str, Callable[[int, int], Translator]] = {
+    "bottleneck": lambda s, t: Bottleneck(BottleneckConfig(s, t, **RECURRENT)),
+    "rnnsearch": lambda s, t: RNNsearch(
+        RNNsearchConfig(s, t, align=WIDTH, **RECURRENT)
+    ),
+    "transformer": lambda s, t: Transformer(TransformerConfig(s, t, **STACK)),
+}
 
 
 def diagonal(source: list[str], target: list[str]) -> set[tuple[int, int]]:
@@ -32,21 +48,16 @@ def diagonal(source: list[str], target: list[str]) -> set[tuple[int, int]]:
     return {(round(i * last_in / last_out), i) for i in range(len(target))}
 
 
-def small_search(source_vocab: int, target_vocab: int) -> RNNsearch:
-    """RNNsearch at the phrasebook's size."""
-    sizes = {"source_vocab": source_vocab, "target_vocab": target_vocab}
-    return RNNsearch(replace(SMALL, **sizes))
-
-
 def run(
     seed: int,
     folder: Path,
-    make: Callable[[int, int], Translator] = small_search,
+    make: Callable[[int, int], Translator],
     save: str | None = None,
 ) -> dict:
     """Train on the phrasebook, then compare links with the true ones.
 
-    `make(source_vocab, target_vocab)` is the model.
+    `make(source_vocab, target_vocab)` is the model; the weights of the first
+    seed are kept under the name `save`.
     """
     training_set = phrasebook.sample(PAIRS, seed=0)
     known = {tuple(each.source) for each in training_set}
@@ -72,7 +83,7 @@ def run(
     looks = force(fitted.model, sentences, source, target)
     found = [metrics.links(look[:-1]) for look in looks]
     references = [each.target for each in tests]
-    if save:
+    if save and seed == 0:
         weights.save(save, *fitted[:3])
     return {
         "sentences": len(tests),
@@ -85,12 +96,34 @@ def run(
     }
 
 
+def rung(name: str) -> Callable[[int, int], Translator]:
+    """A rung of the ladder at the phrasebook's size."""
+    wide = RUNGS[name]
+    return replace(wide, parts=replace(wide.parts, width=WIDTH)).make
+
+
+PARTS = {
+    "rnnsearch": partial(run, make=MAKE["rnnsearch"], save="phrasebook"),
+    "transformer": partial(run, make=MAKE["transformer"]),
+    "additive": partial(run, make=rung("rnnsearch")),
+    "dot": partial(run, make=rung("dot")),
+}
+
+
+def summary(found: dict[str, list[dict]]) -> dict:
+    """The mean error rate of each, and its runs."""
+    return {
+        name: {"aer": mean(run["aer"] for run in runs), "runs": runs}
+        for name, runs in found.items()
+    }
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
         "alignment",
         __doc__,
-        {"rnnsearch": partial(run, save="phrasebook")},
-        lambda found: first(found["rnnsearch"]),
+        PARTS,
+        summary,
         config={**asdict(TRAINING), "pairs": PAIRS, "tests": TESTS},
         arguments=arguments,
     )

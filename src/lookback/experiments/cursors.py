@@ -22,24 +22,22 @@ from pathlib import Path
 from statistics import mean, median, stdev
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lookback import rungs
-from lookback.bottleneck import RecurrentTranslator
 from lookback.cursors import Cursors, CursorsConfig
 from lookback.experiments import alignment
 from lookback.experiments.alignment import HELD_OUT, PAIRS, TESTS
-from lookback.experiments.ladder import small
 from lookback.experiments.runs import Fitted, campaign, fit, said, validator
 from lookback.lab import metrics, phrasebook, training, weights
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import force
 from lookback.lab.grammar import Pair as Aligned
-from lookback.ladder import RUNGS
 from lookback.mixing import Afresh, Mixing, MixingConfig
+from lookback.rnnsearch import RNNsearch
 from lookback.serial import kept
 from lookback.translator import Translator
-from lookback.vocabulary import Vocabulary
+from lookback.vocabulary import PAD, Vocabulary
 
 EPOCHS = 16
 TRAINING = replace(alignment.TRAINING, epochs=EPOCHS, patience=EPOCHS)
@@ -49,13 +47,11 @@ LONG = 200  # sentences of each number of clauses
 PIECES, BATCH, ROUNDS = 3000, 32, 5
 LENGTHS = (10, 20, 40, 80, 160)
 SIZES = {"embed": 64, "hidden": 64, "dropout": 0.2}
-DIAGONAL = small(RUNGS["diagonal"])
-DIAGONAL = replace(DIAGONAL, config=replace(DIAGONAL.config, maxout=78))
 MAKE: dict[str, Callable[[int, int], Translator]] = {
     "cursors": lambda s, t: Cursors(CursorsConfig(s, t, maxout=78, **SIZES)),
     "afresh": lambda s, t: Afresh(CursorsConfig(s, t, maxout=68, **SIZES)),
-    "diagonal": lambda s, t: dropping(DIAGONAL.make(s, t)),
-    "rnnsearch": lambda s, t: dropping(small(RUNGS["rnnsearch"]).make(s, t)),
+    "diagonal": lambda s, t: walking(s, t),
+    "rnnsearch": lambda s, t: dropping(alignment.MAKE["rnnsearch"](s, t)),
     "inside": lambda s, t: mixing(s, t, outside=False),
     "outside": lambda s, t: mixing(s, t, outside=True),
 }
@@ -67,7 +63,25 @@ def mixing(source: int, target: int, outside: bool) -> Mixing:
     return Mixing(MixingConfig(source, target, **SIZES, **more))
 
 
-def dropping(model: RecurrentTranslator) -> RecurrentTranslator:
+def walking(source: int, target: int) -> rungs.Recurrent:
+    """The ladder's diagonal at the phrasebook's size, drawn as the others."""
+    size, p = SIZES["hidden"], SIZES["dropout"]
+    parts = replace(
+        rungs.DIAGONAL,
+        source_vocab=source,
+        target_vocab=target,
+        width=size,
+        dropout=p,
+    )
+    model = rungs.Recurrent(parts)
+    model.source_embedding = nn.Embedding(source, size, PAD)
+    model.target_embedding = nn.Embedding(target, size, PAD)
+    inputs = model.readout.maxout.in_features
+    model.readout = rungs.DroppingReadout(inputs, 78, target, p)
+    return model
+
+
+def dropping(model: RNNsearch) -> RNNsearch:
     """The model, its readout dropping of the context, too, as the others do."""
     config, inputs = model.config, model.readout.maxout.in_features
     model.readout = rungs.DroppingReadout(

@@ -27,7 +27,6 @@ look, and look for several such weights at once.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
@@ -38,7 +37,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lookback.experiments.alignment import SMALL
+from lookback.experiments.alignment import RECURRENT, WIDTH
 from lookback.experiments.runs import campaign
 from lookback.lab import corpus, metrics, phrasebook, weights
 from lookback.lab.corpus import Batch, Pair, batches, collate
@@ -483,8 +482,9 @@ def short() -> Short:
 def fresh(made: Short, seed: int) -> RNNsearch:
     """A small RNNsearch, undrilled."""
     torch.manual_seed(seed)
-    sizes = {"source_vocab": len(made.source), "target_vocab": len(made.target)}
-    return RNNsearch(replace(SMALL, **sizes, dropout=0.0))
+    vocabularies = len(made.source), len(made.target)
+    sizes = {"align": WIDTH, "dropout": 0.0, **RECURRENT}
+    return RNNsearch(RNNsearchConfig(*vocabularies, **sizes))
 
 
 def nll(logits: Tensor, batch: Batch) -> Tensor:

@@ -14,13 +14,11 @@ import matplotlib.pyplot as plt
 from tqdm.auto import tqdm
 
 from lookback.experiments import alignment
-from lookback.experiments.ladder import small as shrunk
 from lookback.experiments.runs import Fitted, fit, fit_captions, validator
-from lookback.experiments.search import TRAINING
+from lookback.experiments.search import MAKE, TRAINING
 from lookback.lab import phrasebook, records
 from lookback.lab.checkpoints import read
 from lookback.lab.corpus import Pair
-from lookback.ladder import RUNGS
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
@@ -30,7 +28,7 @@ Loaded = tuple[Translator, Vocabulary, Vocabulary]
 def small(
     name: str, folder: str | Path, epochs: int = 5, count: int = 4000
 ) -> Loaded:
-    """Train a rung of the ladder on the phrasebook: a minute or so on a CPU.
+    """Train a chapter's machine on the phrasebook: a minute or so on a CPU.
 
     It reads `count` short sentence pairs an epoch, and after each translates
     200 others. Returns the model and its two vocabularies.
@@ -46,7 +44,7 @@ def small(
     return patiently(
         folder,
         lambda: fit(
-            shrunk(RUNGS[name]).make,
+            alignment.MAKE[name],
             source,
             target,
             lambda epoch: pairs,
@@ -58,15 +56,13 @@ def small(
 
 
 def recorded(name: str, folder: str | Path) -> Loaded:
-    """Train a rung of the ladder on Multi30k, as its record was made.
+    """Train a chapter's machine on Multi30k, as its record was made.
 
     On the GPU if there is one; else about an hour on one core of a CPU.
     """
     return patiently(
         folder,
-        lambda: fit_captions(
-            RUNGS[name].make, TRAINING, Path(folder), watch=told
-        ),
+        lambda: fit_captions(MAKE[name], TRAINING, Path(folder), watch=told),
     )
 
 
@@ -93,10 +89,10 @@ def patiently(folder: str | Path, run: Callable[[], Fitted]) -> Loaded:
 
 
 def curves(*folders: str | Path, record: str | None = None) -> None:
-    """Draw BLEU after each epoch of the runs, beside a rung of the record."""
+    """Draw BLEU after each epoch of the runs, beside one of the record."""
     shown = {str(folder): progress(Path(folder)) for folder in folders}
     if record:
-        runs = records.load("ladder")["results"][record]["runs"]
+        runs = records.load("search")["results"][record]["runs"]
         shown = {"the book's record": runs[0]["curve"]} | shown
     _, ax = plt.subplots(figsize=(4.3, 3))
     for label, curve in shown.items():

@@ -16,9 +16,9 @@ from itertools import repeat
 from pathlib import Path
 
 from lookback.experiments.runs import campaign, first, fit_captions, said
+from lookback.experiments.search import MAKE
 from lookback.lab import corpus, metrics, training
 from lookback.lab.corpus import Pair
-from lookback.ladder import RUNGS
 
 KINDS = ("bottleneck", "rnnsearch")
 MOST = 4  # captions joined
@@ -36,7 +36,7 @@ def joined(pairs: list[Pair], seed: int) -> list[Pair]:
 def run(kind: str, seed: int, folder: Path) -> dict:
     """Train one model on joined captions and test it on each length."""
     settings = replace(TRAINING, seed=seed)
-    fitted = fit_captions(RUNGS[kind].make, settings, folder, joined)
+    fitted = fit_captions(MAKE[kind], settings, folder, joined)
     test = corpus.load("test_2016_flickr")
     by_captions, everything = [], []
     for count in range(1, MOST + 1):

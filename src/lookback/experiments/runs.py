@@ -410,13 +410,7 @@ def first(runs: list[dict]) -> dict:
 
 
 def over_seeds(runs: list[dict]) -> dict:
-    """Mean and spread of runs that differ in their seed, and the runs.
-
-    Their translations, `said`, stay out: they are long, and can be made anew.
-    So does their seed: without the translations no campaign goes on from them.
-    """
-    out = ("said", "seed")
-    runs = [{k: v for k, v in run.items() if k not in out} for run in runs]
+    """Mean and spread of runs that differ in their seed, and the runs."""
     scores = [each["greedy"]["bleu"] for each in runs]
     return {
         "bleu": mean(scores),

@@ -1,59 +1,101 @@
-"""What does the look back buy? Three models on Multi30k, English to French.
+"""What does the look back buy? The chapters' machines, English to French.
 
 The fixed vector (Cho et al. 2014), the same with the source reversed
-(Sutskever et al. 2014), and RNNsearch (Bahdanau et al. 2015): same data, same
-loop, same budget, same sizes. Writes records/search.json and the weights of
-the first seed.
+(Sutskever et al. 2014), RNNsearch (Bahdanau et al. 2015) and the Transformer
+(Vaswani et al. 2017) on Multi30k: same data, same loop, same budget. Each is
+asked for single captions and for two to four joined ones, longer than
+anything it was trained on. Writes records/search.json and the weights of the
+first seed.
 
     python -m lookback.experiments.search
     python -m lookback.experiments.search --only rnnsearch  # one part
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from statistics import mean
 
-from lookback.experiments.runs import campaign, fit_captions, over_seeds, score
-from lookback.lab import corpus, training, weights
-from lookback.ladder import RUNGS
+import torch
 
-KINDS = ("bottleneck", "reversed", "rnnsearch")
+from lookback.bottleneck import Bottleneck, BottleneckConfig
+from lookback.experiments.runs import (
+    campaign,
+    fit_captions,
+    over_seeds,
+    said,
+    score,
+)
+from lookback.lab import corpus, metrics, training, weights
+from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
+from lookback.transformer import Transformer, TransformerConfig
+from lookback.translator import Translator
+
 TRAINING = training.TrainingConfig()
-WEIGHTS = ("bottleneck", "rnnsearch")  # kept for the chapters
+MAKE: dict[str, Callable[[int, int], Translator]] = {
+    "bottleneck": lambda s, t: Bottleneck(BottleneckConfig(s, t)),
+    "reversed": lambda s, t: Bottleneck(BottleneckConfig(s, t, reverse=True)),
+    "rnnsearch": lambda s, t: RNNsearch(RNNsearchConfig(s, t)),
+    "transformer": lambda s, t: Transformer(TransformerConfig(s, t)),
+}
+WEIGHTS = ("bottleneck", "rnnsearch", "transformer")  # kept for the chapters
+LONG = (2, 3, 4)  # captions joined
+TOSSES = 10_000
 
 
 def run(kind: str, seed: int, folder: Path) -> dict:
     """Train and test one model; `folder` lets it resume."""
     settings = replace(TRAINING, seed=seed)
-    fitted = fit_captions(RUNGS[kind].make, settings, folder)
+    fitted = fit_captions(MAKE[kind], settings, folder)
     test = corpus.load("test_2016_flickr")
-    answer = {
-        **fitted.outcome,
-        "greedy": score(fitted, test),
-        "beam": score(fitted, test, width=5),
-    }
+    words, truths = said(fitted, test), [pair.target for pair in test]
+    rows = metrics.counts(words, truths)
     if seed == 0 and kind in WEIGHTS:
         weights.save(kind, *fitted[:3])
-    return answer
+    return {
+        **fitted.outcome,
+        "counts": ", ".join(" ".join(map(str, row)) for row in rows),
+        "greedy": metrics.bleu(words, truths, resamples=1000),
+        "beam": score(fitted, test, width=5),
+        "long": {
+            str(n): score(fitted, corpus.join(test, repeat(n))) for n in LONG
+        },
+    }
+
+
+def chance(one: dict, other: dict) -> float:
+    """How often coins make a larger gap than the two runs' own; see
+    `significance.p_value`."""
+    sides = [caption_rows(run["counts"]) for run in (one, other)]
+    dice = torch.Generator().manual_seed(0)
+    coins = torch.rand(TOSSES, len(sides[0]), generator=dice) < 0.5
+    before, after = (bleu(rows.sum(0)) for rows in sides)
+    return p_value(after - before, swapped_gaps(*sides, coins))
 
 
 def summary(found: dict[str, list[dict]]) -> dict:
-    """Each model over its seeds, and what the two changes gained."""
+    """Each model over its seeds, and what the two changes of 2014 gained."""
     results = {
         kind: {
             "tokens_per_second": mean(r["tokens_per_second"] for r in runs),
             "train_seconds": mean(r["train_seconds"] for r in runs),
+            "joined": {
+                str(n): mean(run["long"][str(n)]["bleu"] for run in runs)
+                for n in LONG
+            },
             **over_seeds(runs),
         }
         for kind, runs in found.items()
     }
-    bleu = {kind: each["bleu"] for kind, each in results.items()}
+    scores = {kind: each["bleu"] for kind, each in results.items()}
     return {
         **results,
-        "gain": bleu["rnnsearch"] - bleu["bottleneck"],
-        "gain_of_reversal": bleu["reversed"] - bleu["bottleneck"],
+        "gain": scores["rnnsearch"] - scores["bottleneck"],
+        "gain_of_reversal": scores["reversed"] - scores["bottleneck"],
+        "p_of_reversal": chance(found["bottleneck"][0], found["reversed"][0]),
     }
 
 
@@ -61,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
         "search",
         __doc__,
-        {kind: partial(run, kind) for kind in KINDS},
+        {kind: partial(run, kind) for kind in MAKE},
         summary,
         config=asdict(TRAINING),
         data=corpus.digests("en", "fr"),
