@@ -256,7 +256,12 @@ def test_one_link_a_word_is_too_few():
 
 def test_the_landing_page_asks_what_the_ladder_answers():
     page = Path(__file__).parents[1] / "book/index.md"
-    assert "{record}`ladder" not in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    quoted = set(re.findall("`rungs/([^/`]*)/", text))
+    assert quoted == {"fixed", "rnnsearch", "config"}
+    found = records.load("rungs")["results"]
+    runs = [found[name]["runs"] for name in ("fixed", "rnnsearch")]
+    assert [len(each) for each in runs] == [3, 3]
 
 
 def test_the_search_makes_less_than_half_the_diagonals_errors():
