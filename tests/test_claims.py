@@ -17,8 +17,8 @@ from lookback.experiments.copying import LETTERS, strings
 from lookback.lab import metrics, phrasebook, records, weights
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import force, translate
+from lookback.ladder import RUNGS
 from lookback.rnnsearch import RNNsearch
-from lookback.rungs import RUNGS
 from lookback.vocabulary import END, START
 
 KINDS = {"bottleneck": Bottleneck, "rnnsearch": RNNsearch}
@@ -257,9 +257,9 @@ def test_one_link_a_word_is_too_few():
 def test_the_landing_page_asks_what_the_ladder_answers():
     page = Path(__file__).parents[1] / "book/index.md"
     text = page.read_text(encoding="utf-8")
-    quoted = set(re.findall("`rungs/([^/`]*)/", text))
+    quoted = set(re.findall("`ladder/([^/`]*)/", text))
     assert quoted == {"fixed", "rnnsearch", "config"}
-    found = records.load("rungs")["results"]
+    found = records.load("ladder")["results"]
     runs = [found[name]["runs"] for name in ("fixed", "rnnsearch")]
     assert [len(each) for each in runs] == [3, 3]
 
@@ -301,7 +301,7 @@ def test_where_rnnsearch_has_more_parameters():
 
 def test_two_machines_between_the_fixed_vector_and_the_search():
     """The chapter names them, half as wide and on subwords, by one change."""
-    found = records.load("rungs")["results"]
+    found = records.load("ladder")["results"]
     for name in ("fixed", "two-way", "diagonal", "rnnsearch"):
         wide = {"fixed": "bottleneck"}.get(name, "rnnsearch")
         search = records.load("search")["results"][wide]

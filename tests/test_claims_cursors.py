@@ -2,7 +2,7 @@
 
 import pytest
 
-from lookback.experiments.rungs import chrf, rows
+from lookback.experiments.ladder import chrf, rows
 from lookback.lab import phrasebook, records
 from lookback.significance import factors
 
@@ -133,7 +133,7 @@ def test_a_quarter_of_three_clauses_are_longer_than_any_in_training():
     assert max(len(pair.source) for pair in trained) == 30
 
 
-CAPTIONS = records.load("rungs")
+CAPTIONS = records.load("ladder")
 ALL, RATE = CAPTIONS["results"], CAPTIONS["config"]["learning_rate"]
 SETS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "all")
 PAIR, LONGER = ("cursors", "rnnsearch"), "rnnsearch, 18 rounds"

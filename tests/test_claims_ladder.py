@@ -12,15 +12,15 @@ import pytest
 import torch
 
 from lookback.experiments.brevity import WAYS
-from lookback.experiments.rungs import loss as mean_loss
-from lookback.experiments.rungs import pooled, rows
+from lookback.experiments.ladder import loss as mean_loss
+from lookback.experiments.ladder import pooled, rows
 from lookback.lab import corpus, records
-from lookback.rungs import RUNGS, Recurrent, draw, way_to
+from lookback.ladder import RUNGS, Recurrent, draw, way_to
 from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
 from lookback.significance import factors as parts
 from lookback.widgets import Swaps
 
-FOUND = records.load("rungs")["results"]
+FOUND = records.load("ladder")["results"]
 ABLATION = records.load("ablation")["results"]
 PATH = way_to("transformer")
 

@@ -23,7 +23,7 @@ from lookback.widgets.shuffle import random_layers
 from lookback.widgets.stack import run
 
 SEARCH = records.load("search")["results"]
-RUNGS = records.load("rungs")["results"]
+RUNGS = records.load("ladder")["results"]
 ABLATION = records.load("ablation")["results"]
 DEPTH = records.load("depth")["results"]
 

@@ -14,7 +14,7 @@ from sacrebleu.metrics import BLEU
 from torch import nn
 from torch.nn import functional as F
 
-from lookback import rungs as bench
+from lookback import ladder as bench
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.cursors import Cursors
 from lookback.experiments import (
@@ -28,11 +28,11 @@ from lookback.experiments import (
     german,
     growth,
     in_page,
+    ladder,
     length,
     memories,
     pruning,
     removal,
-    rungs,
     runs,
     search,
     serial,
@@ -44,8 +44,8 @@ from lookback.lab import corpus, metrics, phrasebook, records, training, weights
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import greedy
 from lookback.lab.training import TrainingConfig
+from lookback.ladder import way_to
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
-from lookback.rungs import way_to
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.translator import Translator
 from lookback.vocabulary import END, Vocabulary
@@ -96,21 +96,21 @@ def captions(split, source="en", target="fr"):
 
 def short(monkeypatch):
     """The ladder's bench with three rungs and one trial."""
-    monkeypatch.setattr(rungs, "PIECES", 60)
-    monkeypatch.setattr(rungs, "RUNGS", SHORT_RUNGS)
+    monkeypatch.setattr(ladder, "PIECES", 60)
+    monkeypatch.setattr(ladder, "RUNGS", SHORT_RUNGS)
     for module in (best, growth, removal):
         monkeypatch.setattr(module, "RUNGS", SHORT_RUNGS)
-    rungs.subwords.cache_clear()
+    ladder.subwords.cache_clear()
     one = TrainingConfig(epochs=1, batch=8, warmup=1)
-    for module in (rungs, best, growth, removal):
+    for module in (ladder, best, growth, removal):
         monkeypatch.setattr(module, "TRAINING", one)
     parts = {
-        n: partial(rungs.run, SHORT_RUNGS[n], one)
+        n: partial(ladder.run, SHORT_RUNGS[n], one)
         for n in ("fixed", "two-way", "rnnsearch")
     }
     changes = ({"dropout": 0.1}, {})
-    parts["trial"] = partial(rungs.trial, "rnnsearch", changes)
-    monkeypatch.setattr(rungs, "PARTS", parts)
+    parts["trial"] = partial(ladder.trial, "rnnsearch", changes)
+    monkeypatch.setattr(ladder, "PARTS", parts)
     tried = ({"dropout": 0.1}, {"learning_rate": 1e-3})
     monkeypatch.setattr(best, "chosen", lambda *_: tried)
     few = {
@@ -119,7 +119,7 @@ def short(monkeypatch):
     }
     monkeypatch.setattr(growth, "PARTS", few)
     few = {
-        n: partial(rungs.run, SHORT_RUNGS[n], one, language="de")
+        n: partial(ladder.run, SHORT_RUNGS[n], one, language="de")
         for n in ("rnnsearch", "fixed")
     }
     monkeypatch.setattr(german, "PARTS", few)
@@ -221,7 +221,7 @@ def trials():
             3,
             {"tuned-en-fr", "tuned-de-en", "tuned-rnnsearch"},
         ),
-        "rungs": (rungs, 4, set()),
+        "ladder": (ladder, 4, set()),
         "best": (best, 2, set()),
         "german": (german, 2, set()),
         "growth": (growth, 4, set()),
@@ -476,12 +476,12 @@ def test_search_with_seeds(folders):
 def test_a_campaign_goes_on_from_its_record(folders, capsys):
     """As in another checkout, where no folder of runs is left."""
     folder, trained = folders
-    rungs.main(["--only", "fixed", "two-way"])
-    rungs.main(["--record"])
+    ladder.main(["--only", "fixed", "two-way"])
+    ladder.main(["--record"])
     assert len(trained) == 2
-    rungs.main(["--runs", "elsewhere", "--seeds", "2"])
+    ladder.main(["--runs", "elsewhere", "--seeds", "2"])
     assert trained[2:].count("Recurrent") == 6 and len(trained) == 8
-    record = records.load("rungs")
+    record = records.load("ladder")
     assert record["seeds"] == [0, 1]
     for part in record["results"].values():
         assert [run["seed"] for run in part["runs"]] == [0, 1]
@@ -572,9 +572,9 @@ def test_a_family_at_its_best_has_what_its_trials_chose(monkeypatch):
 def test_the_seeds_spread_is_pooled_over_the_rungs():
     """√(Σ (n − 1) s² / Σ (n − 1)) of spreads that are known: 2, 5, none."""
     scores = [[1.0, 3.0, 5.0], [0.0, 50**0.5], [7.0]]
-    assert rungs.pooled(scores) == pytest.approx(((33 / 3) ** 0.5, 3))
+    assert ladder.pooled(scores) == pytest.approx(((33 / 3) ** 0.5, 3))
     with pytest.raises(ValueError, match="no rung has two seeds"):
-        rungs.pooled([[7.0]])
+        ladder.pooled([[7.0]])
 
 
 def test_a_gain_is_held_against_the_spread_of_its_two_rungs():
@@ -585,12 +585,12 @@ def test_a_gain_is_held_against_the_spread_of_its_two_rungs():
         return [run_with(*[good] * n, *[bad] * (20 - n)) for n in scores]
 
     steady = {"rnnsearch": runs(9, 10, 11), "diagonal": runs(5, 6, 7)}
-    found = rungs.gains(steady | {"dot": runs(1, 10, 19)}, "all")
-    alone = rungs.gains(steady, "all")
+    found = ladder.gains(steady | {"dot": runs(1, 10, 19)}, "all")
+    alone = ladder.gains(steady, "all")
     assert found["rnnsearch"]["step"] == alone["rnnsearch"]["step"]
     two = {"rnnsearch": steady["rnnsearch"], "dot": runs(1, 10)}
-    pooled = rungs.gains(two, "all")["dot"]["step"]
-    of_all = rungs.noise(two, "all").spread * (1 / 3 + 1 / 2) ** 0.5
+    pooled = ladder.gains(two, "all")["dot"]["step"]
+    of_all = ladder.noise(two, "all").spread * (1 / 3 + 1 / 2) ** 0.5
     assert pooled["seeds"] == pytest.approx(of_all)
 
 
@@ -598,15 +598,15 @@ def test_a_step_has_both_rulers():
     good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
     worse = [run_with(*[bad] * 10), run_with(*[bad] * 10)]
     better = [run_with(*[good] * 10), run_with(*[good] * 9, bad)]
-    noise = rungs.Noise(2.0, freedom=8)
-    found = rungs.step(worse, better, "test_2016_flickr", noise)
-    levels = [rungs.level(r, "test_2016_flickr") for r in (worse, better)]
+    noise = ladder.Noise(2.0, freedom=8)
+    found = ladder.step(worse, better, "test_2016_flickr", noise)
+    levels = [ladder.level(r, "test_2016_flickr") for r in (worse, better)]
     assert found["gain"] == levels[1]["bleu"] - levels[0]["bleu"] > 30
     assert found["seeds"] == pytest.approx(2.0)  # 2 √(1/2 + 1/2)
     assert found["p"] < 0.01
     student = 2.306  # of the t tables: 97.5 % at eight degrees of freedom
     assert found["high"] - found["gain"] > student * 2.0  # captions on top
-    same = rungs.step(worse, worse, "test_2016_flickr", noise)
+    same = ladder.step(worse, worse, "test_2016_flickr", noise)
     assert same["gain"] == 0 and same["p"] == 1
     assert same["high"] == pytest.approx(student * 2.0, rel=0.02)
     assert same["low"] == pytest.approx(-student * 2.0, rel=0.02)
@@ -616,11 +616,11 @@ def test_a_step_counts_every_seed_of_either():
     """Three of one and one of the other; and in whatever order."""
     good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
     runs = [run_with(*[good] * n, *[bad] * (10 - n)) for n in (4, 2, 9)]
-    rival, noise = [run_with(*[good] * 8, *[bad] * 2)], rungs.Noise(1.0, 8)
-    found = rungs.step(rival, runs, "all", noise)
-    assert found == pytest.approx(rungs.step(rival, runs[::-1], "all", noise))
-    scores = [rungs.level([run], "all")["bleu"] for run in runs]
-    mean = sum(scores) / 3 - rungs.level(rival, "all")["bleu"]
+    rival, noise = [run_with(*[good] * 8, *[bad] * 2)], ladder.Noise(1.0, 8)
+    found = ladder.step(rival, runs, "all", noise)
+    assert found == pytest.approx(ladder.step(rival, runs[::-1], "all", noise))
+    scores = [ladder.level([run], "all")["bleu"] for run in runs]
+    mean = sum(scores) / 3 - ladder.level(rival, "all")["bleu"]
     assert found["gain"] == pytest.approx(mean)
     assert (found["low"] + found["high"]) / 2 == pytest.approx(mean, abs=0.3)
 
@@ -628,17 +628,17 @@ def test_a_step_counts_every_seed_of_either():
 def test_levels_have_precision_brevity_and_spread():
     short, long = "3 2 1 1 4 5", "4 3 2 1 5 5"
     runs = [run_with(*[short] * 4), run_with(*[long] * 4)]
-    found = rungs.level(runs, "all")
+    found = ladder.level(runs, "all")
     assert 0 < found["spread"] < 100 and found["brevity"] < 1
-    assert rungs.level(runs[1:], "all")["brevity"] == 1
-    assert rungs.level(runs[1:], "all")["spread"] is None
+    assert ladder.level(runs[1:], "all")["brevity"] == 1
+    assert ladder.level(runs[1:], "all")["spread"] is None
     for run, counts in zip(runs, (short, long), strict=True):
         run["long"] = {"4": {"counts": counts, "stops": [3.0, 4.0]}}
         run["long"]["4"]["first"] = "un homme"
-    joined = rungs.long(runs, 4)
+    joined = ladder.long(runs, 4)
     assert joined.pop("first") == ["un homme", "un homme"]
     assert (joined.pop("stops"), joined.pop("stops_wanted")) == (3, 4)
-    level = rungs.level(runs, "test_2016_flickr")
+    level = ladder.level(runs, "test_2016_flickr")
     assert joined.pop("each") == level["each"] and len(level.pop("each")) == 2
     assert level.pop("chrf") == 50
     assert joined == pytest.approx(level)
@@ -653,15 +653,15 @@ def test_chrf_of_all_captions_counts_each_of_them_once():
         said = {"counts": ", ".join(["4 3 2 1 5 5"] * n), "chrf": score}
         tests[split] = {"greedy": said | {"chrf": 0.0}, "beam": said}
     run = {"tests": tests}
-    assert rungs.chrf(run, corpus.TESTS[1], "beam") == 20
-    assert rungs.chrf(run, "all", "beam") == pytest.approx((10 + 40 + 180) / 6)
+    assert ladder.chrf(run, corpus.TESTS[1], "beam") == 20
+    assert ladder.chrf(run, "all", "beam") == pytest.approx((10 + 40 + 180) / 6)
     twice = [run, {"tests": dict.fromkeys(tests, tests[corpus.TESTS[0]])}]
-    assert rungs.level(twice, "all", "beam")["chrf"] == pytest.approx(
+    assert ladder.level(twice, "all", "beam")["chrf"] == pytest.approx(
         (230 / 6 + 10) / 2
     )
 
 
-@pytest.mark.parametrize("rival", rungs.RIVALS)
+@pytest.mark.parametrize("rival", ladder.RIVALS)
 def test_rivals_are_held_against_the_cursors(rival):
     good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
 
@@ -674,7 +674,7 @@ def test_rivals_are_held_against_the_cursors(rival):
         return [run | {"long": dict.fromkeys("234", said)} for run in found]
 
     found = {"cursors": runs(9), rival: runs(5)}
-    answer = rungs.summary(found)
+    answer = ladder.summary(found)
     for split in (*corpus.TESTS, "all"):
         theirs = answer[rival]["tests"][split]
         ours = answer["cursors"]["tests"][split]
@@ -683,7 +683,7 @@ def test_rivals_are_held_against_the_cursors(rival):
             assert over["gain"] == other["bleu"] - one["bleu"] > 0
             assert over["low"] < over["gain"] < over["high"]
     assert answer[rival]["long"][4]["stops"] == 1
-    assert "cursors_over" not in str(rungs.summary({rival: runs(5)}))
+    assert "cursors_over" not in str(ladder.summary({rival: runs(5)}))
 
 
 def test_the_famous_parts_are_held_against_bare_words_with_positions():
@@ -695,7 +695,7 @@ def test_the_famous_parts_are_held_against_bare_words_with_positions():
     good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
     names = ("positions", "heads", "feedforward", "sum")
     found = dict(zip(names, map(runs, (bad, bad, bad, good)), strict=True))
-    over = rungs.gains(found, "all")
+    over = ladder.gains(found, "all")
     assert over["sum"]["over_positions"]["gain"] > 0
     assert over["feedforward"]["over_positions"]["gain"] == 0
     assert not any("over_positions" in over[n] for n in names[:2])
@@ -744,19 +744,19 @@ def test_growth_keeps_the_number_of_rounds_that_did_better(folders):
 
 def test_a_result_of_other_settings_is_refused(folders, monkeypatch):
     """It would stand in the record as of these."""
-    rungs.main(["--only", "fixed"])
-    monkeypatch.setattr(rungs, "PIECES", 61)
+    ladder.main(["--only", "fixed"])
+    monkeypatch.setattr(ladder, "PIECES", 61)
     with pytest.raises(ValueError, match=r"other settings \(pieces\): remove"):
-        rungs.main(["--record"])
+        ladder.main(["--record"])
 
 
 def test_a_result_that_cannot_be_read_is_named(folders):
-    rungs.main(["--only", "fixed"])
-    path = folders[0] / "runs" / "rungs" / "fixed-0" / "result.json"
+    ladder.main(["--only", "fixed"])
+    path = folders[0] / "runs" / "ladder" / "fixed-0" / "result.json"
     for text in ("{", "{}"):
         path.write_text(text)
         with pytest.raises(ValueError, match="cannot read.*remove it to run"):
-            rungs.main(["--record"])
+            ladder.main(["--record"])
 
 
 def test_a_record_s_commit_is_its_runs_(folders, monkeypatch):
@@ -764,36 +764,36 @@ def test_a_record_s_commit_is_its_runs_(folders, monkeypatch):
         {"commit": letter * 40, "dirty": False} for letter in ("a", "b")
     )
     monkeypatch.setattr(records, "commit", lambda: first)
-    rungs.main(["--only", "fixed"])
+    ladder.main(["--only", "fixed"])
     monkeypatch.setattr(records, "commit", lambda: later)
-    rungs.main(["--record"])
-    assert records.load("rungs")["git"] == first
-    rungs.main(["--only", "two-way"])
-    rungs.main(["--record"])
-    record = records.load("rungs")
+    ladder.main(["--record"])
+    assert records.load("ladder")["git"] == first
+    ladder.main(["--only", "two-way"])
+    ladder.main(["--record"])
+    record = records.load("ladder")
     assert record["git"] == later
     assert record["results"]["fixed"]["runs"][0]["git"] == first
 
 
 def test_runs_of_two_precisions_are_not_compared(folders):
-    rungs.main(["--only", "fixed", "two-way"])
-    path = folders[0] / "runs" / "rungs" / "fixed-0" / "result.json"
+    ladder.main(["--only", "fixed", "two-way"])
+    path = folders[0] / "runs" / "ladder" / "fixed-0" / "result.json"
     result = json.loads(path.read_text())
     result["precision"] = "another"
     path.write_text(json.dumps(result))
     with pytest.raises(ValueError, match="one precision"):
-        rungs.main(["--record"])
-    assert not (folders[0] / "records" / "rungs.json").exists()
+        ladder.main(["--record"])
+    assert not (folders[0] / "records" / "ladder.json").exists()
 
 
 def test_runs_of_other_settings_are_not_taken_from_the_record(
     folders, monkeypatch
 ):
     _, trained = folders
-    rungs.main(["--only", "fixed"])
-    rungs.main(["--record"])
-    monkeypatch.setattr(rungs, "PIECES", 61)
-    rungs.main(["--runs", "elsewhere", "--only", "fixed"])
+    ladder.main(["--only", "fixed"])
+    ladder.main(["--record"])
+    monkeypatch.setattr(ladder, "PIECES", 61)
+    ladder.main(["--runs", "elsewhere", "--only", "fixed"])
     assert len(trained) == 2
 
 
@@ -808,13 +808,13 @@ def test_where_nothing_is_finished_nothing_is_recorded(folders, capsys):
 
 def test_a_record_holds_what_is_finished(folders, capsys):
     _, trained = folders
-    rungs.main(["--only", "rnnsearch"])
+    ladder.main(["--only", "rnnsearch"])
     assert len(trained) == 1 and "--record" in capsys.readouterr().out
     with pytest.raises(records.RecordError):
-        records.load("rungs")
-    rungs.main(["--record"])
+        records.load("ladder")
+    ladder.main(["--record"])
     assert "not finished yet: fixed, two-way" in capsys.readouterr().out
-    assert list(records.load("rungs")["results"]) == ["rnnsearch"]
+    assert list(records.load("ladder")["results"]) == ["rnnsearch"]
     assert len(trained) == 1
 
 

@@ -40,7 +40,7 @@ CORPUS = {  # the languages that an experiment reads
     "length": [("en", "fr")],
     "memories": [("en", "fr")],
     "pruning": [("en", "fr")],
-    "rungs": [("en", "fr")],
+    "ladder": [("en", "fr")],
     "best": [("en", "fr")],
     "german": [("en", "de")],
     "growth": [("en", "fr")],
@@ -56,7 +56,7 @@ CORPUS = {  # the languages that an experiment reads
 PLAYS = {"plays": "input.txt", "since": "tinyshakespeare"}  # as each names it
 # Their trainings have begun, or wait.
 TO_COME = {"best", "removal"}
-ALL_TESTS = ("rungs", "best", "brevity", "german", "growth", "removal")
+ALL_TESTS = ("ladder", "best", "brevity", "german", "growth", "removal")
 KINDS = {
     "bert": Body,
     "bottleneck": Bottleneck,

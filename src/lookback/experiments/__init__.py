@@ -10,7 +10,7 @@ EXPERIMENTS = (
     "alignment",
     "cursors",
     "copying",
-    "rungs",
+    "ladder",
     "best",
     "german",
     "growth",

@@ -21,8 +21,8 @@ from lookback.experiments.runs import campaign, fit, said, validator
 from lookback.lab import metrics, phrasebook, training, weights
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import force
+from lookback.ladder import RUNGS
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
-from lookback.rungs import RUNGS
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary

@@ -1,6 +1,6 @@
 """RNNsearch and the Transformer, each at its best.
 
-On the ladder's bench, with what did best in the trials of records/rungs.json,
+On the ladder's bench, with what did best in the trials of records/ladder.json,
 as many for the one as for the other, and for twice as many rounds. Writes
 records/best.json.
 
@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from lookback.experiments.rungs import (
+from lookback.experiments.ladder import (
     DROPOUTS,
     RATES,
     TRAINING,
@@ -22,7 +22,7 @@ from lookback.experiments.rungs import (
     summary,
 )
 from lookback.lab import records
-from lookback.rungs import RUNGS
+from lookback.ladder import RUNGS
 
 FAMILIES = ("rnnsearch", "transformer")
 
@@ -34,14 +34,14 @@ def chosen(name: str) -> tuple[dict, dict]:
     validation loss of the first seed; the rung as it is stands among both.
     Raises ValueError before all are recorded.
     """
-    found = records.load("rungs")["results"]
+    found = records.load("ladder")["results"]
 
     def loss(label: str) -> float:
         part = f"{name}, {label}" if label else name
         if part not in found:
             raise ValueError(
-                f"records/rungs.json has no {part!r} yet: python -m"
-                " lookback.experiments.rungs trains and records it"
+                f"records/ladder.json has no {part!r} yet: python -m"
+                " lookback.experiments.ladder trains and records it"
             )
         return min(row["loss"] for row in found[part]["runs"][0]["curve"])
 

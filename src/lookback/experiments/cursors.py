@@ -24,7 +24,7 @@ from statistics import mean, median, stdev
 import torch
 from torch import Tensor, nn
 
-from lookback import rungs
+from lookback import ladder
 from lookback.cursors import Cursors, CursorsConfig
 from lookback.experiments import alignment
 from lookback.experiments.alignment import HELD_OUT, PAIRS, TESTS
@@ -63,28 +63,28 @@ def mixing(source: int, target: int, outside: bool) -> Mixing:
     return Mixing(MixingConfig(source, target, **SIZES, **more))
 
 
-def walking(source: int, target: int) -> rungs.Recurrent:
+def walking(source: int, target: int) -> ladder.Recurrent:
     """The ladder's diagonal at the phrasebook's size, drawn as the others."""
     size, p = SIZES["hidden"], SIZES["dropout"]
     parts = replace(
-        rungs.DIAGONAL,
+        ladder.DIAGONAL,
         source_vocab=source,
         target_vocab=target,
         width=size,
         dropout=p,
     )
-    model = rungs.Recurrent(parts)
+    model = ladder.Recurrent(parts)
     model.source_embedding = nn.Embedding(source, size, PAD)
     model.target_embedding = nn.Embedding(target, size, PAD)
     inputs = model.readout.maxout.in_features
-    model.readout = rungs.DroppingReadout(inputs, 78, target, p)
+    model.readout = ladder.DroppingReadout(inputs, 78, target, p)
     return model
 
 
 def dropping(model: RNNsearch) -> RNNsearch:
     """The model, its readout dropping of the context, too, as the others do."""
     config, inputs = model.config, model.readout.maxout.in_features
-    model.readout = rungs.DroppingReadout(
+    model.readout = ladder.DroppingReadout(
         inputs, config.maxout, config.target_vocab, config.dropout
     )
     return model
@@ -227,7 +227,7 @@ def cost(seed: int, folder: Path) -> dict:
     """
     torch.manual_seed(seed)
     models = {
-        name: rungs.RUNGS[name].make(PIECES, PIECES)
+        name: ladder.RUNGS[name].make(PIECES, PIECES)
         for name in ("cursors", "rnnsearch")
     }
     rows = []

@@ -10,14 +10,14 @@ records/german.json.
 from collections.abc import Sequence
 from functools import partial
 
-from lookback.experiments.rungs import (
+from lookback.experiments.ladder import (
     RIVALS,
     TRAINING,
     bench,
     run,
     summary,
 )
-from lookback.rungs import RUNGS
+from lookback.ladder import RUNGS
 
 NAMES = ("cursors", *RIVALS)
 PARTS = {

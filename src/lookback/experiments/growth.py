@@ -3,7 +3,7 @@
 On the ladder's bench, rungs that carry a story train on a part of the
 captions, and five on one to four captions joined; all are tested as every
 rung is. What the same rungs do when they have read all captions, one by one,
-stands in records/rungs.json. Writes records/growth.json.
+stands in records/ladder.json. Writes records/growth.json.
 
     python -m lookback.experiments.growth
     python -m lookback.experiments.growth --only "rnnsearch, 3000"
@@ -15,8 +15,7 @@ from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
-from lookback.experiments.length import joined
-from lookback.experiments.rungs import (
+from lookback.experiments.ladder import (
     RIVALS,
     TRAINING,
     bench,
@@ -26,8 +25,9 @@ from lookback.experiments.rungs import (
     runs_alone,
     tested,
 )
+from lookback.experiments.length import joined
 from lookback.lab.corpus import Pair
-from lookback.rungs import RUNGS
+from lookback.ladder import RUNGS
 
 # Training pairs, and how often a machine reads them: it is trained with each
 # number of rounds, and what then does best on the validation set is tested.

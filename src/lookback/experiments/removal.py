@@ -7,7 +7,7 @@ dropout is on the only way through, so it is taken out, too. Without the norms
 one is left where a stack ends: the scores are to begin as loud. Without
 feed-forward layers the model is trained a second time with more layers, so
 that it has as many weights. The full model is the last rung of
-records/rungs.json, and without the tied embeddings it is the rung before.
+records/ladder.json, and without the tied embeddings it is the rung before.
 Writes records/removal.json.
 
     python -m lookback.experiments.removal
@@ -23,7 +23,7 @@ import torch
 from torch import nn
 
 from lookback.experiments.ablation import largest_weights
-from lookback.experiments.rungs import (
+from lookback.experiments.ladder import (
     TRAINING,
     asked,
     bench,
@@ -32,7 +32,7 @@ from lookback.experiments.rungs import (
     runs_alone,
 )
 from lookback.lab import corpus, training
-from lookback.rungs import RUNGS, draw
+from lookback.ladder import RUNGS, draw
 from lookback.transformer import Transformer
 
 SLOW = {"learning_rate": TRAINING.learning_rate / 4}

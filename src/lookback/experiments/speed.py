@@ -26,9 +26,9 @@ from lookback.experiments.runs import campaign
 from lookback.lab import phrasebook, training
 from lookback.lab.corpus import Batch, Pair, collate, pad
 from lookback.lab.decoding import greedy
+from lookback.ladder import RUNGS, way_to
 from lookback.positions import sinusoidal
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
-from lookback.rungs import RUNGS, way_to
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.translator import Translator
 from lookback.vocabulary import END, PAD, START, Vocabulary

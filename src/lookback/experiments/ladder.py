@@ -6,11 +6,11 @@ captions of three test sets and for joined ones. For some of them other
 settings are tried on the validation set, as many for RNNsearch as for the
 Transformer: `TRIALS`. A round of the two cursors takes half as long again as
 one of RNNsearch, which is therefore trained a second time, for as long as they:
-`AS_LONG`. Writes records/rungs.json, which holds every run that is finished.
+`AS_LONG`. Writes records/ladder.json, which holds every run that is finished.
 
-    python -m lookback.experiments.rungs --only rnnsearch  # one part
-    python -m lookback.experiments.rungs --seeds 3
-    python -m lookback.experiments.rungs --record            # what is finished
+    python -m lookback.experiments.ladder --only rnnsearch  # one part
+    python -m lookback.experiments.ladder --seeds 3
+    python -m lookback.experiments.ladder --record            # what is finished
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ from lookback.experiments.runs import Fitted, campaign, fit, said
 from lookback.lab import corpus, metrics, training
 from lookback.lab.corpus import Pair
 from lookback.lab.subwords import Subwords
-from lookback.rungs import RUNGS, Rung
+from lookback.ladder import RUNGS, Rung
 from lookback.significance import (
     bleu,
     caption_rows,
@@ -467,7 +467,7 @@ def runs_alone(found: dict[str, list[dict]]) -> dict:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    bench("rungs", __doc__, PARTS, summary, arguments)
+    bench("ladder", __doc__, PARTS, summary, arguments)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from lookback.lab.corpus import pad
-from lookback.layers import Embedding
-from lookback.rnnsearch import RNNsearch, RNNsearchConfig
-from lookback.rungs import (
+from lookback.ladder import (
     LADDER,
     MAXOUT,
     RUNGS,
@@ -26,6 +24,8 @@ from lookback.rungs import (
     differences,
     way_to,
 )
+from lookback.layers import Embedding
+from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.vocabulary import END, START
 
