@@ -355,6 +355,24 @@ def test_what_other_chapters_say_of_the_way_back():
     assert (lowest, highest) == ((0, 1, 1), (1, 0, 2))  # of its table
 
 
+def test_the_product_s_looks_are_not_the_worse_ones():
+    found = records.load("alignment")["results"]
+    product, added = (
+        [run["aer"] for run in found[name]["runs"]]
+        for name in ("dot", "additive")
+    )
+    assert len(product) == len(added) == 3 and max(product) < min(added)
+    for name, rung in (("dot", "dot"), ("additive", "rnnsearch")):
+        config = dict(found[name]["runs"][0]["config"])
+        wide = FOUND[rung]["runs"][0]["config"]
+        assert 2 * config.pop("width") == wide["width"]  # "half as wide"
+        assert all(
+            wide.get(key) == value
+            for key, value in config.items()
+            if "vocab" not in key
+        )
+
+
 def test_without_the_sum_or_the_norm_there_is_no_translator():
     for name in ("residual", "norm"):
         assert ABLATION[name]["greedy"]["bleu"] < 0.1

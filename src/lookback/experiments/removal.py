@@ -40,7 +40,6 @@ SLOW = {"learning_rate": TRAINING.learning_rate / 4}
 REMOVALS = {
     "positions": ({"positions": "none"}, {}),
     "positions, learned": ({"positions": "learned"}, {}),
-    "positions, rotary": ({"positions": "rotary"}, {}),
     "residual": ({"residual": False}, {}),
     "residual, slowly": ({"residual": False}, SLOW),
     "residual, no dropout": ({"residual": False, "dropout": 0.0}, {}),
