@@ -15,7 +15,7 @@ from lookback.experiments.brevity import WAYS
 from lookback.experiments.ladder import loss as mean_loss
 from lookback.experiments.ladder import pooled, rows
 from lookback.lab import corpus, records
-from lookback.ladder import RUNGS, Recurrent, draw, way_to
+from lookback.ladder import RUNGS, Parts, Recurrent, differences, draw, way_to
 from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
 from lookback.significance import factors as parts
 from lookback.widgets import Swaps
@@ -363,14 +363,10 @@ def test_the_product_s_looks_are_not_the_worse_ones():
     )
     assert len(product) == len(added) == 3 and max(product) < min(added)
     for name, rung in (("dot", "dot"), ("additive", "rnnsearch")):
-        config = dict(found[name]["runs"][0]["config"])
-        wide = FOUND[rung]["runs"][0]["config"]
-        assert 2 * config.pop("width") == wide["width"]  # "half as wide"
-        assert all(
-            wide.get(key) == value
-            for key, value in config.items()
-            if "vocab" not in key
-        )
+        small = Parts(**found[name]["runs"][0]["config"])
+        changed = differences(RUNGS[rung].parts, small)
+        assert set(changed) == {"source_vocab", "target_vocab", "width"}
+        assert changed["width"] == (128, 64)  # "half as wide"
 
 
 def test_without_the_sum_or_the_norm_there_is_no_translator():

@@ -1,4 +1,4 @@
-"""Run the cells of the book's pages, as many pages at a time as there are cores.
+"""Run the cells of the book's pages, a page on each core at a time.
 
 The build would run one page after another. It finds these in its cache; where
 a cell fails, it runs the page again and says where.
