@@ -110,12 +110,20 @@ def test_page_in_light(visit, site, name):
 
 
 @pytest.mark.parametrize("name", [*PAGES, *OTHERS])
-def test_page_in_the_dark(visit, name):
-    one = visit(name, dark=True)
+def test_page_in_the_dark_and_still(visit, name):
+    """For whoever asks for both, which have nothing to do with each other."""
+    one = visit(name, dark=True, still=True)
+    page, wrong = one.page, {}
     one.walk_down()
-    assert one.page.evaluate("document.documentElement.dataset.theme") == "dark"
-    found = axe(one.page) if name in ASKED else []
-    assert (one.troubles, found) == ([], [])
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    if name in ASKED:
+        wrong["axe"] = axe(page)
+    play = page.locator(".lookback-widget [data-action=play]:visible")
+    for index in range(play.count()):
+        play.nth(index).click()
+    wrong["moving"] = page.evaluate(MOVING)
+    wrong["troubles"] = one.troubles
+    assert {what: said for what, said in wrong.items() if said} == {}
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -141,15 +149,6 @@ def test_page_lives_when_opened_from_disk(visit, name):
         act(root, "last").click()
         check_squeeze(root, state)
     assert one.troubles == []
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_page_holds_still_when_asked(visit, name):
-    one = visit(name, still=True)
-    play = one.page.locator(".lookback-widget [data-action=play]:visible")
-    for index in range(play.count()):
-        play.nth(index).click()
-    assert one.page.evaluate(MOVING) == []
 
 
 @pytest.mark.parametrize("name", PAGES)
