@@ -49,7 +49,6 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 	train bench clean environment libraries
 
 book: environment libraries
-	@$(PY) tools/execute.py
 	@$(PY) -c "from jupyter_book.cli.main import main; main()" build . -n -W --keep-going || \
 		{ rm -rf _build/.doctrees; exit 1; }
 	@$(PY) tools/show.py $(SITE)

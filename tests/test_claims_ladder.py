@@ -1,8 +1,8 @@
 """What the chapter on the ladder says of its tables is what the records hold.
 
 When the rungs are trained anew and this fails, the paragraphs of
-book/ladder.md have to be written anew, and those in attention, feedforward,
-heads, positions, residual and scores that quote the ladder.
+book/ladder.md have to be written anew, and those in index, rnnsearch, cursors,
+attention, feedforward, heads, positions, residual and scores that quote it.
 """
 
 from dataclasses import replace

@@ -12,12 +12,18 @@ import os
 import re
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from docutils import nodes
+from jupyter_cache import get_cache
+from jupyter_cache.executors import load_executor
+from myst_nb.core.read import is_myst_markdown_notebook
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
+from sphinx.util.display import status_iterator
 from staging import STAGED, copy, stage, write_if_new
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +51,10 @@ UNUSED_ASSETS = ("sphinx-thebe", "sphinx-design", "design-tabs")
 
 # What the theme copies into the site and no page asks for.
 UNUSED_FOLDERS = ("_static/vendor", "_static/locales", "_static/images")
+
+# How jupyter-cache reads our pages, and how many at most are run at a time.
+READER = {"type": "plugin", "name": "myst_nb_md"}
+KERNELS = 4
 
 # In the text that tqdm leaves for where its bar cannot be drawn.
 PROGRESS = "%|"
@@ -93,6 +103,38 @@ def forget_stale_outputs(app: Sphinx, config: Config) -> None:
     shutil.rmtree(stamp.parent / ".jupyter_cache", ignore_errors=True)
     stamp.parent.mkdir(parents=True, exist_ok=True)
     stamp.write_text(config.lookback_code + "\n")
+
+
+def run_cells(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+    """Run the cells of all pages to be read, a page on each core at a time.
+
+    MyST-NB runs one page after another. It finds these in its cache, and where
+    a cell has failed it runs the page once more and says so.
+    """
+    settings = env.mystnb_config
+    paths = [Path(env.doc2path(name)) for name in docnames]
+    pages = [
+        str(path)
+        for path in paths
+        if is_myst_markdown_notebook(path.read_text(encoding="utf-8"))
+    ]
+    if settings.execution_mode != "cache" or not pages:
+        return
+    workers = min(KERNELS, os.cpu_count() or 1)
+    cache = get_cache(settings.execution_cache_path)
+    for page in pages:
+        cache.add_nb_to_project(page, read_data=READER)
+
+    def run(page: str) -> str:
+        executor = load_executor("local-serial", cache)
+        executor.run_and_cache(
+            filter_uris=[page], timeout=workers * settings.execution_timeout
+        )
+        return Path(page).stem
+
+    with ThreadPoolExecutor(workers) as pool:
+        done = pool.map(run, pages)
+        list(status_iterator(done, "running cells... ", length=len(pages)))
 
 
 def drop_unused_extensions(app: Sphinx, config: Config) -> None:
@@ -148,6 +190,7 @@ def configure(app: Sphinx, config: Config) -> None:
     profile = STAGED.with_name("ipython")
     write_if_new(profile / "profile_default/ipython_kernel_config.py", PLOTS)
     os.environ["IPYTHONDIR"] = str(profile)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # see run_cells
     forget_stale_outputs(app, config)
     config.lookback_text += theme["repository_url"]  # it stands on the pages
     config.lookback_text += config.html_baseurl
@@ -227,6 +270,7 @@ def setup(app: Sphinx) -> dict:
     app.add_config_value("lookback_text", "", "env", types=[str])
     app.connect("config-inited", drop_unused_extensions, priority=1)
     app.connect("config-inited", configure)
+    app.connect("env-before-read-docs", run_cells)
     app.add_js_file(None, body=EARLY_THEME, priority=50)
     app.add_css_file("icons.css", priority=850)
     app.add_css_file("lookback.css", priority=900)

@@ -5,9 +5,12 @@ import subprocess
 import sys
 import sysconfig
 import venv
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from jupyter_cache import get_cache
+from myst_nb.core.read import read_myst_markdown_notebook
 
 from contents import ROOT
 
@@ -170,6 +173,54 @@ def test_outputs_go_when_code_or_records_change(book, part):
 def test_a_new_module_counts_as_a_change(book):
     (book.module.parent / "widgets.js").write_text("1")
     assert not book.build()
+
+
+PAGE = """---
+jupytext:
+  text_representation:
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  name: python3
+---
+
+# A page
+
+```{code-cell} ipython3
+%s
+```
+"""
+
+
+def test_pages_run_beside_each_other_and_the_build_finds_them(tmp_path):
+    """A page that fails is left to the build; one that is gone does no harm."""
+    cells = {"one": "print(1)", "two": "print(2)", "bad": "1 / 0"}
+    for name, cell in cells.items():
+        (tmp_path / f"{name}.md").write_text(PAGE % cell, encoding="utf-8")
+    (tmp_path / "text.md").write_text("# No cells\n", encoding="utf-8")
+    settings = SimpleNamespace(
+        execution_mode="cache",
+        execution_cache_path=str(tmp_path / "cache"),
+        execution_timeout=60,
+    )
+    env = SimpleNamespace(
+        mystnb_config=settings, doc2path=lambda name: tmp_path / f"{name}.md"
+    )
+
+    def kept(*names):
+        book_site.run_cells(None, env, list(names))
+        records = get_cache(tmp_path / "cache").list_cache_records()
+        return sorted(Path(record.uri).stem for record in records)
+
+    assert kept("one", "bad", "text") == ["one"]
+    (tmp_path / "one.md").unlink()
+    assert kept("two", "text") == ["one", "two"]
+    page = read_myst_markdown_notebook(PAGE % cells["two"])
+    _, merged = get_cache(tmp_path / "cache").merge_match_into_notebook(page)
+    assert merged.cells[-1].outputs[0].text == "2\n"
+    settings.execution_mode = "off"
+    (tmp_path / "two.md").write_text(PAGE % "print(3)", encoding="utf-8")
+    assert kept("two") == ["one", "two"]
 
 
 def test_only_pages_of_the_book_are_left(tmp_path):

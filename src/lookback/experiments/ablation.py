@@ -1,8 +1,8 @@
 """Which of the Transformer's patches earn something here? Take one away.
 
 The finished Transformer is trained again with each part missing in turn, or
-exchanged for a later one, everything else equal, for half the ladder's
-epochs. Two runs change nothing but the seed: what they differ by, chance can
+exchanged for a later one, everything else equal, for half the epochs of
+`search`. Two runs change nothing but the seed: what they differ by, chance can
 do alone. Multi30k, English to French. Writes records/ablation.json.
 
     python -m lookback.experiments.ablation

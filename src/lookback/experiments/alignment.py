@@ -2,9 +2,10 @@
 
 RNNsearch is trained on the phrasebook, whose sentences come with their true
 alignments, and reads 1,000 new ones. For each French word the English word
-with the largest weight counts as its link. So is the Transformer; and two
-rungs of the ladder, RNNsearch there and the dot product, which differ in one
-thing. Writes records/alignment.json and RNNsearch's weights. Needs no corpus.
+with the largest weight counts as its link. The Transformer is trained and asked
+alike, and so are two rungs of the ladder, RNNsearch (`additive`) and the dot
+product (`dot`), which differ in one thing. Writes records/alignment.json and
+RNNsearch's weights. Needs no corpus.
 
     python -m lookback.experiments.alignment
     python -m lookback.experiments.alignment --only additive dot --seeds 3

@@ -47,10 +47,13 @@ LONG = 200  # sentences of each number of clauses
 PIECES, BATCH, ROUNDS = 3000, 32, 5
 LENGTHS = (10, 20, 40, 80, 160)
 SIZES = {"embed": 64, "hidden": 64, "dropout": 0.2}
+MAXOUT = 78  # of the cursors, and of the diagonal
 MAKE: dict[str, Callable[[int, int], Translator]] = {
-    "cursors": lambda s, t: Cursors(CursorsConfig(s, t, maxout=78, **SIZES)),
+    "cursors": lambda s, t: Cursors(
+        CursorsConfig(s, t, maxout=MAXOUT, **SIZES)
+    ),
     "afresh": lambda s, t: Afresh(CursorsConfig(s, t, maxout=68, **SIZES)),
-    "diagonal": lambda s, t: walking(s, t),
+    "diagonal": lambda s, t: diagonal(s, t),
     "rnnsearch": lambda s, t: dropping(alignment.MAKE["rnnsearch"](s, t)),
     "inside": lambda s, t: mixing(s, t, outside=False),
     "outside": lambda s, t: mixing(s, t, outside=True),
@@ -63,8 +66,12 @@ def mixing(source: int, target: int, outside: bool) -> Mixing:
     return Mixing(MixingConfig(source, target, **SIZES, **more))
 
 
-def walking(source: int, target: int) -> ladder.Recurrent:
-    """The ladder's diagonal at the phrasebook's size, drawn as the others."""
+def diagonal(source: int, target: int) -> ladder.Recurrent:
+    """The ladder's diagonal at the phrasebook's size.
+
+    Drawn by torch, as the others are, and not by `ladder.draw`; its maxout is
+    as wide as the cursors', who have as many weights.
+    """
     size, p = SIZES["hidden"], SIZES["dropout"]
     parts = replace(
         ladder.DIAGONAL,
@@ -77,7 +84,7 @@ def walking(source: int, target: int) -> ladder.Recurrent:
     model.source_embedding = nn.Embedding(source, size, PAD)
     model.target_embedding = nn.Embedding(target, size, PAD)
     inputs = model.readout.maxout.in_features
-    model.readout = ladder.DroppingReadout(inputs, 78, target, p)
+    model.readout = ladder.DroppingReadout(inputs, MAXOUT, target, p)
     return model
 
 

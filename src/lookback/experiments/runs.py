@@ -84,7 +84,7 @@ def campaign(
     done = known | all_finished(folders, made_with)
     if options.only:
         return print("kept; --record writes down what is finished")
-    found = by_part(parts, options.seeds, done)
+    found = by_part(parts, done)
     if not complete(name, parts, found, parts if needed is None else needed):
         return
     records.save(
@@ -125,11 +125,11 @@ def all_finished(folders: Mapping[tuple, Path], made_with: dict) -> dict:
 
 
 def by_part(
-    parts: Iterable[str], seeds: int, done: dict[tuple, dict]
+    parts: Iterable[str], done: dict[tuple, dict]
 ) -> dict[str, list[dict]]:
-    """What is done of each part, over the seeds; no part without a run."""
+    """What is done of each part, by its seeds; no part without a run."""
     found = {
-        part: [done[part, s] for s in range(seeds) if (part, s) in done]
+        part: [done[run] for run in sorted(done) if run[0] == part]
         for part in parts
     }
     return {part: runs for part, runs in found.items() if runs}

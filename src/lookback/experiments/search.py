@@ -2,10 +2,11 @@
 
 The fixed vector (Cho et al. 2014), the same with the source reversed
 (Sutskever et al. 2014), RNNsearch (Bahdanau et al. 2015) and the Transformer
-(Vaswani et al. 2017) on Multi30k: same data, same loop, same budget. Each is
-asked for single captions and for two to four joined ones, longer than
-anything it was trained on. Writes records/search.json and the weights of the
-first seed.
+(Vaswani et al. 2017) on Multi30k: same data, same loop, same budget. (When the
+record was made the first three computed in fp32, the Transformer in bf16.) Each
+is asked for single captions and for two to four joined ones, longer than
+anything it was trained on. Writes records/search.json and, but for the reversed
+one, the weights of the first seed.
 
     python -m lookback.experiments.search
     python -m lookback.experiments.search --only rnnsearch  # one part
