@@ -316,9 +316,11 @@ def test_writing_is_what_the_layers_cost():
     assert speeds["depth"]["decode"] > 2 * speeds["decoder"]["decode"]
 
 
-def test_twenty_seeds_beyond_the_first_tell_the_spread():
+def test_thirty_seeds_beyond_the_first_tell_the_spread():
     counts = [len(FOUND.get(name, {"runs": [0]})["runs"]) for name in RUNGS]
-    assert 19 < sum(count - 1 for count in counts) < 23  # "some twenty"
+    assert 27 < sum(count - 1 for count in counts) < 33  # "some thirty"
+    counts = [len(FOUND[name]["runs"]) for name in PATH]
+    assert (counts.count(3), counts.count(2)) == (7, 9)
 
 
 def test_four_captions_joined():
