@@ -83,7 +83,7 @@ def test_the_climb_of_2014():
 def test_the_fall():
     assert step("words")["high"] < -15
     assert step("words")["gain"] == min(step(n)["gain"] for n in PATH[1:])
-    assert abs(score("words") - score("two-way")) < 0.5
+    assert abs(score("words") - score("two-way")) < 1  # "about what"
 
 
 def chance(first, second, captions=1000):
@@ -272,15 +272,21 @@ def test_most_of_what_the_sum_brought_was_a_way_around_the_dropout():
 
 
 def test_the_last_gru():
-    assert gains("depth")
+    assert step("depth")["low"] < 0 < step("depth")["high"]
     beam = FOUND["depth"]["tests"]["all"]["beam"]["step"]
-    assert beam["low"] > 0 and abs(beam["gain"] - step("depth")["gain"]) < 0.3
+    assert -0.05 < beam["low"] < 0  # "just reaches 0"
+    first, second = FOUND["depth"]["tests"]["all"]["each"]
+    assert first - score("norm") > 0.8 > second - score("norm") + 0.5
     one, three = (FOUND[n]["runs"][0]["config"] for n in ("norm", "depth"))
     assert (one["layers"], three["layers"]) == (1, 3)
     greedy, beam = step("decoder"), FOUND["decoder"]["tests"]["all"]["beam"]
-    assert greedy["p"] < 0.05  # "the coins alone would have called it a loss"
-    assert greedy["low"] < 0 < greedy["high"] and beam["step"]["high"] < 0
+    assert -1 < greedy["low"] < 0 < greedy["high"] < 1  # "less than a point"
+    assert beam["step"]["high"] < 0
     assert gains("linear")
+    tie = FOUND["transformer"]["tests"]["all"]
+    assert tie["step"]["p"] < 0.05  # "the coins alone would have called it"
+    assert tie["step"]["low"] < 0 < tie["step"]["high"]
+    assert -1 < tie["beam"]["step"]["gain"] < tie["beam"]["step"]["high"] < 0
     loose, tied = (
         FOUND[n]["runs"][0]["parameters"] for n in ("linear", "transformer")
     )
@@ -302,7 +308,7 @@ def test_the_order_of_the_steps():
     losing = [name for name in PATH[1:] if step(name)["high"] < 0]
     assert losing == ["words", "self-attention", "feedforward"]
     unsure = [n for n in PATH[1:] if step(n)["low"] < 0 < step(n)["high"]]
-    assert unsure == ["dot", "decoder", "transformer"]
+    assert unsure == ["dot", "depth", "decoder", "transformer"]
 
 
 def test_more_rounds_help_rnnsearch_too():
