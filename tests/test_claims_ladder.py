@@ -7,6 +7,7 @@ attention, feedforward, heads, positions, residual and scores that quote it.
 
 from dataclasses import replace
 from itertools import pairwise, product
+from statistics import median, stdev
 
 import pytest
 import torch
@@ -327,6 +328,13 @@ def test_thirty_seeds_beyond_the_first_tell_the_spread():
     assert 27 < sum(count - 1 for count in counts) < 33  # "some thirty"
     counts = [len(FOUND[name]["runs"]) for name in PATH]
     assert (counts.count(3), counts.count(2)) == (7, 9)
+
+
+def test_rnnsearch_strays_more_than_most():
+    spreads = {
+        name: stdev(FOUND[name]["tests"]["all"]["each"]) for name in PATH
+    }
+    assert spreads["rnnsearch"] > 1.3 * median(spreads.values())
 
 
 def test_four_captions_joined():
