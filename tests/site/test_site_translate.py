@@ -83,7 +83,7 @@ def test_nothing_is_fetched_before_it_is_wanted(visit):
     assert len(fetched) == 1 and "tuned-rnnsearch" in fetched[0]
     say(root, SENTENCES[1])
     settled(root)
-    assert len([url for url in one.loaded if "machines/" in url]) == 1
+    assert one.fetched("machines/") == fetched
     assert one.troubles == []
 
 

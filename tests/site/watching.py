@@ -89,6 +89,8 @@ ANEW = """async () => {
   await ran;
   scrollTo({ top: 0, behavior: "instant" });
 }"""
+RESOURCES = """() => performance.getEntriesByType("resource")
+  .map((one) => one.name)"""
 PATIENCE = 60  # seconds, for a busy machine
 
 
@@ -194,11 +196,13 @@ class Visit:
     def fetched(self, part: str) -> list[str]:
         """What has this in its address, once the browser tells of any.
 
-        Of what a worker asks for it may tell after the worker has answered.
+        Of what a worker asks for it may tell after the worker has answered,
+        and on a busy machine never: the page's own list has that, too.
         """
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
-            if found := [url for url in self.loaded if part in url]:
+            told = {*self.loaded, *self.page.evaluate(RESOURCES)}
+            if found := [url for url in told if part in url]:
                 return found
             self.page.wait_for_timeout(10)  # lets the events come in
         return []
