@@ -818,6 +818,16 @@ def test_a_record_holds_what_is_finished(folders, capsys):
     assert len(trained) == 1
 
 
+def test_fewer_seeds_on_the_command_line_take_none_from_a_record(folders):
+    _, trained = folders
+    alignment.main(["--seeds", "2"])
+    assert len(trained) == 4
+    alignment.main([])
+    record = records.load("alignment")
+    assert record["seeds"] == [0, 1] and len(trained) == 4
+    assert [len(each["runs"]) for each in record["results"].values()] == [2, 2]
+
+
 def test_nothing_that_a_record_holds_is_lost(folders, capsys):
     search.main([])
     path = records.FOLDER / "search.json"
