@@ -12,6 +12,7 @@ from statistics import median, stdev
 import pytest
 import torch
 
+from lookback.experiments import alignment
 from lookback.experiments.brevity import WAYS
 from lookback.experiments.ladder import loss as mean_loss
 from lookback.experiments.ladder import pooled, rows
@@ -394,6 +395,8 @@ def test_the_product_s_looks_are_not_the_worse_ones():
     assert len(product) == len(added) == 3 and max(product) < min(added)
     for name, rung in (("dot", "dot"), ("additive", "rnnsearch")):
         small = Parts(**found[name]["runs"][0]["config"])
+        made = alignment.rung(rung)(small.source_vocab, small.target_vocab)
+        assert made.config == small
         changed = differences(RUNGS[rung].parts, small)
         assert set(changed) == {"source_vocab", "target_vocab", "width"}
         assert changed["width"] == (128, 64)  # "half as wide"
