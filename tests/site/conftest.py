@@ -150,6 +150,11 @@ class Reader:
         self.wires[mode.scripts].send(
             "Network.setCacheDisabled", {"cacheDisabled": not mode.kept}
         )
+        if not mode.kept:
+            self.wires[mode.scripts].send(
+                "Storage.clearDataForOrigin",
+                {"origin": self.address, "storageTypes": "cache_storage"},
+            )
         base = self.site.as_uri() if mode.from_disk else self.address
         self.now = Visit(page, base)
         self.shown = (name, mode)

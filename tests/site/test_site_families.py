@@ -85,7 +85,7 @@ def bert(at_start) -> Locator:
 def test_nothing_is_fetched_before_it_is_wanted(visit):
     one = visit(PAGE, kept=False)
     one.walk_down()
-    assert not any("machines/" in url for url in one.loaded)
+    assert one.fetched("machines/") == []
     ((root, _),) = widgets(one.page, "write-on")
     act(root, "begin").click()
     settled(root)

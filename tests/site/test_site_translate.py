@@ -75,7 +75,7 @@ def awake(asleep) -> Locator:
 def test_nothing_is_fetched_before_it_is_wanted(visit):
     one = visit("book/translate", kept=False)
     one.walk_down()
-    assert not any("machines/" in url for url in one.loaded)
+    assert one.fetched("machines/") == []
     ((root, _),) = widgets(one.page, KIND)
     act(root, "translate").click()
     settled(root)

@@ -89,16 +89,15 @@ ANEW = """async () => {
   await ran;
   scrollTo({ top: 0, behavior: "instant" });
 }"""
-RESOURCES = """() => performance.getEntriesByType("resource")
-  .map((one) => one.name)"""
 PATIENCE = 60  # seconds, for a busy machine
+ASKED: list[str] = []  # of this process's servers, address after address
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """The usual server, without its log."""
+    """The usual server, which writes down what it is asked for."""
 
     def log_message(self, *_: object) -> None:
-        pass
+        ASKED.append(self.path)
 
 
 @contextmanager
@@ -119,6 +118,7 @@ class Visit:
         self.troubles: list[str] = []
         self.loaded: dict[str, int] = {}
         self.under_way: set[Request] = set()
+        self.before = len(ASKED)
         self.listeners = {
             "console": self.on_console,
             "pageerror": self.on_error,
@@ -194,18 +194,11 @@ class Visit:
         self.settle()
 
     def fetched(self, part: str) -> list[str]:
-        """What has this in its address, once the browser tells of any.
+        """What the server was asked for that has this in its address.
 
-        Of what a worker asks for it may tell after the worker has answered,
-        and on a busy machine never: the page's own list has that, too.
+        The browser does not always tell of what a worker asks for.
         """
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            told = {*self.loaded, *self.page.evaluate(RESOURCES)}
-            if found := [url for url in told if part in url]:
-                return found
-            self.page.wait_for_timeout(10)  # lets the events come in
-        return []
+        return [path for path in ASKED[self.before :] if part in path]
 
     def walk_down(self) -> None:
         """Scroll to the end, so that lazy frames load, and wait for them."""
