@@ -8,6 +8,7 @@ import subprocess
 from dataclasses import asdict
 from pathlib import Path
 from shutil import copyfile, rmtree
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -377,6 +378,21 @@ def test_a_bad_record_is_not_written(tmp_path, changes):
 def test_quote(tmp_path, place, text):
     written(tmp_path)
     assert quote(place, tmp_path) == text
+
+
+def test_a_quote_follows_its_record(tmp_path, monkeypatch):
+    """It is read once for as long as it stays, and anew when it changes."""
+    written(tmp_path)
+    read = Mock(side_effect=load)
+    monkeypatch.setattr(records, "load", read)
+    for _ in range(2):
+        assert quote("trial/sentences", tmp_path) == "29000"
+    assert read.call_count == 1
+    path = written(tmp_path, results={"sentences": 28000})
+    assert quote("trial/sentences", tmp_path) == "28000"
+    path.unlink()
+    with pytest.raises(RecordError, match="cannot read"):
+        quote("trial/sentences", tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import os
 import platform
 import subprocess
 import sys
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
@@ -180,6 +181,12 @@ def load(name: str, folder: Path | None = None) -> dict:
     return record
 
 
+@lru_cache(maxsize=8)
+def _read(name: str, folder: Path, _: tuple[int, int] | None) -> dict:
+    """`load`, once for each state of the file."""
+    return load(name, folder)
+
+
 def _once(pairs: list[tuple[str, object]]) -> dict:
     """A dictionary of these pairs; ValueError if a key stands there twice."""
     found = dict(pairs)
@@ -201,7 +208,10 @@ def quote(place: str, folder: Path | None = None) -> str:
     """
     path, _, form = place.partition(":")
     name, *steps = path.split("/")
-    record = load(name, folder)
+    folder = folder or FOLDER
+    file = folder / f"{name}.json"
+    told = file.stat() if file.exists() else None
+    record = _read(name, folder, told and (told.st_mtime_ns, told.st_size))
     try:
         value = follow(record["results"], steps)
     except LookupError as error:
