@@ -1,68 +1,129 @@
 """RNNsearch and the Transformer, each at its best.
 
-On the ladder's bench, with what did best in the trials of records/ladder.json,
-as many for the one as for the other, and for twice as many rounds. Writes
+On the ladder's bench, but with twice as many rounds and more. One after the
+other are tried: five dropouts, two other rates with the dropout that did best,
+and twice as many rounds again, with that dropout and with the next higher one.
+As many trials for the one as for the other; the lowest validation loss chooses,
+and only what it has chosen is trained with other seeds, too. Writes
 records/best.json.
 
     python -m lookback.experiments.best
-    python -m lookback.experiments.best --only transformer --seeds 3
+    python -m lookback.experiments.best --only "rnnsearch, dropout 0.1"
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from lookback.experiments.ladder import (
-    DROPOUTS,
-    RATES,
     TRAINING,
     bench,
+    levels,
     run,
-    summary,
+    runs_alone,
 )
+from lookback.experiments.runs import finished
 from lookback.lab import records
 from lookback.ladder import RUNGS
 
 FAMILIES = ("rnnsearch", "transformer")
+DROPOUTS = (0.0, 0.1, 0.2, 0.3, 0.4)
+START = {"rate": TRAINING.learning_rate, "rounds": 2 * TRAINING.epochs}
+# Stage after stage: what each trial changes in the best of those before it.
+STAGES = (
+    {f"dropout {p}": {"dropout": p, **START} for p in DROPOUTS},
+    {f"rate {r}": {"rate": float(r)} for r in ("2e-3", "8e-3")},
+    {
+        "48 rounds": {"rounds": 48},
+        "48 rounds, more dropout": {"rounds": 48, "more": 0.1},
+    },
+)
 
 
-def chosen(name: str) -> tuple[dict, dict]:
-    """What of a rung's trials does best: changes of the model, of the training.
+def lowest(result: dict) -> float:
+    """The lowest validation loss of a run, in nats a piece."""
+    return min(row["loss"] for row in result["curve"])
 
-    Of the rates and of the dropouts, each for itself, the one with the lowest
-    validation loss of the first seed; the rung as it is stands among both.
-    Raises ValueError before all are recorded.
+
+def best_of(name: str, tried: Mapping[str, dict], stages: int) -> str:
+    """The trial of the first stages that has the lowest validation loss.
+
+    Raises ValueError where one of them is not finished.
     """
-    found = records.load("ladder")["results"]
-
-    def loss(label: str) -> float:
-        part = f"{name}, {label}" if label else name
-        if part not in found:
-            raise ValueError(
-                f"records/ladder.json has no {part!r} yet: python -m"
-                " lookback.experiments.ladder trains and records it"
-            )
-        return min(row["loss"] for row in found[part]["runs"][0]["curve"])
-
-    parts, settings = {}, {}
-    for tried in (RATES, DROPOUTS):
-        if best := min(("", *tried), key=loss):
-            parts |= tried[best][0]
-            settings |= tried[best][1]
-    return parts, settings
+    parts = [f"{name}, {label}" for s in STAGES[:stages] for label in s]
+    if missing := [part for part in parts if part not in tried]:
+        raise ValueError(
+            f"{', '.join(missing)}: not finished yet, and what comes next"
+            " depends on it; python -m lookback.experiments.best trains all in"
+            " their order"
+        )
+    return min(parts, key=lambda part: lowest(tried[part]))
 
 
-def at_best(name: str, seed: int, folder: Path) -> dict:
-    """Train and test a rung with what its trials chose, for longer."""
-    parts, settings = chosen(name)
-    rung, rounds = RUNGS[name], 2 * TRAINING.epochs
-    rung = replace(rung, parts=replace(rung.parts, **parts))
-    longer = replace(TRAINING, epochs=rounds, patience=rounds, **settings)
-    return run(rung, longer, seed, folder)
+def recorded() -> dict[str, dict]:
+    """The first run of each trial in records/best.json, if there is one."""
+    try:
+        results = records.load("best", records.place())["results"]
+    except records.RecordError:
+        return {}
+    return {k: v["runs"][0] for k, v in results.items() if "runs" in v}
 
 
-PARTS = {name: partial(at_best, name) for name in FAMILIES}
+def chosen(name: str, stages: int = len(STAGES)) -> dict:
+    """The recorded setting that did best: its dropout, rate and rounds."""
+    tried = recorded()
+    return tried[best_of(name, tried, stages)]["setting"]
+
+
+def rung_with(name: str, setting: dict):
+    """The rung, and how it is trained, with such a setting."""
+    rung, rounds = RUNGS[name], setting["rounds"]
+    rung = replace(rung, parts=replace(rung.parts, dropout=setting["dropout"]))
+    return rung, replace(
+        TRAINING,
+        epochs=rounds,
+        patience=rounds,
+        learning_rate=setting["rate"],
+    )
+
+
+def trial(name: str, stage: int, label: str, seed: int, folder: Path) -> dict:
+    """Train and test one setting, which stands on the best of the stages
+    before it; they are found beside `folder`."""
+    setting = {}
+    if stage:
+        places = {part: folder.with_name(f"{part}-0") for part in PARTS}
+        tried = recorded() | {
+            part: result
+            for part, place in places.items()
+            if (result := finished(place))
+        }
+        setting = tried[best_of(name, tried, stage)]["setting"]
+    setting = setting | STAGES[stage][label]
+    more = setting.pop("more", 0)
+    setting["dropout"] = round(setting["dropout"] + more, 1)
+    rung, training = rung_with(name, setting)
+    return {"setting": setting, **run(rung, training, seed, folder)}
+
+
+PARTS = {
+    f"{name}, {label}": partial(trial, name, stage, label)
+    for stage, trials in enumerate(STAGES)
+    for label in trials
+    for name in FAMILIES
+}
+
+
+def summary(found: dict[str, list[dict]]) -> dict:
+    """Every run; of each family its best setting, levels and gains."""
+    tried = {part: runs[0] for part, runs in found.items()}
+    best = {name: best_of(name, tried, len(STAGES)) for name in FAMILIES}
+    reached = levels({name: found[part] for name, part in best.items()})
+    return runs_alone(found) | {
+        name: {"trial": part, "setting": tried[part]["setting"]} | reached[name]
+        for name, part in best.items()
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

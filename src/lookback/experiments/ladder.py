@@ -336,29 +336,36 @@ def noise(
     return pooled([level(r, split, kind)["each"] for r in found.values()])
 
 
+def gap(
+    runs: dict[str, list[dict]],
+    one: str,
+    two: str,
+    split: str,
+    kind: str = "greedy",
+) -> dict:
+    """The `step` between two of these, by the spread over seeds of the two, if
+    each has three: some machines depend more on their seed than others. Else
+    by the spread of all."""
+    couple = {name: runs[name] for name in (one, two)}
+    several = all(len(each) > 2 for each in couple.values())
+    found = noise(couple if several else runs, split, kind)
+    return step(runs[one], runs[two], split, found, kind)
+
+
 def gains(
     rungs: dict[str, list[dict]], split: str, kind: str = "greedy"
 ) -> dict[str, dict]:
     """Of each rung its `step` from the rung that it changes, and what it gains
     `over_rnnsearch`, where these are there and some rung has two seeds. Of
     `FAMOUS`, where the stack stands whole, what it gains `over_positions`.
-
-    The spread over seeds is that of the two, if each has three: some machines
-    depend more on their seed than others. Else it is that of all rungs.
     """
     try:
-        of_all = noise(rungs, split, kind)
+        noise(rungs, split, kind)
     except ValueError:
         return {name: {} for name in rungs}
-
-    def spread(*names: str) -> Noise:
-        two = {name: rungs[name] for name in names}
-        several = all(len(runs) > 2 for runs in two.values())
-        return noise(two, split, kind) if several else of_all
-
     return {
         name: {
-            key: step(rungs[rival], runs, split, spread(name, rival), kind)
+            key: gap(rungs, rival, name, split, kind)
             for key, rival in (
                 ("step", RUNGS[name].before),
                 ("over_rnnsearch", "rnnsearch"),

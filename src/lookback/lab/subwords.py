@@ -7,11 +7,13 @@ text. The merging is done by the library `tokenizers`.
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from lookback.vocabulary import END, SPECIALS, Vocabulary
 
+LATELY = 200_000  # sentences
 LAST = "</w>"  # ends the last piece of every word
 
 
@@ -22,6 +24,8 @@ class Subwords(Vocabulary):
         self.tokenizer = tokenizer
         self.index = tokenizer.get_vocab()
         self.words = sorted(self.index, key=self.index.get)
+        # Each epoch asks for the same sentences.
+        self.numbers = lru_cache(LATELY)(lambda s: tokenizer.encode(s).ids)
         if tuple(self.words[: len(SPECIALS)]) != SPECIALS:
             raise ValueError(f"the first pieces must be {SPECIALS}")
 
@@ -71,7 +75,7 @@ class Subwords(Vocabulary):
 
     def encode(self, words: Sequence[str]) -> list[int]:
         """Piece numbers. A letter never seen in training becomes <unk>."""
-        return self.tokenizer.encode(" ".join(words)).ids
+        return [*self.numbers(" ".join(words))]
 
     def decode(self, numbers: Iterable[int]) -> list[str]:
         """Words, put together again, up to the end of the sentence."""

@@ -37,7 +37,12 @@ from lookback.vocabulary import PAD, Vocabulary
 
 
 def device() -> torch.device:
-    """The GPU if there is one, else the CPU."""
+    """The GPU if there is one, else the CPU.
+
+    cuDNN's GRU computes in fp32 there, as all else does: on its own account
+    it would round to TF32, and a comparison would compare precisions, too.
+    """
+    torch.backends.cudnn.allow_tf32 = False
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
