@@ -39,7 +39,7 @@ from lookback.families import (
 )
 from lookback.lab import corpus, weights
 from lookback.lab.corpus import Pair, batches, pad
-from lookback.lab.training import device, half
+from lookback.lab.training import device
 from lookback.vocabulary import END, PAD, START, UNK, Vocabulary
 
 SEEDS = 3
@@ -87,14 +87,12 @@ def teach(
     folder.mkdir(parents=True, exist_ok=True)
     adam = torch.optim.Adam(model.parameters(), rate, betas=(0.9, 0.98))
     losses = resume(folder, model, adam)
-    where = next(model.parameters()).device
     model.train()
     while (done := len(losses)) < updates:
         share = min(1, (done + 1) / warmup) * (1 - done / updates)
         adam.param_groups[0]["lr"] = share * rate
         torch.manual_seed(1_000_003 * seed + done)
-        with torch.autocast(where.type, torch.bfloat16, half(where)):
-            now = loss(done)
+        now = loss(done)
         adam.zero_grad(set_to_none=True)
         now.backward()
         nn.utils.clip_grad_norm_(model.parameters(), CLIP)

@@ -1,13 +1,12 @@
 """What does the finished Transformer need? Take one part out, keep the rest.
 
-On the ladder's bench, from the best Transformer of its first two stages in
-records/best.json: its dropout, its rate, its rounds. Where a removal makes the
-training fail or stumble, a second one at a quarter of the rate shows whether
-the part is needed or the rate was too high. Without the sum dropout is on the
-only way through, so it is taken out, too. Without the norms one is left where
-a stack ends: the scores are to begin as loud. Without feed-forward layers the
-model is trained a second time with more layers, so that it has as many
-weights. Writes records/removal.json.
+On the ladder's bench, from the best Transformer of records/best.json: its
+dropout, its rate, its rounds. Where a removal makes the training fail or
+stumble, a second one at a quarter of the rate shows whether the part is needed
+or the rate was too high. Without the sum dropout is on the only way through, so
+it is taken out, too. Without the norms one is left where a stack ends: the
+scores are to begin as loud. Without feed-forward layers the model is trained a
+second time with more layers, so that it has as many weights. Writes records/removal.json.
 
     python -m lookback.experiments.removal
     python -m lookback.experiments.removal --only full heads --seeds 3
@@ -31,7 +30,7 @@ from lookback.experiments.ladder import (
     gap,
     level,
     loss,
-    pooled,
+    noise,
     runs_alone,
 )
 from lookback.lab import corpus, training
@@ -109,7 +108,7 @@ def without(
 
 def run(name: str, seed: int, folder: Path) -> dict:
     """Train and test the Transformer without one part."""
-    rung, settings = rung_with("transformer", chosen("transformer", 2))
+    rung, settings = rung_with("transformer", chosen("transformer"))
     changes = dict(REMOVALS[name][1])
     rate = settings.learning_rate / changes.pop("slower", 1)
     settings = replace(settings, learning_rate=rate, **changes, seed=seed)
@@ -135,7 +134,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
     """Every run; of each removal the levels and its change from the whole."""
     answer = runs_alone(found)
     try:
-        pooled([[run["val"]["bleu"] for run in runs] for runs in found.values()])
+        noise(found, corpus.TESTS[0])
     except ValueError:  # one seed of each: no ruler
         return answer
     for name, runs in found.items():

@@ -58,7 +58,8 @@ def campaign(
     The present record is the one that would be written over (`records.place`).
     Raises ValueError for a result that was made with other settings or data.
     The record's commit is that of its runs; where they began with different
-    ones, it is the present one, and each run has its own.
+    ones, it is the present one, and each run has its own. Of different devices
+    it names all.
     With `keep` false, for what should be measured anew every time, the parts
     are forgotten once they are recorded. `arguments` are those of the command
     line: --only, --seeds, --record and --runs.
@@ -87,6 +88,8 @@ def campaign(
     found = by_part(parts, done)
     if not complete(name, parts, found, parts if needed is None else needed):
         return
+    here = records.provenance(device or training.device())["device"]
+    told = {run.get("device", here) for runs in found.values() for run in runs}
     records.save(
         name,
         config=config,
@@ -98,6 +101,7 @@ def campaign(
         ),
         results=results(found),
         git=agreed([run["git"] for runs in found.values() for run in runs]),
+        devices=" and ".join(sorted(told)),
     )
     for folder in [] if keep else folders.values():
         (folder / "result.json").unlink(missing_ok=True)
@@ -279,7 +283,7 @@ def once(
     """The result of a run, which is made and kept if it is not there yet.
 
     With it are kept its seed, the seconds that it took, the commit it began
-    with and what it was `made_with`.
+    with, the device and what it was `made_with`.
     """
     if (result := finished(folder, made_with)) is None:
         git, started = records.commit(), time.perf_counter()
@@ -287,6 +291,7 @@ def once(
         result = run(seed, folder)
         spent = time.perf_counter() - started
         result |= {"seed": seed, "git": git, "wall_seconds": spent}
+        result["device"] = records.provenance(training.device())["device"]
         temporary = folder / "result.part"
         kept = result | {"made with": made_with or {}}
         temporary.write_text(json.dumps(kept))

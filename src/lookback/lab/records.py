@@ -108,11 +108,13 @@ def save(
     wall_seconds: float,
     results: dict,
     git: dict | None = None,
+    devices: str = "",
     folder: Path | None = None,
 ) -> Path:
     """Write a record; raises RecordError if it does not fit the schema.
 
-    `git` is the commit of its runs, where that is not the present one.
+    `git` is the commit of its runs, where that is not the present one, and
+    `devices` where they ran, if not on the present one alone.
     """
     record = {
         "experiment": experiment,
@@ -125,6 +127,7 @@ def save(
         **provenance(device),
     }
     record["git"] = git or record["git"]
+    record["device"] = devices or record["device"]
     path = (folder or place()) / f"{experiment}.json"
     validate(record, path)
     text = json.dumps(record, indent=1, ensure_ascii=False)

@@ -39,23 +39,12 @@ from lookback.vocabulary import PAD, Vocabulary
 def device() -> torch.device:
     """The GPU if there is one, else the CPU.
 
-    cuDNN's GRU computes in fp32 there, as all else does: on its own account
-    it would round to TF32, and a comparison would compare precisions, too.
+    All is computed in fp32. cuDNN's GRU would round to TF32 of its own accord,
+    and a comparison would compare precisions, too; and in bf16 models as narrow
+    as the book's learn more slowly on both (records/gpu.json).
     """
     torch.backends.cudnn.allow_tf32 = False
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def half(where: torch.device) -> bool:
-    """Whether the device trains faster in bf16.
-
-    GPUs do that multiply in it themselves, from Ampere on (older ones would
-    emulate it). On CPUs, even those with AMX, models as narrow as the book's
-    spend more on the conversions than they gain: 1.3 to 1.6 times as long.
-    """
-    return where.type == "cuda" and torch.cuda.is_bf16_supported(
-        including_emulation=False
-    )
 
 
 @contextmanager
@@ -124,13 +113,11 @@ def validation_loss(
 def train_step(run: Run, batch, steps: int) -> None:
     """One update: forward, backward, clip, Adam."""
     config, progress = run.config, run.progress
-    where = run.model.device
-    batch = batch.to(where)
+    batch = batch.to(run.model.device)
     started = time.perf_counter()
     for group in run.optimizer.param_groups:
         group["lr"] = learning_rate(config, progress.step, steps)
-    with torch.autocast(where.type, torch.bfloat16, half(where)):
-        logits = run.model(batch.source, batch.target_in)
+    logits = run.model(batch.source, batch.target_in)
     total = loss(logits, batch.target_out, config.smoothing)
     words = int((batch.target_out != PAD).sum())
     run.optimizer.zero_grad(set_to_none=True)
