@@ -11,6 +11,7 @@ from torch import nn
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.lab.corpus import Pair, pad
 from lookback.lab.decoding import beam, force, greedy, translate
+from lookback.lab.training import device
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.translator import Translator
 from lookback.vocabulary import END, PAD, START, UNK, Vocabulary
@@ -379,7 +380,8 @@ def test_cpu_equals_cuda(model):
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device here: nothing to compare with the CPU")
     here = beam(model, pad(SOURCES), 3)
-    there = beam(model.cuda(), pad(SOURCES).cuda(), 3)
+    where = device()  # in fp32
+    there = beam(model.to(where), pad(SOURCES).to(where), 3)
     model.cpu()
     same(there, here)
 

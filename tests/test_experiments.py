@@ -4,6 +4,7 @@ import importlib
 import json
 import random
 import re
+import shutil
 from dataclasses import replace
 from functools import partial
 from statistics import mean
@@ -98,11 +99,11 @@ def short(monkeypatch):
     """The ladder's bench with three rungs and one trial."""
     monkeypatch.setattr(ladder, "PIECES", 60)
     monkeypatch.setattr(ladder, "RUNGS", SHORT_RUNGS)
-    for module in (best, growth, removal):
+    for module in (best, growth):
         monkeypatch.setattr(module, "RUNGS", SHORT_RUNGS)
     ladder.subwords.cache_clear()
     one = TrainingConfig(epochs=1, batch=8, warmup=1)
-    for module in (ladder, best, growth, removal):
+    for module in (ladder, best, growth):
         monkeypatch.setattr(module, "TRAINING", one)
     parts = {
         n: partial(ladder.run, SHORT_RUNGS[n], one)
@@ -111,8 +112,21 @@ def short(monkeypatch):
     changes = ({"dropout": 0.1}, {})
     parts["trial"] = partial(ladder.trial, "rnnsearch", changes)
     monkeypatch.setattr(ladder, "PARTS", parts)
-    tried = ({"dropout": 0.1}, {"learning_rate": 1e-3})
-    monkeypatch.setattr(best, "chosen", lambda *_: tried)
+    start = {"rate": 1e-3, "rounds": 2}
+    stages = (
+        {f"dropout {p}": {"dropout": p, **start} for p in (0.0, 0.1)},
+        {"rate 2e-3": {"rate": 2e-3}},
+    )
+    monkeypatch.setattr(best, "STAGES", stages)
+    few = {
+        f"{name}, {label}": partial(best.trial, name, stage, label)
+        for stage, trials in enumerate(stages)
+        for label in trials
+        for name in best.FAMILIES
+    }
+    monkeypatch.setattr(best, "PARTS", few)
+    tried = {"dropout": 0.1, "rate": 1e-3, "rounds": 1}
+    monkeypatch.setattr(removal, "chosen", lambda _: tried)
     few = {
         name: partial(growth.run, *growth.PARTS[name].args[:2], [1, 2])
         for name in ("rnnsearch, 3000", "fixed, joined")
@@ -123,8 +137,8 @@ def short(monkeypatch):
         for n in ("rnnsearch", "fixed")
     }
     monkeypatch.setattr(german, "PARTS", few)
-    few = {n: removal.REMOVALS[n] for n in ("heads", "warmup, slowly")}
-    monkeypatch.setattr(removal, "REMOVALS", few)
+    few = {n: removal.PARTS[n] for n in ("full", "warmup, slowly")}
+    monkeypatch.setattr(removal, "PARTS", few)
 
 
 @pytest.fixture
@@ -222,7 +236,7 @@ def trials():
             {"tuned-en-fr", "tuned-de-en", "tuned-rnnsearch"},
         ),
         "ladder": (ladder, 4, set()),
-        "best": (best, 2, set()),
+        "best": (best, 6, set()),
         "german": (german, 2, set()),
         "growth": (growth, 4, set()),
         "removal": (removal, 2, set()),
@@ -269,30 +283,49 @@ def test_every_readout_drops_of_state_context_and_word(name):
     assert len(context & set(shapes)) == 1
 
 
+WHOLE = bench.RUNGS["transformer"].make
+
+
 def test_without_norms_the_first_scores_are_as_loud():
     """So the last norm of each stack stays."""
     spreads = []
     for name in ("norm", "smoothing"):
         torch.manual_seed(0)
-        model = removal.without(name, 50, 50).eval()
+        model = removal.without(name, WHOLE, 50, 50).eval()
         said = model(torch.full((1, 3), 5), torch.full((1, 7), 6))
         spreads.append(said.std().item())
     assert max(spreads) < 1.5 * min(spreads)  # without that one, 14 times
-    assert removal.without("norm", 9, 9).config.norm == "none"
+    assert removal.without("norm", WHOLE, 9, 9).config.norm == "none"
 
 
 @pytest.mark.parametrize("name", removal.REMOVALS)
 def test_every_removal_is_another_model_or_training(name):
     model, settings = removal.REMOVALS[name]
-    full = bench.RUNGS["transformer"].make(9, 9).config
-    assert model or settings
-    assert replace(full, **model) != full or not model
-    assert replace(removal.TRAINING, **settings) != removal.TRAINING or model
+    full = WHOLE(9, 9).config
+    assert (replace(full, **model) == full) == (not model)
+    assert bool(model or settings) == (name != "full")
+
+
+def test_a_slow_removal_has_a_quarter_of_the_rate(folders):
+    removal.main(["--seeds", "2"])
+    results = records.load("removal")["results"]
+    full, slow = (results[n]["runs"][0] for n in ("full", "warmup, slowly"))
+    assert full["training"]["learning_rate"] == 1e-3
+    changed = full["training"] | {"learning_rate": 1e-3 / 4, "warmup": 0}
+    assert slow["training"] == changed and slow["config"] == full["config"]
+    assert full["config"]["dropout"] == 0.1
+    change = results["warmup, slowly"]["tests"]["all"]["change"]
+    one, two = (
+        ladder.level(results[n]["runs"], "all")["bleu"]
+        for n in ("full", "warmup, slowly")
+    )
+    assert change["gain"] == pytest.approx(two - one)
+    assert "change" not in results["full"]["tests"]["all"]
 
 
 def test_without_feed_forward_seven_layers_have_as_many_weights():
     """But for norms and biases, 84 d² in the layers of either."""
-    full = bench.RUNGS["transformer"].make(9, 9)
+    full = WHOLE(9, 9)
     changes, _ = removal.REMOVALS["feedforward, 7 layers"]
     other = Transformer(replace(full.config, **changes))
     counts = [sum(p.numel() for p in m.parameters()) for m in (full, other)]
@@ -530,43 +563,52 @@ def run_with(*counts):
     """A run that translated each caption of each test set like this."""
     said = {"counts": ", ".join(counts), "chrf": 50.0}
     each = {"loss": 1.0, "greedy": said, "beam": said}
-    return {"precision": "fp32", "tests": dict.fromkeys(corpus.TESTS, each)}
+    return {"tests": dict.fromkeys(corpus.TESTS, each)}
 
 
-def test_a_family_at_its_best_is_trained_twice_as_long(folders):
-    """And with what was chosen; the rest is the rung's."""
+def test_a_family_s_later_trials_stand_on_its_best_one(folders):
     best.main([])
-    for result in records.load("best")["results"].values():
-        [run] = result["runs"]
-        assert len(run["curve"]) == run["training"]["epochs"] == 2
-        assert run["training"]["learning_rate"] == 1e-3
-        assert run["config"]["dropout"] == 0.1
-        assert 8 in (run["config"].get("width"), run["config"].get("d_model"))
-
-
-def test_a_family_at_its_best_has_what_its_trials_chose(monkeypatch):
-    """Rate and dropout apart; a rung that no trial beats stays as it is."""
-    losses = {
-        **{"rnnsearch": 1.3, "rnnsearch, rate 8e-3": 1.2},
-        **{f"rnnsearch, dropout {p}": 1.4 for p in (0.0, 0.1, 0.2, 0.4)},
-        "rnnsearch, rate 2e-3": 1.25,
-    }
-
-    def load(_):
-        curves = {
-            part: [{"loss": 9.0}, {"loss": x}] for part, x in losses.items()
+    results = records.load("best")["results"]
+    for name in best.FAMILIES:
+        runs = {
+            label: results[f"{name}, {label}"]["runs"][0]
+            for label in ("dropout 0.0", "dropout 0.1", "rate 2e-3")
         }
-        found = {part: {"runs": [{"curve": c}]} for part, c in curves.items()}
-        return {"results": found}
+        first = min([*runs][:2], key=lambda label: best.lowest(runs[label]))
+        setting = runs[first]["setting"] | {"rate": 2e-3}
+        assert runs["rate 2e-3"]["setting"] == setting
+        for run in runs.values():
+            assert run["training"]["learning_rate"] == run["setting"]["rate"]
+            assert run["config"]["dropout"] == run["setting"]["dropout"]
+            assert run["training"]["epochs"] == len(run["curve"]) == 2
+        trial = min(runs, key=lambda label: best.lowest(runs[label]))
+        assert results[name]["trial"] == f"{name}, {trial}"
+        assert best.chosen(name) == runs[trial]["setting"]
+        level = ladder.level([runs[trial]], "all")
+        assert results[name]["tests"]["all"]["bleu"] == level["bleu"]
 
-    monkeypatch.setattr(records, "load", load)
-    assert best.chosen("rnnsearch") == ({}, {"learning_rate": 8e-3})
-    losses["rnnsearch, dropout 0.1"] = 1.1
-    changes = ({"dropout": 0.1}, {"learning_rate": 8e-3})
-    assert best.chosen("rnnsearch") == changes
-    del losses["rnnsearch, dropout 0.4"]
-    with pytest.raises(ValueError, match="has no .rnnsearch, dropout 0.4. yet"):
-        best.chosen("rnnsearch")
+
+def test_a_trial_waits_for_those_that_it_stands_on(folders):
+    later = ["--only", "rnnsearch, rate 2e-3"]
+    with pytest.raises(ValueError, match="dropout 0.0.*not finished yet"):
+        best.main(later)
+    best.main([])
+    shutil.rmtree(folders[0] / "runs")  # the record knows them
+    best.main([*later, "--seeds", "2"])
+    folder = folders[0] / "runs" / "best" / "rnnsearch, rate 2e-3-1"
+    found = json.loads((folder / "result.json").read_text())
+    first = records.load("best")["results"]["rnnsearch, rate 2e-3"]["runs"][0]
+    assert found["setting"] == first["setting"]
+
+
+def test_a_record_names_the_devices_of_its_runs(folders):
+    ladder.main(["--only", "fixed", "two-way"])
+    path = folders[0] / "runs" / "ladder" / "fixed-0" / "result.json"
+    result = json.loads(path.read_text())
+    here = result["device"]
+    path.write_text(json.dumps(result | {"device": "another"}))
+    ladder.main(["--record"])
+    assert records.load("ladder")["device"] == f"{here} and another"
 
 
 def test_the_seeds_spread_is_pooled_over_the_rungs():
@@ -775,17 +817,6 @@ def test_a_record_s_commit_is_its_runs_(folders, monkeypatch):
     assert record["results"]["fixed"]["runs"][0]["git"] == first
 
 
-def test_runs_of_two_precisions_are_not_compared(folders):
-    ladder.main(["--only", "fixed", "two-way"])
-    path = folders[0] / "runs" / "ladder" / "fixed-0" / "result.json"
-    result = json.loads(path.read_text())
-    result["precision"] = "another"
-    path.write_text(json.dumps(result))
-    with pytest.raises(ValueError, match="one precision"):
-        ladder.main(["--record"])
-    assert not (folders[0] / "records" / "ladder.json").exists()
-
-
 def test_runs_of_other_settings_are_not_taken_from_the_record(
     folders, monkeypatch
 ):
@@ -910,14 +941,14 @@ def test_looks_that_ask_nothing_are_flat():
     for each in attentions(model).values():
         each.W_Q.weight.data.zero_()
         each.W_Q.bias.data.zero_()
-    found = ablation.largest_weights(model, [pair], source, target)
+    found = removal.largest_weights(model, [pair], source, target)
     # three words or two, and <end> or <start>
     causal = (1 + 1 / 2 + 1 / 3) / 3
     right = {"encoder": 1 / 4, "decoder": causal, "cross": 1 / 4}
     assert found == pytest.approx(right)
     for each in attentions(model).values():
         each.W_Q.weight.data.normal_(std=1e3)
-    sharp = ablation.largest_weights(model, [pair], source, target)
+    sharp = removal.largest_weights(model, [pair], source, target)
     assert all(sharp[kind] > found[kind] for kind in found)
 
 

@@ -56,7 +56,7 @@ CORPUS = {  # the languages that an experiment reads
 }
 PLAYS = {"plays": "input.txt", "since": "tinyshakespeare"}  # as each names it
 # Their trainings have begun, or wait.
-TO_COME = {"best", "removal"}
+TO_COME = {"removal"}
 ALL_TESTS = ("ladder", "best", "brevity", "german", "growth", "removal")
 KINDS = {
     "bert": Body,

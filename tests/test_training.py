@@ -670,18 +670,10 @@ def test_the_device_is_the_gpu_if_there_is_one(monkeypatch, there, kind):
     assert DEVICE().type == kind
 
 
-def test_a_gpu_that_emulates_bf16_trains_in_fp32(monkeypatch):
-    """A free Colab's T4 answers yes unless asked about emulation."""
-
-    def native(including_emulation=True):
-        return including_emulation
-
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", native)
-    assert training.half(torch.device("cuda")) is False
-
-
-def test_a_cpu_trains_in_fp32():
-    assert training.half(torch.device("cpu")) is False
+def test_a_gpu_s_recurrence_is_not_rounded(monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    DEVICE()
+    assert not torch.backends.cudnn.allow_tf32
 
 
 def test_numbers_too_small_to_be_normal_are_0_while_it_trains(tmp_path):
@@ -702,7 +694,7 @@ def test_numbers_too_small_to_be_normal_are_0_while_it_trains(tmp_path):
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("kind", [Bottleneck, RNNsearch])
-def test_trains_on_cuda_in_bf16(kind, tmp_path):
+def test_trains_on_cuda(kind, tmp_path):
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device here")
     model = model_of(kind).cuda()

@@ -42,5 +42,6 @@ EXPERIMENTS = (
     "memories",
     "pruning",
     "speed",
+    "gpu",
     "pages",
 )

@@ -6,7 +6,8 @@ stumble, a second one at a quarter of the rate shows whether the part is needed
 or the rate was too high. Without the sum dropout is on the only way through, so
 it is taken out, too. Without the norms one is left where a stack ends: the
 scores are to begin as loud. Without feed-forward layers the model is trained a
-second time with more layers, so that it has as many weights. Writes records/removal.json.
+second time with more layers, so that it has as many weights. Writes
+records/removal.json.
 
     python -m lookback.experiments.removal
     python -m lookback.experiments.removal --only full heads --seeds 3

@@ -27,7 +27,7 @@ SIZES = {"d_model": 128, "heads": 4, "layers": 4, "d_ff": 512}
 WIDTHS = {"embed": 128, "hidden": 128, "align": 128, "maxout": 128}
 KEEP = 5  # epochs averaged
 TRAINING = training.TrainingConfig(
-    epochs=60, batch=128, learning_rate=3e-3, warmup=1000, patience=60
+    epochs=30, batch=128, learning_rate=3e-3, warmup=1000, patience=30
 )
 
 
