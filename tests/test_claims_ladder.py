@@ -548,7 +548,7 @@ def test_what_joined_captions_teach():
     joined = {name: GROWTH[f"{name}, joined"] for name in names}
     four = {name: each["long"]["4"]["bleu"] for name, each in joined.items()}
     one = joined["rnnsearch"]["tests"]["test_2016_flickr"]["bleu"]
-    assert four["rnnsearch"] > one - 1  # "nearly as well as one"
+    assert four["rnnsearch"] > one - 0.5  # "as well as one"
     assert (
         four["rnnsearch"] > max(four[n] for n in names if n != "rnnsearch") + 8
     )
