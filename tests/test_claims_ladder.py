@@ -519,7 +519,19 @@ def test_how_far_both_are_from_their_starred_settings():
 def test_each_at_its_best():
     greedy, beam = lead("transformer"), lead("transformer", kind="beam")
     assert greedy["low"] > 0 and greedy["p"] < 0.05
-    assert beam["low"] < 0 < beam["high"]
+    for split in corpus.TESTS:  # "each by itself"
+        alone = lead("transformer", split)
+        assert alone["low"] > 0 and alone["p"] < 0.05
+    assert -0.1 < beam["low"] < 0 < beam["high"]  # "just holds 0"
+    on_cpu = {
+        name: [
+            run.get("device", "CPU").startswith("CPU")
+            for run in BEST[BEST[name]["trial"]]["runs"]
+        ]
+        for name in FAMILIES
+    }
+    assert on_cpu["rnnsearch"] == [False, True, True]
+    assert not any(on_cpu["transformer"])
     helped = {
         name: BEST[name]["tests"]["all"]["beam"]["bleu"]
         - BEST[name]["tests"]["all"]["bleu"]
