@@ -519,9 +519,11 @@ def test_how_far_both_are_from_their_starred_settings():
 def test_each_at_its_best():
     greedy, beam = lead("transformer"), lead("transformer", kind="beam")
     assert greedy["low"] > 0 and greedy["p"] < 0.05
-    for split in corpus.TESTS:  # "each by itself"
+    for split in corpus.TESTS:  # "each by itself", "two barely"
         alone = lead("transformer", split)
         assert alone["low"] > 0 and alone["p"] < 0.05
+    ends = [lead("transformer", split)["low"] for split in corpus.TESTS]
+    assert [low < 0.1 for low in ends] == [False, True, True]
     assert -0.1 < beam["low"] < 0 < beam["high"]  # "just holds 0"
     on_cpu = {
         name: [
