@@ -23,7 +23,8 @@ from lookback.experiments.ladder import (
 )
 from lookback.experiments.runs import finished
 from lookback.lab import records
-from lookback.ladder import RUNGS
+from lookback.lab.training import TrainingConfig
+from lookback.ladder import RUNGS, Rung
 
 FAMILIES = ("rnnsearch", "transformer")
 DROPOUTS = (0.0, 0.1, 0.2, 0.3, 0.4)
@@ -72,7 +73,7 @@ def chosen(name: str) -> dict:
     return tried[best_of(name, tried)]["setting"]
 
 
-def rung_with(name: str, setting: dict):
+def rung_with(name: str, setting: dict) -> tuple[Rung, TrainingConfig]:
     """The rung, and how it is trained, with such a setting."""
     rung, rounds = RUNGS[name], setting["rounds"]
     rung = replace(rung, parts=replace(rung.parts, dropout=setting["dropout"]))

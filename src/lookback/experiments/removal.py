@@ -141,13 +141,12 @@ def summary(found: dict[str, list[dict]]) -> dict:
     for name, runs in found.items():
         tests = answer[name]["tests"] = {}
         for split in (*corpus.TESTS, "all"):
-            tests[split] = level(runs, split) | {
-                "beam": level(runs, split, "beam"),
-                "loss": mean(loss(run, split) for run in runs),
-            }
-            for kind in () if name == "full" else ("greedy", "beam"):
-                place = tests[split] if kind == "greedy" else tests[split][kind]
-                place["change"] = gap(found, "full", name, split, kind)
+            greedy, beam = (level(runs, split, k) for k in ("greedy", "beam"))
+            if name != "full":
+                greedy["change"] = gap(found, "full", name, split)
+                beam["change"] = gap(found, "full", name, split, "beam")
+            losses = mean(loss(run, split) for run in runs)
+            tests[split] = greedy | {"beam": beam, "loss": losses}
     return answer
 
 

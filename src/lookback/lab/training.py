@@ -40,8 +40,9 @@ def device() -> torch.device:
     """The GPU if there is one, else the CPU.
 
     All is computed in fp32. cuDNN's GRU would round to TF32 of its own accord,
-    and a comparison would compare precisions, too; and in bf16 models as narrow
-    as the book's learn more slowly on both (records/gpu.json).
+    and a comparison would compare precisions, too. In bf16 models as narrow as
+    the book's learn more slowly: on an H100 at most batches and lengths
+    (records/gpu.json), on CPUs for the conversions.
     """
     torch.backends.cudnn.allow_tf32 = False
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
