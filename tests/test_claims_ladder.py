@@ -295,8 +295,13 @@ def test_the_last_gru():
         FOUND[n]["runs"][0]["parameters"] for n in ("linear", "transformer")
     )
     assert round(1 - tied / loose, 2) == 0.15
-    over = FOUND["transformer"]["tests"]["all"]["over_rnnsearch"]
-    assert over["high"] < 0
+    tests = FOUND["transformer"]["tests"]
+    for place in (tests["all"], tests["all"]["beam"]):  # "both rulers"
+        over = place["over_rnnsearch"]
+        assert over["high"] < 0 and over["p"] < 0.05
+    for split in corpus.TESTS:  # "point the same way"
+        for place in (tests[split], tests[split]["beam"]):
+            assert place["over_rnnsearch"]["gain"] < 0
 
 
 def test_the_order_of_the_steps():
