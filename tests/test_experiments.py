@@ -6,7 +6,8 @@ import random
 import re
 import shutil
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from statistics import mean
 
 import pytest
@@ -125,8 +126,6 @@ def short(monkeypatch):
         for name in best.FAMILIES
     }
     monkeypatch.setattr(best, "PARTS", few)
-    tried = {"dropout": 0.1, "rate": 1e-3, "rounds": 1}
-    monkeypatch.setattr(removal, "chosen", lambda _: tried)
     few = {
         name: partial(growth.run, *growth.PARTS[name].args[:2], [1, 2])
         for name in ("rnnsearch, 3000", "fixed, joined")
@@ -137,8 +136,20 @@ def short(monkeypatch):
         for n in ("rnnsearch", "fixed")
     }
     monkeypatch.setattr(german, "PARTS", few)
-    few = {n: removal.PARTS[n] for n in ("full", "warmup, slowly")}
+    few = {n: removal.PARTS[n] for n in ("heads", "warmup, slowly")}
     monkeypatch.setattr(removal, "PARTS", few)
+    monkeypatch.setattr(removal, "chosen", cache(whole))
+
+
+def whole(name):
+    """Two runs of the best Transformer, as if records/best.json had them."""
+    setting = {"dropout": 0.1, "rate": 1e-3, "rounds": 1}
+    rung, settings = best.rung_with(name, setting)
+    return [
+        {"setting": setting}
+        | ladder.run(rung, settings, seed, Path(f"whole-{seed}"))
+        for seed in range(2)
+    ]
 
 
 @pytest.fixture
@@ -239,7 +250,7 @@ def trials():
         "best": (best, 6, set()),
         "german": (german, 2, set()),
         "growth": (growth, 4, set()),
-        "removal": (removal, 2, set()),
+        "removal": (removal, 4, set()),  # the whole twice
     }
 
 
@@ -303,24 +314,40 @@ def test_every_removal_is_another_model_or_training(name):
     model, settings = removal.REMOVALS[name]
     full = WHOLE(9, 9).config
     assert (replace(full, **model) == full) == (not model)
-    assert bool(model or settings) == (name != "full")
+    assert model or settings
 
 
 def test_a_slow_removal_has_a_quarter_of_the_rate(folders):
-    removal.main(["--seeds", "2"])
+    removal.main([])
     results = records.load("removal")["results"]
-    full, slow = (results[n]["runs"][0] for n in ("full", "warmup, slowly"))
-    assert full["training"]["learning_rate"] == 1e-3
-    changed = full["training"] | {"learning_rate": 1e-3 / 4, "warmup": 0}
-    assert slow["training"] == changed and slow["config"] == full["config"]
-    assert full["config"]["dropout"] == 0.1
-    change = results["warmup, slowly"]["tests"]["all"]["change"]
-    one, two = (
-        ladder.level(results[n]["runs"], "all")["bleu"]
-        for n in ("full", "warmup, slowly")
-    )
-    assert change["gain"] == pytest.approx(two - one)
-    assert "change" not in results["full"]["tests"]["all"]
+    full = removal.chosen("transformer")
+    slow = results["warmup, slowly"]["runs"]
+    assert full[0]["training"]["learning_rate"] == 1e-3
+    changed = full[0]["training"] | {"learning_rate": 1e-3 / 4, "warmup": 0}
+    assert slow[0]["training"] == changed
+    assert slow[0]["config"] == full[0]["config"]
+    assert full[0]["config"]["dropout"] == 0.1
+    for kind in ("greedy", "beam"):
+        place = results["warmup, slowly"]["tests"]["all"]
+        place = place["beam"] if kind == "beam" else place
+        one, two = (
+            ladder.level(runs, "all", kind)["bleu"] for runs in (full, slow)
+        )
+        assert place["change"]["gain"] == pytest.approx(two - one)
+
+
+def test_a_removal_that_diverges_is_recorded_as_such(folders, monkeypatch):
+    fast = [
+        dict(run, setting=run["setting"] | {"rate": 1e30})
+        for run in removal.chosen("transformer")
+    ]
+    monkeypatch.setattr(removal, "chosen", lambda _: fast)
+    removal.main(["--only", "heads"])
+    removal.main(["--record"])
+    heads = records.load("removal")["results"]["heads"]
+    assert "lower the learning rate" in heads["runs"][0]["diverged"]
+    assert heads["runs"][0]["training"]["learning_rate"] == 1e30
+    assert "tests" not in heads
 
 
 def test_without_feed_forward_seven_layers_have_as_many_weights():
@@ -583,7 +610,7 @@ def test_a_family_s_later_trials_stand_on_its_best_one(folders):
             assert run["training"]["epochs"] == len(run["curve"]) == 2
         trial = min(runs, key=lambda label: best.lowest(runs[label]))
         assert results[name]["trial"] == f"{name}, {trial}"
-        assert best.chosen(name) == runs[trial]["setting"]
+        assert best.chosen(name) == results[f"{name}, {trial}"]["runs"]
         level = ladder.level([runs[trial]], "all")
         assert results[name]["tests"]["all"]["bleu"] == level["bleu"]
 
@@ -941,14 +968,14 @@ def test_looks_that_ask_nothing_are_flat():
     for each in attentions(model).values():
         each.W_Q.weight.data.zero_()
         each.W_Q.bias.data.zero_()
-    found = removal.largest_weights(model, [pair], source, target)
+    found = ablation.largest_weights(model, [pair], source, target)
     # three words or two, and <end> or <start>
     causal = (1 + 1 / 2 + 1 / 3) / 3
     right = {"encoder": 1 / 4, "decoder": causal, "cross": 1 / 4}
     assert found == pytest.approx(right)
     for each in attentions(model).values():
         each.W_Q.weight.data.normal_(std=1e3)
-    sharp = removal.largest_weights(model, [pair], source, target)
+    sharp = ablation.largest_weights(model, [pair], source, target)
     assert all(sharp[kind] > found[kind] for kind in found)
 
 

@@ -424,19 +424,6 @@ def test_a_full_disk_keeps_the_old_checkpoint(tmp_path):
     assert {each.name for each in tmp_path.iterdir()} == {path.name, "lock"}
 
 
-def test_the_gpu_s_random_state_is_kept(tmp_path, monkeypatch):
-    state = {"now": torch.tensor([1, 2, 3], dtype=torch.uint8)}
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda: state["now"])
-    monkeypatch.setattr(
-        torch.cuda, "set_rng_state", lambda new: state.update(now=new)
-    )
-    Run(model_of(), TINY, tmp_path).save()
-    state["now"] = torch.zeros(3, dtype=torch.uint8)
-    Run(model_of(), TINY, tmp_path)
-    assert state["now"].tolist() == [1, 2, 3]
-
-
 def test_a_damaged_checkpoint_is_refused(tmp_path):
     """One bit of a weight, a digit of the progress, or a lost moment."""
 

@@ -17,10 +17,11 @@ from pathlib import Path
 
 import torch
 
-from lookback.experiments.removal import largest_weights
 from lookback.experiments.runs import campaign, first, fit_captions, said
 from lookback.lab import corpus, metrics, training
+from lookback.lab.corpus import Pair, collate
 from lookback.transformer import Transformer, TransformerConfig
+from lookback.vocabulary import Vocabulary
 
 FULL = TransformerConfig(0, 0)
 TRAINING = training.TrainingConfig(epochs=5, patience=5)
@@ -44,6 +45,31 @@ CHANGES = {
     "learned": ({"positions": "learned"}, {}),
     "rotary": ({"positions": "rotary"}, {}),
 }
+
+
+@torch.no_grad()
+def largest_weights(
+    model: Transformer,
+    pairs: Sequence[Pair],
+    source: Vocabulary,
+    target: Vocabulary,
+) -> dict[str, float]:
+    """How sharp the looks are: the largest weight, mean over all of a kind.
+
+    The encoder looks at the source and the decoder at the translation, each
+    at its own side, and "cross" is the decoder's look at the source.
+    """
+    model.eval()
+    found = {"encoder": [], "decoder": [], "cross": []}
+    for pair in pairs:
+        batch = collate([pair], source, target).to(model.device)
+        states, encoder = model.read(batch.source, need_weights=True)
+        memory = model.remember(states, batch.source)
+        _, _, both = model.write(batch.target_in, memory, need_weights=True)
+        kinds = (encoder, *zip(*both, strict=True))
+        for seen, looks in zip(found.values(), kinds, strict=True):
+            seen += [each.amax(dim=-1).flatten() for each in looks]
+    return {kind: torch.cat(seen).mean().item() for kind, seen in found.items()}
 
 
 def run(name: str, seed: int, folder: Path) -> dict:

@@ -67,10 +67,13 @@ def recorded() -> dict[str, dict]:
     return {k: v["runs"][0] for k, v in results.items() if "runs" in v}
 
 
-def chosen(name: str) -> dict:
-    """The recorded setting that did best: its dropout, rate and rounds."""
-    tried = recorded()
-    return tried[best_of(name, tried)]["setting"]
+def chosen(name: str) -> list[dict]:
+    """The recorded runs of the setting that did best, one of each seed.
+
+    Raises ValueError where not all trials are recorded.
+    """
+    trial = best_of(name, recorded())
+    return records.load("best", records.place())["results"][trial]["runs"]
 
 
 def rung_with(name: str, setting: dict) -> tuple[Rung, TrainingConfig]:

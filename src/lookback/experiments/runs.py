@@ -4,7 +4,8 @@ An experiment is a campaign of parts, say the models that it compares, each
 run with one seed or more. A finished part leaves `result.json` in a folder of
 its own under `runs/`, so that an experiment that was interrupted goes on where
 it stopped. Several processes share one: the same command, started again beside
-the first, takes the parts that no other is at.
+the first, takes the parts that no other is at. Those that torchrun starts are
+at the same part together: lab/together.py.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from typing import NamedTuple
 
 import torch
 
-from lookback.lab import corpus, metrics, records, training
+from lookback.lab import corpus, metrics, records, together, training
 from lookback.lab.checkpoints import alone
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import translate
@@ -32,6 +33,7 @@ from lookback.vocabulary import Vocabulary
 RUNS = Path("runs")
 
 
+@together.group()
 def campaign(
     name: str,
     about: str,
@@ -72,7 +74,7 @@ def campaign(
         for part in parts
     }
     known = earlier(name, config, data or {}) if keep else {}
-    known |= all_finished(folders, made_with)
+    known = together.told(known | all_finished(folders, made_with))
     for (part, seed), folder in folders.items():
         chosen = not options.only or part in options.only
         if options.record or not chosen or (part, seed) in known:
@@ -82,6 +84,8 @@ def campaign(
             print(f"{name}: {part}, seed {seed}{other}", file=sys.stderr)
             if ours:
                 patiently(folder, parts[part], seed, made_with)
+    if together.rank():
+        return None
     done = known | all_finished(folders, made_with)
     if options.only:
         return print("kept; --record writes down what is finished")
@@ -116,7 +120,7 @@ def free(folder: Path) -> Iterator[bool]:
             ours = True
         except ValueError:
             ours = False
-        yield ours
+        yield together.told(ours)
 
 
 def all_finished(folders: Mapping[tuple, Path], made_with: dict) -> dict:
@@ -193,7 +197,8 @@ def asked(
     parser = argparse.ArgumentParser(
         description=about.split("\n")[0],
         epilog="The same command, started again beside the first, shares the"
-        " parts with it: as many at a time as you start.",
+        " parts with it: as many at a time as you start. The processes that"
+        " torchrun starts share one part.",
     )
     parser.add_argument(
         "--only",
@@ -285,17 +290,20 @@ def once(
     With it are kept its seed, the seconds that it took, the commit it began
     with, the device and what it was `made_with`.
     """
-    if (result := finished(folder, made_with)) is None:
+    if (result := together.told(finished(folder, made_with))) is None:
         git, started = records.commit(), time.perf_counter()
         folder.mkdir(parents=True, exist_ok=True)
         result = run(seed, folder)
         spent = time.perf_counter() - started
         result |= {"seed": seed, "git": git, "wall_seconds": spent}
         result["device"] = records.provenance(training.device())["device"]
+        if together.size() > 1:
+            result["device"] += f", {together.size()} processes"
         temporary = folder / "result.part"
         kept = result | {"made with": made_with or {}}
-        temporary.write_text(json.dumps(kept))
-        os.replace(temporary, folder / "result.json")
+        if not together.rank():
+            temporary.write_text(json.dumps(kept))
+            os.replace(temporary, folder / "result.json")
     return result
 
 

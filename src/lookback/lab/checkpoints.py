@@ -1,9 +1,9 @@
 """A run of training and its checkpoint: kill it at any moment, go on later.
 
-A checkpoint is one safetensors file: the model, Adam's moments and the state
-of the random numbers as tensors, the progress as JSON in its header. It is
-written beside the old one and then moved over it, so there is always a whole
-one.
+A checkpoint is one safetensors file: the model and Adam's moments as tensors,
+the progress as JSON in its header. It is written beside the old one and then
+moved over it, so there is always a whole one. (The random numbers of a step
+depend on seed and step alone, and need not be kept.)
 """
 
 import json
@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from lookback.lab import together
 from lookback.lab.corpus import Pair
 from lookback.lab.download import digest
 from lookback.lab.identity import code, differences, digest_of, written
@@ -103,6 +104,7 @@ class Run:
         **functions: Callable,
     ):
         self.model, self.config, self.folder = model, config, folder
+        self.parallel = together.parallel(model)
         # What must agree for a checkpoint to be continued.
         self.identity = {
             "model": type(model).__name__,
@@ -123,14 +125,13 @@ class Run:
             self.restore()
 
     def save(self) -> None:
-        """Write model, optimiser, random state and progress atomically."""
+        """Write model, optimiser and progress atomically."""
+        if together.rank():
+            return
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
         for number, state in self.optimizer.state_dict()["state"].items():
             for name, value in state.items():
                 tensors[f"optimizer.{number}.{name}"] = value
-        tensors["random.cpu"] = torch.get_rng_state()
-        if torch.cuda.is_available():  # it draws numbers of its own (dropout)
-            tensors["random.cuda"] = torch.cuda.get_rng_state()
         meta = {
             "identity": json.dumps(self.identity),
             "progress": json.dumps(asdict(self.progress)),
@@ -168,14 +169,15 @@ class Run:
                 state.setdefault(int(number), {})[key] = value
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})
-        torch.set_rng_state(tensors["random.cpu"])
-        if torch.cuda.is_available() and "random.cuda" in tensors:
-            torch.cuda.set_rng_state(tensors["random.cuda"])
 
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Refuse, with ValueError, a folder in which another process trains."""
+    """Refuse, with ValueError, a folder in which another process trains, if
+    it does not train together with this one."""
+    if together.rank():
+        yield
+        return
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / "lock")
     try:

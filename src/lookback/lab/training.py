@@ -3,7 +3,8 @@
 Cross-entropy with label smoothing (Szegedy et al. 2016), Adam, the gradient
 norm clipped, a linear warm-up and a linear decay to zero. A run that is
 killed, at any moment, goes on from its last checkpoint, and ends in the same
-weights as a run that was never interrupted.
+weights as a run that was never interrupted. Several processes may share a
+training: lab/together.py.
 """
 
 import ctypes
@@ -22,6 +23,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
+from lookback.lab import together
 from lookback.lab.checkpoints import (
     Progress,
     Run,
@@ -34,6 +36,10 @@ from lookback.lab.corpus import Pair, batches, collate
 from lookback.lab.identity import digest_of
 from lookback.translator import Translator
 from lookback.vocabulary import PAD, Vocabulary
+
+
+class Diverged(ValueError):
+    """A training that has no weights to be left with: all became NaN."""
 
 
 def device() -> torch.device:
@@ -116,16 +122,20 @@ def train_step(run: Run, batch, steps: int) -> None:
     config, progress = run.config, run.progress
     batch = batch.to(run.model.device)
     started = time.perf_counter()
+    torch.manual_seed(  # of dropout: no process silences as another does
+        1_000_003 * (config.seed + 1_000 * together.rank()) + progress.step
+    )
     for group in run.optimizer.param_groups:
         group["lr"] = learning_rate(config, progress.step, steps)
-    logits = run.model(batch.source, batch.target_in)
-    total = loss(logits, batch.target_out, config.smoothing)
     words = int((batch.target_out != PAD).sum())
+    mine = together.share(batch)
+    logits = run.parallel(mine.source, mine.target_in)
+    total = loss(logits, mine.target_out, config.smoothing)
     run.optimizer.zero_grad(set_to_none=True)
-    (total / words).backward()
+    (total * together.size() / words).backward()
     torch.nn.utils.clip_grad_norm_(run.model.parameters(), config.clip)
     run.optimizer.step()
-    progress.loss += total.item()  # also waits for the device
+    progress.loss += together.added(total).item()  # waits for the device
     progress.seconds += time.perf_counter() - started
     progress.tokens += words
     progress.trained += words
@@ -150,7 +160,8 @@ def train(
     stops after `patience` epochs without a better one, and at once where a
     weight has become NaN. `folder` holds the checkpoints: call again with the
     same arguments to resume. The weights after each of the last `keep` epochs
-    stay there, for `average`. Raises ValueError where `folder` holds a run of
+    stay there, for `average`. Raises Diverged where no epoch had a score that
+    is a number, and ValueError where `folder` holds a run of
     other code, data or settings, or where another process trains in it.
     """
     keep_memory()
@@ -193,6 +204,7 @@ def go_on(run: Run, pairs, source, target, validate, keep: int) -> None:
             initial=progress.done,
             desc=f"epoch {progress.epoch + 1}/{config.epochs}",
             mininterval=5,
+            disable=together.rank() > 0,
         )
         for part in bar:
             train_step(run, collate(part, source, target), steps)
@@ -207,7 +219,7 @@ def go_on(run: Run, pairs, source, target, validate, keep: int) -> None:
 def recall(model: Translator, run: Run) -> None:
     """Leave the model with its best weights, ready to be asked."""
     if not run.progress.best_epoch:
-        raise ValueError(
+        raise Diverged(
             "no epoch had a score that is a number: lower the learning rate"
             f" and remove {run.folder}"
         )
@@ -231,7 +243,7 @@ def finish_epoch(
     """Validate, note the curve, keep the best and the last weights, save."""
     progress = run.progress
     run.model.eval()
-    numbers = validate(run.model)
+    numbers = together.told(None if together.rank() else validate(run.model))
     progress.epoch += 1
     progress.curve.append(
         {
@@ -245,8 +257,9 @@ def finish_epoch(
     if numbers["score"] > progress.best:
         progress.best, progress.best_epoch = numbers["score"], progress.epoch
         progress.best_digest = digest_of(run.model.state_dict())
-        write(run.folder / "best.safetensors", run.model.state_dict(), {})
-    if keep:
+        if not together.rank():
+            write(run.folder / "best.safetensors", run.model.state_dict(), {})
+    if keep and not together.rank():
         path = run.folder / f"epoch-{progress.epoch}.safetensors"
         told = {"identity": json.dumps(run.identity)}
         write(path, run.model.state_dict(), told)
@@ -255,6 +268,7 @@ def finish_epoch(
     progress.done = progress.tokens = 0
     progress.loss = 0.0
     run.save()
+    together.told(None)  # wait until it is written
 
 
 def average(model: Translator, folder: Path, epochs: Sequence[int]) -> None:
