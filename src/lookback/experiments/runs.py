@@ -81,7 +81,8 @@ def campaign(
             continue
         with free(folder) as ours:
             other = "" if ours else ": another process is at it"
-            print(f"{name}: {part}, seed {seed}{other}", file=sys.stderr)
+            if not together.rank():
+                print(f"{name}: {part}, seed {seed}{other}", file=sys.stderr)
             if ours:
                 patiently(folder, parts[part], seed, made_with)
     if together.rank():
