@@ -345,7 +345,7 @@ def test_a_removal_that_diverges_is_recorded_as_such(folders, monkeypatch):
     removal.main(["--only", "heads"])
     removal.main(["--record"])
     heads = records.load("removal")["results"]["heads"]
-    assert "lower the learning rate" in heads["runs"][0]["diverged"]
+    assert heads["runs"][0]["diverged"]
     assert heads["runs"][0]["training"]["learning_rate"] == 1e30
     assert "tests" not in heads
 
