@@ -176,12 +176,16 @@ def test_the_full_stop_doubles_without_the_second_and_a_man_survives():
     )
 
 
-def test_the_layer_did_not_pay_in_either_place():
+def test_the_layer_did_not_pay_where_it_stood_bare():
     step = RUNGS["feedforward"]["tests"]["all"]["step"]
     assert step["high"] < 0 and step["p"] < 0.01
-    gone = ABLATION["feedforward"]
-    assert gone["gain"] > 0 and gone["p"] < 0.01
-    assert gone["training"]["epochs"] == 5
+
+
+def test_the_finished_transformer_misses_the_layer():
+    removal = records.load("removal")["results"]["feedforward"]
+    change = removal["tests"]["all"]["change"]
+    assert change["high"] < 0 and change["p"] < 0.01
+    assert len(removal["runs"]) == 1
 
 
 def stack(seed, depth, residual=False, norm="none", feedforward=False):
