@@ -926,14 +926,15 @@ def test_coins_tell_one_wrong_word_a_caption_from_none():
     ]
     assert 0 < search.chance(*runs) < 0.05
     sides = [
-        [two[i % 2] for i, two in enumerate(zip(truths, worse, strict=True))]
+        [two[i > 4] for i, two in enumerate(zip(truths, worse, strict=True))]
         for truths, worse in ((truths, worse), (worse, truths))
     ]
     runs = [
         {"counts": ", ".join(" ".join(map(str, row)) for row in rows)}
         for rows in (metrics.counts(said, truths) for said in sides)
     ]
-    assert search.chance(*runs) > 0.2  # each is wrong in every second one
+    # one is wrong in seven of twelve, the other in five
+    assert 0.2 < search.chance(*runs) < 1
 
 
 def test_ablation_changes_one_thing_and_compares_it(folders, monkeypatch):
