@@ -48,6 +48,7 @@ REMOVALS = {
     "norm": ({"norm": "none"}, {}),
     "norm, slowly": ({"norm": "none"}, SLOW),
     "norm, behind": ({"norm": "post"}, {}),
+    "norm, behind, slowly": ({"norm": "post"}, SLOW),
     "scale": ({"scaled": False}, {}),
     "scale, slowly": ({"scaled": False}, SLOW),
     "warmup": ({}, {"warmup": 0}),
