@@ -199,11 +199,16 @@ def test_drawn_captions_are_not_too_short():
         assert ways["drawn"]["bleu"] < ways["greedy"]["bleu"] - 10
         for way in WAYS:  # "within a hundredth"
             assert max(ways[way]["each"]) - min(ways[way]["each"]) < 0.01
-    ways = found["tuned-en-fr"]
-    assert 0.98 <= ways["greedy"]["length"] < 0.985  # "two in a hundred"
-    assert 0.99 < ways["unsmoothed"]["length"] < 1  # "less than one"
-    missing = 1 - found["tuned-rnnsearch"]["greedy"]["length"]
-    assert missing == pytest.approx(0.01, abs=0.001)  # "a hundredth"
+    greedy, unsmoothed = (
+        found["tuned-en-fr"][way]["length"] for way in ("greedy", "unsmoothed")
+    )
+    assert (unsmoothed - greedy) / (1 - greedy) > 0.6  # "most of what it lacks"
+    greedy, unsmoothed = (
+        found["tuned-rnnsearch"][way] for way in ("greedy", "unsmoothed")
+    )
+    draws = unsmoothed["each"]
+    assert 0 < min(draws) - greedy["length"] < max(draws) - min(draws) + 1e-3
+    assert unsmoothed["length"] - greedy["length"] < 0.006
 
 
 def loses(name):
