@@ -206,9 +206,12 @@ def test_drawn_captions_are_not_too_short():
     greedy, unsmoothed = (
         found["tuned-rnnsearch"][way] for way in ("greedy", "unsmoothed")
     )
-    draws = unsmoothed["each"]
-    assert 0 < min(draws) - greedy["length"] < max(draws) - min(draws) + 1e-3
-    assert unsmoothed["length"] - greedy["length"] < 0.006
+    ranges = [
+        max(found["tuned-rnnsearch"][way]["each"])
+        - min(found["tuned-rnnsearch"][way]["each"])
+        for way in WAYS
+    ]  # "no more than draws differ by"
+    assert 0 < unsmoothed["length"] - greedy["length"] < max(ranges)
 
 
 def loses(name):
