@@ -408,8 +408,9 @@ def test_what_is_missing_without_a_part():
     assert {name.split(",")[0] for name in REMOVAL} == {
         "depth",
         "feedforward",
+        "heads",
         "norm",
-    }  # "so far three"
+    }  # "so far four"
     for name, removal in REMOVAL.items():
         [run] = removal["runs"]  # "each row here one"
         for key, value in whole[0]["training"].items():
@@ -424,6 +425,10 @@ def test_what_is_missing_without_a_part():
     assert away("depth")["high"] < -2 and away("depth")["p"] < 0.001
     assert away("feedforward")["high"] < 0 < away("feedforward", "beam")["high"]
     assert away("feedforward")["p"] < 0.001
+    for kind in ("greedy", "beam"):  # "both intervals hold 0"
+        change = away("heads", kind)
+        assert change["low"] < 0 < change["high"]
+    assert -1.6 < away("heads")["low"] < -1.4  # "a point and a half"
     assert step("feedforward")["high"] < 0  # "cost points on its rung"
 
 
