@@ -16,6 +16,7 @@ from lookback.experiments.best import FAMILIES, STAGES, best_of
 from lookback.experiments.brevity import WAYS
 from lookback.experiments.ladder import loss as mean_loss
 from lookback.experiments.ladder import pooled, rows
+from lookback.experiments.removal import REMOVALS
 from lookback.lab import corpus, records
 from lookback.ladder import RUNGS, Parts, Recurrent, differences, draw, way_to
 from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
@@ -416,6 +417,19 @@ def test_what_is_missing_without_a_part():
         for key, value in whole[0]["training"].items():
             slower = key == "learning_rate" and name.endswith("slowly")
             assert run["training"][key] == value / (4 if slower else 1), name
+        assert run["device"].startswith("CPU")
+        if "tests" not in removal:
+            continue
+        changed = {
+            key
+            for key, value in whole[0]["config"].items()
+            if run["config"][key] != value
+        }
+        assert changed == {*REMOVALS[name][0]} and len(changed) == 1
+        level = BEST["transformer"]["tests"]["all"]["bleu"]
+        gain = removal["tests"]["all"]["bleu"] - level
+        assert away(name)["gain"] == pytest.approx(gain)
+    assert all(run["device"].startswith("NVIDIA H100") for run in whole)
     size = whole[0]["parameters"]
     left = {
         n: REMOVAL[n]["runs"][0]["parameters"] / size

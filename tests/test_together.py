@@ -1,7 +1,7 @@
 """One training in several processes learns what one process would have.
 
-Run as a program, by torchrun, this file trains a small model, or a campaign of
-one part, in a folder, and leaves there what each process came to.
+Run as a program, by torchrun, this file trains a small model, or runs a
+campaign of two parts, in a folder, and leaves there what each process came to.
 """
 
 import json
@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,7 @@ from test_training import (
 
 from lookback.experiments.runs import campaign
 from lookback.lab import checkpoints, records, together, training
+from lookback.lab.checkpoints import Run
 from lookback.lab.corpus import collate
 from lookback.vocabulary import PAD
 
@@ -56,9 +56,8 @@ def learn(folder: Path, dropout: float, stop_at: int = -1) -> dict:
         save(tensors, path, **named),
     )
     model = model_of(dropout=dropout)
-    validate = held_out
     progress = training.train(
-        model, odd, SOURCE, TARGET, ODD, folder / "run", validate
+        model, odd, SOURCE, TARGET, ODD, folder / "run", held_out
     )
     place = folder / f"rank-{together.rank()}"
     save_file(model.state_dict(), place.with_suffix(".safetensors"))
@@ -78,8 +77,7 @@ def main(what: str, folder: Path, *numbers: str) -> None:
         records.FOLDER = folder
         runs = ["--runs", str(folder / "runs")]
         parts = {"one": part, "two": part}
-        results = partial(dict)
-        campaign("toy", "A toy.", parts, results, config={}, arguments=runs)
+        campaign("toy", "A toy.", parts, dict, config={}, arguments=runs)
         return
     with together.group():
         outcome = learn(folder, *map(float, numbers))
@@ -186,6 +184,17 @@ def test_a_batch_is_shared_out_without_loss(monkeypatch):
             assert torch.equal(rows, whole[rank : rank + 1])
     assert len(shares[3].source) == 1
     assert (shares[3].target_out == PAD).all()
+
+
+def test_no_process_and_no_step_drops_as_another_does(tmp_path, monkeypatch):
+    batch, seeds = collate(PAIRS, SOURCE, TARGET), set()
+    for rank in range(3):
+        run = Run(model_of(dropout=0.3), ODD, tmp_path / str(rank))
+        monkeypatch.setattr(together, "rank", lambda rank=rank: rank)
+        for _ in range(3):
+            training.train_step(run, batch, 9)
+            seeds.add(torch.initial_seed())
+    assert len(seeds) == 9
 
 
 if __name__ == "__main__":
