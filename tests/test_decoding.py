@@ -190,8 +190,8 @@ def test_the_score_is_the_mean_log_probability(model, width):
         assert each.score == pytest.approx(sum(logs) / len(logs), abs=1e-5)
 
 
-def naive_beam(model, source, width, longest):
-    """At every step the `width` best prefixes by log-probability per word."""
+def naive_beam(model, source, width, longest, power):
+    """At every step the `width` best by log-probability / length ** power."""
     kept = [(0.0, [])]
     for _ in range(longest):
         grown = []
@@ -201,18 +201,20 @@ def naive_beam(model, source, width, longest):
                 continue
             for word in (UNK, END, A, B, C):
                 logs = log_probabilities(model, source, [*words, word])
-                grown.append((sum(logs) / len(logs), [*words, word]))
+                score = sum(logs) / len(logs) ** power
+                grown.append((score, [*words, word]))
         kept = sorted(grown, reverse=True)[:width]
     return kept[0]
 
 
 @pytest.mark.parametrize("width", [2, 3])
+@pytest.mark.parametrize("power", [1.0, 2.0])
 @pytest.mark.parametrize("seed", range(5))
-def test_a_narrow_beam_equals_a_naive_one(width, seed):
+def test_a_narrow_beam_equals_a_naive_one(width, power, seed):
     model = Toy(seed, end=1.0)
-    found = beam(model, pad(SOURCES), width, longest=6)
+    found = beam(model, pad(SOURCES), width, longest=6, power=power)
     for source, each in zip(SOURCES, found, strict=True):
-        score, words = naive_beam(model, source, width, 6)
+        score, words = naive_beam(model, source, width, 6, power)
         assert each.tokens == words
         assert each.score == pytest.approx(score, abs=1e-5)
 
@@ -259,6 +261,9 @@ def test_length_normalisation():
     assert math.log(0.26) / 3 > math.log(0.3) / 2
     assert best.tokens in ([B, C, END], [B, UNK, UNK])
     assert best.score == pytest.approx(math.log(0.26) / 3, abs=1e-6)
+    [short] = beam(Chain(table), torch.tensor([[A, END]]), 9, 3, power=0.0)
+    assert short.tokens == [A, END]
+    assert short.score == pytest.approx(math.log(0.3), abs=1e-6)
 
 
 def test_unknown_words_can_be_forbidden():

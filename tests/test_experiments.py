@@ -1023,6 +1023,7 @@ def test_brevity_measures_what_tuned_has_trained(tuned_weights):
     assert {*found} == {*brevity.MACHINES}
     for each in found.values():
         assert 0 < each["greedy"]["length"] and 0 < each["beam"]["length"]
+        assert {*each["powers"]} == {*map(str, brevity.POWERS)}
         assert len(each["drawn"]["each"]) == brevity.DRAWS
         assert each["drawn"]["length"] == pytest.approx(
             mean(each["drawn"]["each"])

@@ -4,7 +4,8 @@ The RNNsearch and the Transformer of `experiments.tuned` translate the captions
 of all three test sets: the likeliest piece at every step, a beam, and each
 piece drawn from the model's own probabilities. Label smoothing trains a model
 to keep a share of them for all pieces alike; in "unsmoothed" that share is
-taken off before drawing. Writes records/brevity.json.
+taken off before drawing. A beam whose scores are divided by a higher power of
+the length writes more: does it write better? Writes records/brevity.json.
 
     python -m lookback.experiments.brevity
 """
@@ -19,15 +20,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lookback.experiments.in_page import BEAM, MACHINES
-from lookback.experiments.runs import Fitted, campaign, said
+from lookback.experiments.runs import campaign
 from lookback.experiments.tuned import TRAINING as TUNED
 from lookback.lab import corpus, metrics, weights
 from lookback.lab.corpus import Pair, pad
-from lookback.lab.decoding import limit
+from lookback.lab.decoding import limit, translate
 from lookback.translator import Translator
 from lookback.vocabulary import END, PAD, START
 
 DRAWS = 3
+POWERS = (1.5, 2.0)  # of the length; the book's beam has 1
 WAYS = {"drawn": 0.0, "unsmoothed": TUNED.smoothing}  # share taken off
 
 
@@ -68,9 +70,7 @@ def drawn(
     return [[each for each in row if each not in (PAD, END)] for row in rows]
 
 
-def run(
-    name: str, seed: int, folder: Path, size: int = 100
-) -> dict[str, dict[str, float]]:
+def run(name: str, seed: int, folder: Path, size: int = 100) -> dict:
     """Words for each of the references', and BLEU, by way of writing."""
     model, pieces, _ = weights.load(name, MACHINES[name])
     model.cpu()  # where the dice are
@@ -86,10 +86,15 @@ def run(
             words += [pieces.decode(row) for row in rows]
         return words
 
-    fitted = Fitted(model, pieces, pieces, {})
-    answer = {
-        "greedy": measured(said(fitted, pairs), pairs),
-        "beam": measured(said(fitted, pairs, BEAM), pairs),
+    def searched(width: int, power: float = 1.0) -> dict[str, float]:
+        asked = [pair.source for pair in pairs]
+        found = translate(model, asked, pieces, pieces, width, power=power)
+        return measured([words for words, _ in found], pairs)
+
+    answer: dict = {
+        "greedy": searched(1),
+        "beam": searched(BEAM),
+        "powers": {str(power): searched(BEAM, power) for power in POWERS},
     }
     for way, share in WAYS.items():
         dice = torch.Generator().manual_seed(seed)
@@ -114,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         __doc__,
         {name: partial(run, name) for name in MACHINES},
         lambda found: {name: runs[0] for name, runs in found.items()},
-        config={"beam": BEAM, "draws": DRAWS, **WAYS},
+        config={"beam": BEAM, "draws": DRAWS, "powers": POWERS, **WAYS},
         data=corpus.digests("en", "fr", tests=corpus.TESTS),
         keep=False,
         arguments=arguments,

@@ -2,7 +2,7 @@
 
 Beam search keeps the `width` best prefixes and, at the end, picks the one
 with the highest log-probability per word (length normalisation as in Cho et
-al. 2014b, arXiv 1409.1259).
+al. 2014b, arXiv 1409.1259), or per word to some other power of the length.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Translation(NamedTuple):
     """Word numbers up to and with <end>, and how they came about."""
 
     tokens: list[int]
-    score: float  # mean log-probability per word, <end> included
+    score: float  # log-probability / length^power, <end> included
     weights: Tensor | None  # [target, source], None if it never looks
 
 
@@ -48,6 +48,7 @@ def beam(
     width: int = 5,
     longest: int | None = None,
     forbid_unknown: bool = False,
+    power: float = 1.0,
 ) -> list[Translation]:
     """The best of `width` prefixes kept at every step, for each sentence.
 
@@ -92,7 +93,7 @@ def beam(
         logp[..., PAD] = torch.where(over, 0.0, logp[..., PAD])
         grown = total.unsqueeze(-1) + logp
         grown_lengths = lengths + ~over
-        ranked = grown / grown_lengths.unsqueeze(-1)
+        ranked = grown / grown_lengths.unsqueeze(-1) ** power
         _, best = ranked.flatten(1).topk(width, dim=-1)
         origin, word = best // logp.shape[-1], best % logp.shape[-1]
         total = grown.flatten(1).gather(1, best)
@@ -111,9 +112,10 @@ def beam(
         over = over | (word == END) | (length >= most).unsqueeze(1)
         if over.all():
             break
-    first = (total / lengths).argmax(dim=-1)
+    scores = total / lengths**power
+    first = scores.argmax(dim=-1)
     return [
-        collect(i, int(k), tokens, total / lengths, looks, width, source)
+        collect(i, int(k), tokens, scores, looks, width, source)
         for i, k in enumerate(first)
     ]
 
@@ -146,6 +148,7 @@ def translate(
     target: Vocabulary,
     width: int = 1,
     size: int = 100,
+    power: float = 1.0,
 ) -> list[tuple[list[str], Translation]]:
     """Words of the translation of each sentence, and their Translation.
 
@@ -160,7 +163,7 @@ def translate(
     for start in range(0, len(order), size):
         chosen = order[start : start + size]
         numbers = pad([[*source.encode(sentences[i]), END] for i in chosen])
-        found = beam(model, numbers.to(model.device), width)
+        found = beam(model, numbers.to(model.device), width, power=power)
         for i, each in zip(chosen, found, strict=True):
             answers[i] = target.decode(each.tokens), each
     return [answers[i] for i in range(len(sentences))]
