@@ -10,6 +10,7 @@ from copy import deepcopy
 import pytest
 import torch
 
+from lookback.experiments.best import FAMILIES
 from lookback.heads import prune
 from lookback.lab import records, weights
 from lookback.lab.corpus import text
@@ -19,6 +20,7 @@ from lookback.transformer import Transformer
 from lookback.vocabulary import END, PAD, START
 from lookback.widgets.saturation import draw_scores
 
+GPU = records.load("gpu")["results"]
 GARMENT = "a girl in a red top is smiling ."
 PEAK = "a girl on the very top of a mountain ."
 CAT = "a black cat sleeps on a red chair ."
@@ -164,6 +166,32 @@ def test_the_untrained_lstm_forgets_and_attention_thins_out():
     assert opened[n.index(64)] > sizes["LSTM"][n.index(16)]
     thin = sizes["attention"]
     assert 0.5 < thin[n.index(256)] * 256 / (thin[n.index(4)] * 4) < 2
+
+
+def step_ms(name, size, length):
+    """Milliseconds of a training step on the GPU."""
+    pace = GPU["paces"][name]["fp32"][str(size)][str(length)]
+    return 1000 * size * length / pace
+
+
+def test_what_a_gpu_takes_for_a_step():
+    assert "H100" in GPU["gpu"]
+    short, long = (step_ms("transformer", 128, n) for n in (10, 80))
+    assert 0.8 < long / short < 1.2  # "as long for eighty as for ten"
+    short, long = (step_ms("rnnsearch", 128, n) for n in (10, 80))
+    assert 4 < long / short < 5  # "more than four times"
+    for size in (32, 128, 512, 2048):  # "level, as such timings tell"
+        search, layers = (step_ms(name, size, 10) for name in FAMILIES)
+        assert search < layers < 1.25 * search
+    both = [step_ms(name, 2048, 40) for name in FAMILIES]
+    assert max(both) / min(both) < 1.2  # "about the same time"
+    slower = [
+        GPU["paces"][name]["bf16"][size][n] < pace
+        for name in FAMILIES
+        for size, row in GPU["paces"][name]["fp32"].items()
+        for n, pace in row.items()
+    ]
+    assert sum(slower) >= 0.8 * len(slower)  # "nearly all"
 
 
 # heads.md
