@@ -412,10 +412,12 @@ def test_what_is_missing_without_a_part():
     assert len(whole) == 5
     assert {name.split(",")[0] for name in REMOVAL} == {
         "depth",
+        "dropout",
         "feedforward",
         "heads",
         "norm",
-    }  # "so far four"
+        "positions",
+    }  # "so far six"
     for name, removal in REMOVAL.items():
         [run] = removal["runs"]  # "each row here one"
         for key, value in whole[0]["training"].items():
@@ -448,6 +450,20 @@ def test_what_is_missing_without_a_part():
         assert change["low"] < 0 < change["high"]
     assert -1.6 < away("heads")["low"] < -1.4  # "a point and a half"
     assert step("feedforward")["high"] < 0  # "cost points on its rung"
+    for name in ("positions", "dropout"):
+        assert away(name)["high"] < 0 and away(name)["p"] < 0.001
+
+
+def test_without_dropout_the_captions_are_learned_by_heart():
+    [run] = REMOVAL["dropout"]["runs"]
+    curve = run["curve"]
+    later = curve[run["best_epoch"] - 1 :]
+    assert len(curve) == 24 and len(later) > 10
+    assert [each["loss"] for each in later] == sorted(
+        each["loss"] for each in later
+    )  # "rises from then on"
+    falling = [each["train_loss"] for each in curve]
+    assert falling == sorted(falling, reverse=True)
 
 
 def test_without_its_norms_the_best_transformer_becomes_no_number():
@@ -467,7 +483,6 @@ def test_an_older_machine_without_a_part():
     for name in ("residual", "scale", "warmup"):
         assert ABLATION[name]["greedy"]["bleu"] < 20, name
     assert ABLATION["residual"]["greedy"]["bleu"] < 0.1
-    assert ABLATION["positions"]["gain"] < -8
     assert abs(ABLATION["depth"]["gain"]) < 0.1
     assert ABLATION["feedforward"]["gain"] > 0
     assert ABLATION["dropout"]["gain"] > 5

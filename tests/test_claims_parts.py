@@ -24,7 +24,6 @@ from lookback.widgets.stack import run
 
 SEARCH = records.load("search")["results"]
 RUNGS = records.load("ladder")["results"]
-ABLATION = records.load("ablation")["results"]
 DEPTH = records.load("depth")["results"]
 
 
@@ -64,9 +63,11 @@ def test_the_learned_table_begins_as_loud_as_the_waves():
 
 
 def test_a_transformer_that_never_had_positions_is_a_poor_translator():
-    bag, full = ABLATION["positions"], ABLATION["full"]
-    assert bag["config"]["positions"] == "none"
-    assert 30 < bag["greedy"]["bleu"] < full["greedy"]["bleu"] - 10
+    bag = records.load("removal")["results"]["positions"]
+    full = records.load("best")["results"]["transformer"]["tests"]["all"]
+    assert [run["config"]["positions"] for run in bag["runs"]] == ["none"]
+    assert 30 < bag["tests"]["all"]["bleu"] < full["bleu"] - 10
+    assert len(full["each"]) == 5  # "one seed without, five with"
 
 
 def test_the_answers_of_the_parameter_budget():
