@@ -471,7 +471,7 @@ def test_without_its_norms_the_best_transformer_becomes_no_number():
     assert run["diverged"] and "tests" not in REMOVAL["norm"]
     [slow] = REMOVAL["norm, slowly"]["runs"]
     assert len(slow["curve"]) == 3 and slow["config"]["norm"] == "none"
-    assert REMOVAL["norm, slowly"]["tests"]["all"]["bleu"] < 2
+    assert "tests" not in REMOVAL["norm, slowly"]
     assert 0.5 < step("norm")["gain"] < 1.5  # "added a point"
     [behind] = REMOVAL["norm, behind"]["runs"]
     assert behind["config"]["norm"] == "post" and len(behind["curve"]) == 24

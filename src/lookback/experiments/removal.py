@@ -100,11 +100,17 @@ def run(name: str, seed: int, folder: Path) -> dict:
 PARTS = {name: partial(run, name) for name in REMOVALS}
 
 
+def survived(run: dict) -> bool:
+    """Whether its weights were numbers to the last round."""
+    return len(run.get("curve", [])) == run["training"]["epochs"]
+
+
 def summary(found: dict[str, list[dict]]) -> dict:
-    """Every run; of each removal the levels and its change from the whole."""
+    """Every run; of each removal that could be trained to its end the levels
+    and its change from the whole."""
     answer, full = runs_alone(found), {"full": chosen("transformer")}
     for name, runs in found.items():
-        if any("diverged" in run for run in runs):
+        if not all(map(survived, runs)):
             continue
         both, tests = full | {name: runs}, {}
         for split in (*corpus.TESTS, "all"):
