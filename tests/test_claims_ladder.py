@@ -476,6 +476,12 @@ def test_without_its_norms_the_best_transformer_becomes_no_number():
     [behind] = REMOVAL["norm, behind"]["runs"]
     assert behind["config"]["norm"] == "post" and len(behind["curve"]) == 24
     assert away("norm, behind")["high"] < -20
+    [slow] = REMOVAL["norm, behind, slowly"]["runs"]
+    front = BEST["transformer, rate 2e-3"]["runs"][0]
+    assert slow["training"] == front["training"]  # "at that lower rate"
+    other = {k for k, v in front["config"].items() if slow["config"][k] != v}
+    assert other == {"norm"}
+    assert away("norm, behind, slowly")["low"] > -15  # "it was the rate"
 
 
 def test_an_older_machine_without_a_part():
