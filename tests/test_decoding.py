@@ -344,11 +344,12 @@ def test_force_batched_equals_one_by_one(model):
 def test_translate_answers_in_the_order_of_the_questions(model):
     sentences = [["a", "b", "c", "a"], ["b"], ["c", "unheard"], ["a", "a"]]
     numbers = [[A, B, C, A, END], [B, END], [C, UNK, END], [A, A, END]]
-    for size in (1, 3, 100):
-        found = translate(model, sentences, WORDS, WORDS, width=2, size=size)
+    for size, power in ((1, 1.0), (3, 1.0), (100, 1.0), (3, 2.0)):
+        found = translate(model, sentences, WORDS, WORDS, 2, size, power)
         for (words, each), source in zip(found, numbers, strict=True):
-            [alone] = beam(model, torch.tensor([source]), 2)
+            [alone] = beam(model, torch.tensor([source]), 2, power=power)
             assert each.tokens == alone.tokens
+            assert each.score == pytest.approx(alone.score, abs=1e-5)
             assert words == WORDS.decode(each.tokens)
 
 

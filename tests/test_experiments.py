@@ -350,6 +350,14 @@ def test_a_removal_that_diverges_is_recorded_as_such(folders, monkeypatch):
     assert "tests" not in heads
 
 
+def test_a_removal_that_becomes_nan_after_a_round_has_no_score(folders):
+    [run] = removal.chosen("transformer")[:1]
+    cut = run | {"curve": run["curve"][:-1]}
+    assert removal.survived(run) and not removal.survived(cut)
+    assert "tests" in removal.summary({"heads": [run]})["heads"]
+    assert "tests" not in removal.summary({"heads": [run, cut]})["heads"]
+
+
 def test_without_feed_forward_seven_layers_have_as_many_weights():
     """But for norms and biases, 84 d² in the layers of either."""
     full = WHOLE(9, 9)

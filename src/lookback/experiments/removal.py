@@ -101,7 +101,10 @@ PARTS = {name: partial(run, name) for name in REMOVALS}
 
 
 def survived(run: dict) -> bool:
-    """Whether its weights were numbers to the last round."""
+    """Whether its weights were numbers to the last round.
+
+    No run of the best Transformer's setting stops for want of patience.
+    """
     return len(run.get("curve", [])) == run["training"]["epochs"]
 
 
