@@ -26,7 +26,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from lookback.experiments.runs import Fitted, campaign, fit, said
+from lookback.experiments.runs import Fitted, campaign, fit, losses, said
 from lookback.lab import corpus, metrics, training
 from lookback.lab.corpus import Pair
 from lookback.lab.subwords import Subwords
@@ -96,17 +96,12 @@ def fitted(
     pieces = subwords(language)
     pairs = corpus.load("train", "en", language)
     held_out = arrange(corpus.load("val", "en", language), 0)
-
-    def validate(model: Translator) -> dict:
-        loss = training.validation_loss(model, held_out, pieces, pieces)
-        return {"loss": loss, "score": -loss}
-
     return fit(
         make,
         pieces,
         pieces,
         lambda epoch: arrange(pairs, epoch),
-        validate,
+        losses(held_out, pieces, pieces),
         settings,
         folder,
     )

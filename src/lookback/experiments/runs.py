@@ -399,6 +399,18 @@ def validator(
     return validate
 
 
+def losses(
+    pairs: Sequence[Pair], source: Vocabulary, target: Vocabulary
+) -> Callable[[Translator], dict]:
+    """Loss on held-out pairs; the score is the lowest."""
+
+    def validate(model: Translator) -> dict:
+        loss = training.validation_loss(model, pairs, source, target)
+        return {"loss": loss, "score": -loss}
+
+    return validate
+
+
 def said(
     fitted: Fitted, tests: Sequence[Pair], width: int = 1
 ) -> list[list[str]]:
