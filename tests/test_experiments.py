@@ -21,7 +21,6 @@ from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.cursors import Cursors
 from lookback.experiments import (
     EXPERIMENTS,
-    ablation,
     alignment,
     best,
     brevity,
@@ -41,7 +40,6 @@ from lookback.experiments import (
     speed,
     tuned,
 )
-from lookback.experiments.pruning import attentions
 from lookback.lab import corpus, metrics, phrasebook, records, training, weights
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import greedy
@@ -74,7 +72,6 @@ TOYS = {
     "rnnsearch": partial(toy, "rnnsearch", align=6, **SMALL),
     "transformer": partial(toy, "transformer", **STACK),
 }
-CHANGES = {n: ablation.CHANGES[n] for n in ("full", "heads", "seed 1")}
 COMMIT = {"commit": "0" * 40, "dirty": False}
 COUNTS = {"train": 40, "val": 10} | dict.fromkeys(corpus.TESTS, 12)
 SHORT_RUNGS = {
@@ -159,10 +156,8 @@ def folders(tmp_path, monkeypatch):
     (tmp_path / "records").mkdir()
     monkeypatch.setattr(records, "FOLDER", tmp_path / "records")
     monkeypatch.setattr(corpus, "load", captions)
-    for module in (search, length, alignment, copying, ablation, tuned):
+    for module in (search, length, alignment, copying, tuned):
         monkeypatch.setattr(module, "TRAINING", ONE_EPOCH)
-    monkeypatch.setattr(ablation, "FULL", TINY)
-    monkeypatch.setattr(ablation, "CHANGES", CHANGES)
     monkeypatch.setattr(speed, "TURNS", 1)
     monkeypatch.setattr(speed, "BATCH", 2)
     monkeypatch.setattr(tuned, "PIECES", 60)
@@ -227,7 +222,6 @@ KINDS = {
     "cursors": Cursors,
     "rnnsearch": RNNsearch,
     "transformer": Transformer,
-    "tuned-de-en": Transformer,
     "tuned-en-fr": Transformer,
     "tuned-rnnsearch": RNNsearch,
 }
@@ -240,12 +234,7 @@ def trials():
         "alignment": (alignment, 2, {"phrasebook"}),
         "cursors": (cursors, 6, {"cursors"}),
         "copying": (copying, 2, {"copying-4", "copying-6"}),
-        "ablation": (ablation, 3, set()),
-        "tuned": (
-            tuned,
-            3,
-            {"tuned-en-fr", "tuned-de-en", "tuned-rnnsearch"},
-        ),
+        "tuned": (tuned, 8, {"tuned-en-fr", "tuned-rnnsearch"}),
         "ladder": (ladder, 4, set()),
         "best": (best, 6, set()),
         "german": (german, 2, set()),
@@ -317,7 +306,16 @@ def test_every_removal_is_another_model_or_training(name):
     assert model or settings
 
 
-def test_a_slow_removal_has_a_quarter_of_the_rate(folders):
+def test_a_slow_removal_has_a_quarter_of_the_rate(folders, monkeypatch):
+    run = removal.chosen("transformer")[1]
+    low = run | {"setting": run["setting"] | {"rate": 1e-3 / 4}}
+    other = low | {"tests": {}}
+    tried = {
+        "rnnsearch, rate": other,
+        "transformer, rate": low,
+        "transformer,": run,
+    }
+    monkeypatch.setattr(removal, "recorded", lambda: tried)
     removal.main([])
     results = records.load("removal")["results"]
     full = removal.chosen("transformer")
@@ -334,6 +332,10 @@ def test_a_slow_removal_has_a_quarter_of_the_rate(folders):
             ladder.level(runs, "all", kind)["bleu"] for runs in (full, slow)
         )
         assert place["change"]["gain"] == pytest.approx(two - one)
+        beside = ladder.level([low], "all", kind)["bleu"]
+        assert place["beside"]["bleu"] == beside
+        assert place["beside"]["change"]["gain"] == pytest.approx(two - beside)
+    assert "beside" not in results["heads"]["tests"]["all"]
 
 
 def test_a_removal_that_diverges_is_recorded_as_such(folders, monkeypatch):
@@ -384,9 +386,7 @@ def test_writes_its_record_and_does_not_train_twice(name, folders, monkeypatch):
     assert records.load(name)["results"] == record["results"]
 
 
-@pytest.mark.parametrize(
-    "name", ["search", "length", "copying", "ablation", "tuned"]
-)
+@pytest.mark.parametrize("name", ["search", "length", "copying"])
 def test_an_interrupted_experiment_goes_on(name, folders, monkeypatch):
     folder, trained = folders
     module, models, _ = trials()[name]
@@ -945,67 +945,19 @@ def test_coins_tell_one_wrong_word_a_caption_from_none():
     assert 0.2 < search.chance(*runs) < 1
 
 
-def test_ablation_changes_one_thing_and_compares_it(folders, monkeypatch):
-    ablation.main(["--only", "heads"])
-    assert not (folders[0] / "records" / "ablation.json").exists()
-    ablation.main([])
-    results = records.load("ablation")["results"]
-    full = results["full"]
-    assert full["gain"] == 0 and full["p"] == 1
-    for name, each in results.items():
-        gain = each["greedy"]["bleu"] - full["greedy"]["bleu"]
-        assert each["gain"] == pytest.approx(gain)
-        changed = [
-            key
-            for part in ("config", "training")
-            for key, value in each[part].items()
-            if value != full[part][key]
-        ]
-        assert len(changed) == (name != "full")
-        assert "said" not in each
-        for kind in ("untrained", "trained"):
-            assert all(
-                0 < x <= 1 for x in each["largest_weight"][kind].values()
-            )
-
-
-def test_looks_that_ask_nothing_are_flat():
-    pair = Pair("a b c".split(), "e f".split())
-    source, target = (Vocabulary.count([side] * 2) for side in pair[:2])
-    config = replace(TINY, source_vocab=len(source), target_vocab=len(target))
-    model = Transformer(config)
-    for each in attentions(model).values():
-        each.W_Q.weight.data.zero_()
-        each.W_Q.bias.data.zero_()
-    found = ablation.largest_weights(model, [pair], source, target)
-    # three words or two, and <end> or <start>
-    causal = (1 + 1 / 2 + 1 / 3) / 3
-    right = {"encoder": 1 / 4, "decoder": causal, "cross": 1 / 4}
-    assert found == pytest.approx(right)
-    for each in attentions(model).values():
-        each.W_Q.weight.data.normal_(std=1e3)
-    sharp = ablation.largest_weights(model, [pair], source, target)
-    assert all(sharp[kind] > found[kind] for kind in found)
-
-
-@pytest.mark.parametrize("name", ablation.CHANGES)
-def test_every_ablation_is_another_model_or_training(name):
-    model, loop = ablation.CHANGES[name]
-    changed = (
-        replace(ablation.FULL, **model),
-        replace(ablation.TRAINING, **loop),
-    )
-    same = changed == (ablation.FULL, ablation.TRAINING)
-    assert same == (name == "full")
-    Transformer(replace(changed[0], source_vocab=9, target_vocab=9))
-
-
 def test_tuned_averages_its_last_epochs(folders, monkeypatch):
     twice = replace(ONE_EPOCH, epochs=3)
     monkeypatch.setattr(tuned, "TRAINING", twice)
     tuned.main([])
     results = records.load("tuned")["results"]
     assert results["de-en"]["averaged"] == 2
+    for each in results.values():
+        trials = {float(p): loss for p, loss in each["trials"].items()}
+        assert [*trials] == [*tuned.DROPOUTS]
+        chosen = min(trials, key=trials.get)
+        assert each["config"]["dropout"] == chosen
+        assert best.lowest(each) == trials[chosen]
+        assert [*each["tests"]] == [*corpus.TESTS]
     assert set(records.load("tuned")["data"]) >= {"train.de", "train.fr"}
 
 

@@ -36,7 +36,6 @@ from lookback.vocabulary import Vocabulary
 from lookback.window import Writer
 
 CORPUS = {  # the languages that an experiment reads
-    "ablation": [("en", "fr")],
     "search": [("en", "fr")],
     "length": [("en", "fr")],
     "memories": [("en", "fr")],
@@ -55,7 +54,15 @@ CORPUS = {  # the languages that an experiment reads
     "tuned": [("en", "fr"), ("de", "en")],
 }
 PLAYS = {"plays": "input.txt", "since": "tinyshakespeare"}  # as each names it
-ALL_TESTS = ("ladder", "best", "brevity", "german", "growth", "removal")
+ALL_TESTS = (
+    "ladder",
+    "best",
+    "brevity",
+    "german",
+    "growth",
+    "removal",
+    "tuned",
+)
 KINDS = {
     "bert": Body,
     "bottleneck": Bottleneck,
@@ -67,7 +74,7 @@ KINDS = {
     "rnnsearch": RNNsearch,
     "senses": Body,
     "transformer": Transformer,
-    **{f"tuned-{each}": Transformer for each in ("en-fr", "de-en")},
+    "tuned-en-fr": Transformer,
     "tuned-rnnsearch": RNNsearch,
     "window": Writer,
 }

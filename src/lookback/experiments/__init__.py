@@ -15,7 +15,6 @@ EXPERIMENTS = (
     "german",
     "growth",
     "removal",
-    "ablation",
     "tuned",
     "in_page",
     "brevity",

@@ -3,7 +3,8 @@
 On the ladder's bench, from the best Transformer of records/best.json: its
 dropout, its rate, its rounds, and its runs are those of the whole. Where a
 removal makes the training fail or stumble, a second one at a quarter of the
-rate shows whether the part is needed or the rate was too high. Without the sum
+rate shows whether the part is needed or the rate was too high; beside it stands
+the whole at that rate, which `experiments.best` has tried. Without the sum
 dropout is on the only way through, so it is taken out, too. Without the norms
 one is left where a stack ends: the scores are to begin as loud. Without
 feed-forward layers the model is trained a second time with more layers, so
@@ -21,7 +22,7 @@ from statistics import mean
 
 from torch import nn
 
-from lookback.experiments.best import chosen, rung_with
+from lookback.experiments.best import chosen, recorded, rung_with
 from lookback.experiments.ladder import (
     asked,
     bench,
@@ -108,19 +109,47 @@ def survived(run: dict) -> bool:
     return len(run.get("curve", [])) == run["training"]["epochs"]
 
 
+def slowly() -> list[dict]:
+    """The recorded run of the whole at the lower rate, if there is one."""
+    setting = chosen("transformer")[0]["setting"]
+    setting = setting | {"rate": setting["rate"] / SLOW["slower"]}
+    return [
+        run
+        for part, run in recorded().items()
+        if part.startswith("transformer") and run["setting"] == setting
+    ]
+
+
+def compared(
+    runs: dict[str, list[dict]], name: str, split: str, kind: str
+) -> dict:
+    """A removal's levels, its change from the whole and, where it was trained
+    at the lower rate, the level of the whole `beside` it and its change."""
+    answer = level(runs[name], split, kind)
+    answer["change"] = gap(runs, "full", name, split, kind)
+    if "slow" in runs:
+        answer["beside"] = {
+            "bleu": level(runs["slow"], split, kind)["bleu"],
+            "change": gap(runs, "slow", name, split, kind),
+        }
+    return answer
+
+
 def summary(found: dict[str, list[dict]]) -> dict:
-    """Every run; of each removal that could be trained to its end the levels
-    and its change from the whole."""
+    """Every run; of each removal that could be trained to its end how it
+    compares with the whole."""
     answer, full = runs_alone(found), {"full": chosen("transformer")}
+    slow = {"slow": beside} if (beside := slowly()) else {}
     for name, runs in found.items():
         if not all(map(survived, runs)):
             continue
-        both, tests = full | {name: runs}, {}
+        both = full | {name: runs}
+        if "slower" in REMOVALS[name][1]:
+            both |= slow
+        tests = {}
         for split in (*corpus.TESTS, "all"):
             greedy, beam = (
-                level(runs, split, kind)
-                | {"change": gap(both, "full", name, split, kind)}
-                for kind in ("greedy", "beam")
+                compared(both, name, split, kind) for kind in ("greedy", "beam")
             )
             losses = mean(loss(run, split) for run in runs)
             tests[split] = greedy | {"beam": beam, "loss": losses}
