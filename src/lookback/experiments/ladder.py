@@ -276,7 +276,16 @@ def step(
     noise: Noise,
     kind: str = "greedy",
 ) -> dict:
-    """What the second rung gains over the first, by both rulers.
+    """What the second rung gains over the first, `by_both_rulers`."""
+    sides = ([rows(run, split, kind) for run in side] for side in (one, two))
+    return by_both_rulers(*sides, noise)
+
+
+def by_both_rulers(
+    one: list[Tensor], two: list[Tensor], noise: Noise
+) -> dict[str, float]:
+    """What the second machine's BLEU is above the first's, from the counts of
+    each one's runs.
 
     Each run of one is held against each run of the other. `p` is that of coins
     thrown for captions, the same for all of these pairs; `seeds` is the
@@ -284,14 +293,12 @@ def step(
     of captions and seeds together: captions drawn again, and seeds by Student's
     t, since their spread is itself an estimate.
     """
-    sides = [
-        [rows(run, split, kind) for run in couple]
-        for couple in product(one, two)
-    ]
+    sides = list(product(one, two))
     coins, times = thrown(len(sides[0][0]))
     swapped = torch.stack([swapped_gaps(a, b, coins) for a, b in sides]).mean(0)
     again = torch.stack([resampled_gaps(a, b, times) for a, b in sides]).mean(0)
-    gain = level(two, split, kind)["bleu"] - level(one, split, kind)["bleu"]
+    gain = scored([x.sum(0) for x in two])["bleu"]
+    gain -= scored([x.sum(0) for x in one])["bleu"]
     error = noise.spread * (1 / len(one) + 1 / len(two)) ** 0.5
     shape = (1 + noise.freedom, DRAWS, 100)
     dice = torch.Generator().manual_seed(0)
