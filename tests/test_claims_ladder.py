@@ -14,8 +14,8 @@ import torch
 from lookback.experiments import alignment
 from lookback.experiments.best import FAMILIES, STAGES, best_of
 from lookback.experiments.brevity import WAYS
-from lookback.experiments.ladder import loss as mean_loss
 from lookback.experiments.ladder import by_both_rulers, pooled, rows
+from lookback.experiments.ladder import loss as mean_loss
 from lookback.experiments.removal import REMOVALS
 from lookback.lab import corpus, records
 from lookback.ladder import RUNGS, Parts, Recurrent, differences, draw, way_to
