@@ -173,7 +173,10 @@ def test_without_its_look(awake):
     expect(awake.locator('[data-role="french"]')).to_contain_text(
         "homme", **PATIENTLY
     )
-    assert french(awake) == "un homme vêtu d' un t-shirt rouge sur un canapé ."
+    assert french(awake) == (
+        "un homme vêtu d' une veste rouge est en train de discuter sur un"
+        " tapis roulant ."
+    )
     assert live(awake).endswith("it looks at all pieces alike, or at none.")
 
 

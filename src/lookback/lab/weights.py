@@ -2,7 +2,7 @@
 
 A file that does not fit the model that is asked for is refused, never guessed
 at. In the source tree they lie beside the records of the experiments that
-trained them. The package leaves them out, being 57 MB: `load` fetches each
+trained them. The package leaves them out, being 67 MB: `load` fetches each
 from the repository that the package was installed from, at its commit, and
 keeps it in a cache. `weights.sha256` has the digest of each, as `sha256sum`
 writes and checks it.
