@@ -219,6 +219,8 @@ def test_drawn_captions_are_not_too_short():
     )
     lacks = found["tuned-en-fr"]["greedy"]["length"]
     assert lacks < greedy["length"] < unsmoothed["length"] < 1
+    won = unsmoothed["length"] - greedy["length"]
+    assert won / (1 - greedy["length"]) > 0.65  # "even more of it"
 
 
 def loses(name):
