@@ -499,9 +499,11 @@ function build(model, read) {
       ...written.steps.flatMap(({ id }, i) => {
         const piece = now.pieces[id];
         const whole = !piece.endsWith("·");
+        const next = written.steps[i + 1];
+        const cut = next && now.pieces[next.id] === "<end>"; // may end in mid-word
         const kind = `${i === step ? "now" : ""} ${i < now.given.length ? "yours" : ""}`;
         const node = element("span", { class: kind }, whole ? piece : piece.slice(0, -1));
-        return whole ? [node, " "] : [node];
+        return whole || cut ? [node, " "] : [node];
       }),
     );
     choices.draw(now, written.steps[step]);
