@@ -10,6 +10,7 @@ import torch
 from lookback.attention import Attention, causal
 from lookback.experiments import order
 from lookback.lab import records
+from lookback.layers import Embedding
 from lookback.positions import LearnedPositions, angles, rotate, sinusoidal
 
 FINE = torch.float64
@@ -142,3 +143,14 @@ def test_the_experiment_writes_its_record(tmp_path, monkeypatch):
     order.main([])
     again = json.loads((tmp_path / "order.json").read_text())["results"]
     assert again == found
+
+
+def test_a_model_in_doubles_adds_waves_in_doubles():
+    """Else a GPU's and a CPU's would differ by the rounding of floats."""
+    tokens = torch.tensor([[4, 4, 4]])
+    embedding = Embedding(9, 16).double()
+    word = embedding.words(tokens) * 4  # √16
+    waves = sinusoidal(3, 16, dtype=FINE)
+    assert (embedding(tokens) - word).dtype == FINE
+    assert torch.allclose(embedding(tokens) - word, waves, rtol=0, atol=1e-14)
+    assert embedding.half()(tokens).dtype == torch.float32  # none is coarser

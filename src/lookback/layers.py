@@ -154,7 +154,8 @@ class Embedding(nn.Module):
         d_model = self.words.embedding_dim
         x = self.words(tokens) * math.sqrt(d_model)
         if self.positions == "sinusoidal":
-            x = x + sinusoidal(tokens.shape[1], d_model, start, x.device)
+            fine = torch.promote_types(x.dtype, torch.float32)
+            x = x + sinusoidal(tokens.shape[1], d_model, start, x.device, fine)
         elif self.positions == "learned":
             x = x + self.learned(tokens.shape[1], start)
         return self.dropout(x)

@@ -352,7 +352,8 @@ class GPT(nn.Module):
         start, length = cache.length if cache else 0, tokens.shape[1]
         x = self.embedding(tokens)
         if self.config.positions == "sinusoidal":
-            x = x + sinusoidal(length, x.shape[-1], start, x.device)
+            fine = torch.promote_types(x.dtype, torch.float32)
+            x = x + sinusoidal(length, x.shape[-1], start, x.device, fine)
         for layer, block in enumerate(self.blocks):
             x = block(x, layer, cache)
         if cache:
