@@ -436,13 +436,14 @@ def test_every_part_was_taken_away_alone():
 
 
 def test_what_is_missing_without_a_part():
-    for name in ("positions", "dropout", "depth", "feedforward"):
+    for name in ("positions", "dropout", "depth", "feedforward", "heads"):
         for kind in ("greedy", "beam"):
             assert away(name, kind)["high"] < 0, name
             assert away(name, kind)["p"] < 0.001
     for name in ("positions, learned", "smoothing"):  # "no verdict"
         assert away(name)["low"] < 0 < away(name)["high"]
     assert step("feedforward")["high"] < 0  # "had cost points"
+    assert step("heads")["low"] < -away("heads")["gain"] < step("heads")["high"]
     assert away("depth")["gain"] < -3  # "more than three points"
     assert step("depth")["low"] < 0 < step("depth")["high"]
     sizes = {
