@@ -424,11 +424,9 @@ def test_every_part_was_taken_away_alone():
             assert run["training"] == whole[0]["training"] | loop, name
             if "config" in run:
                 assert run["config"] == whole[0]["config"] | model, name
-        # one part, but where the dropout stands in the way of what is left
-        alone = name.removesuffix(", slowly") != "residual, no dropout"
-        assert len({*REMOVALS[name][0], *REMOVALS[name][1]} - {"slower"}) == (
-            1 if alone and name != "feedforward, 7 layers" else 2
-        )
+        fields = {*REMOVALS[name][0], *REMOVALS[name][1]} - {"slower"}
+        two = ("residual, no dropout", "feedforward, 7 layers")
+        assert len(fields) == (2 if name in two else 1), name
         if "tests" in removal:
             level = BEST["transformer"]["tests"]["all"]["bleu"]
             gain = removal["tests"]["all"]["bleu"] - level
