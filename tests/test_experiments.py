@@ -309,11 +309,11 @@ def test_every_removal_is_another_model_or_training(name):
 def test_a_slow_removal_has_a_quarter_of_the_rate(folders, monkeypatch):
     run = removal.chosen("transformer")[1]
     low = run | {"setting": run["setting"] | {"rate": 1e-3 / 4}}
-    other = low | {"tests": {}}
+    other = run | {"setting": low["setting"], "tests": {}}
     tried = {
         "rnnsearch, rate": other,
         "transformer, rate": low,
-        "transformer,": run,
+        "transformer, at its best": run | {"tests": {}},
     }
     monkeypatch.setattr(removal, "recorded", lambda: tried)
     removal.main([])

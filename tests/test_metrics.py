@@ -11,7 +11,6 @@ from lookback.lab.metrics import (
     bleu,
     bleu_by_length,
     chrf,
-    compare,
     counts,
     links,
 )
@@ -81,55 +80,10 @@ def test_an_interval_needs_two_resamples(resamples):
         bleu([["a"]], [["a"]], resamples)
 
 
-def noisy(truths, rate, seed):
-    dice = random.Random(seed)
-    return [["?" if dice.random() < rate else w for w in s] for s in truths]
-
-
-def test_compare_tells_a_difference_from_chance():
-    dice = random.Random(0)
-    truths = [dice.choices("abcdefgh", k=12) for _ in range(300)]
-    one, same, better = (
-        noisy(truths, rate, seed)
-        for rate, seed in ((0.3, 1), (0.3, 2), (0.2, 3))
-    )
-    gain = bleu(better, truths)["bleu"] - bleu(one, truths)["bleu"]
-    found = compare(one, better, truths, trials=500)
-    assert found["gain"] == pytest.approx(gain) and gain > 0
-    assert found["p"] < 0.01
-    back = compare(better, one, truths, trials=500)
-    assert back["gain"] == pytest.approx(-gain) and back["p"] < 0.01
-    assert compare(one, same, truths, trials=500)["p"] > 0.05
-    assert compare(one, one, truths, trials=500) == {"gain": 0, "p": 1}
-
-
-def test_compare_equals_all_swaps():
-    """Few sentences: every way to swap them can be tried."""
-    dice = random.Random(4)
-    truths = [dice.choices("abcd", k=9) for _ in range(8)]
-    one, two = noisy(truths, 0.3, 1), noisy(truths, 0.2, 2)
-    found = compare(one, two, truths, trials=4000)
-    larger = 0
-    for swaps in range(2**8):
-        pairs = [
-            (b, a) if swaps >> i & 1 else (a, b)
-            for i, (a, b) in enumerate(zip(one, two, strict=True))
-        ]
-        left, right = zip(*pairs, strict=True)
-        gap = bleu(left, truths)["bleu"] - bleu(right, truths)["bleu"]
-        larger += abs(gap) > abs(found["gain"]) + 1e-9
-    assert found["p"] == pytest.approx(larger / 2**8, abs=0.03)
-
-
 def test_counts_by_hand():
     said = [["a", "b", "c", "a"], ["b"]]
     truths = [["a", "b", "c", "d", "a"], ["c", "b"]]
     assert counts(said, truths) == [[4, 2, 1, 0, 4, 5], [1, 0, 0, 0, 1, 2]]
-
-
-def test_compare_refuses():
-    with pytest.raises(ValueError, match="equally many"):
-        compare([["a"]], [["a"], ["b"]], [["a"]])
 
 
 def test_bleu_by_length():

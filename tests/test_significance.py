@@ -6,6 +6,7 @@ import random
 import pytest
 import torch
 from sacrebleu.metrics import BLEU
+from sacrebleu.significance import PairedTest
 
 from lookback.lab import metrics
 from lookback.significance import (
@@ -140,7 +141,8 @@ def test_p_counts_what_is_strictly_larger_and_the_gap_itself(gap, gaps, right):
     assert mine == pytest.approx(right)
 
 
-def test_p_is_about_that_of_sacrebleu():
+def test_p_is_about_that_of_sacrebleu(monkeypatch):
+    monkeypatch.setenv("SACREBLEU_SEED", "12345")
     first, references = made_up(0, 150, 0.80)
     toss = random.Random(1)
     second = [
@@ -150,9 +152,19 @@ def test_p_is_about_that_of_sacrebleu():
     one, two = (caption_rows(text(x, references)) for x in (first, second))
     gap = bleu(two.sum(0)) - bleu(one.sum(0))
     mine = p_value(gap, swapped_gaps(one, two, coins(0, 4000, 150)))
-    right = metrics.compare(first, second, references, trials=4000)
-    assert gap.item() == pytest.approx(right["gain"])
-    assert mine == pytest.approx(right["p"], abs=0.02)
+    test = PairedTest(
+        [
+            (name, [" ".join(words) for words in side])
+            for name, side in (("first", first), ("second", second))
+        ],
+        {"BLEU": BLEU(tokenize="none", force=True)},
+        [[" ".join(words) for words in references]],
+        test_type="ar",
+        n_samples=4000,
+    )
+    before, after = test()[1]["BLEU"]
+    assert gap.item() == pytest.approx(after.score - before.score)
+    assert mine == pytest.approx(after.p_value, abs=0.02)
 
 
 def test_the_two_factors_are_sacrebleus_and_multiply_to_bleu():

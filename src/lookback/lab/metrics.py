@@ -8,7 +8,6 @@ import os
 from collections.abc import Collection, Sequence
 
 from sacrebleu.metrics import BLEU, CHRF
-from sacrebleu.significance import PairedTest
 from torch import Tensor
 
 Links = Collection[tuple[int, int]]
@@ -67,35 +66,6 @@ def chrf(
     """
     texts, truths = matched(hypotheses, references)
     return CHRF().corpus_score(texts, [truths]).score
-
-
-def compare(
-    first: Sequence[Sequence[str]],
-    second: Sequence[Sequence[str]],
-    references: Sequence[Sequence[str]],
-    trials: int = 10_000,
-) -> dict[str, float]:
-    """By how much the second is better, and how easily chance does more.
-
-    Returns {"gain", "p"}: the difference in BLEU, and the share of `trials`
-    in which the two differ by more than that after each sentence's two
-    translations have changed places with probability 1/2 (approximate
-    randomisation, two-sided, by sacreBLEU). Without a difference p is 1.
-    Raises ValueError as `bleu` does.
-    """
-    texts, truths = matched(first, references)
-    others, _ = matched(second, references)
-    os.environ.setdefault("SACREBLEU_SEED", "12345")
-    test = PairedTest(
-        [("first", texts), ("second", others)],
-        {"BLEU": BLEU(tokenize="none", force=True)},
-        [truths],
-        test_type="ar",
-        n_samples=trials,
-    )
-    one, two = test()[1]["BLEU"]
-    gain = two.score - one.score
-    return {"gain": gain, "p": two.p_value if gain else 1.0}
 
 
 def matched(
