@@ -5,10 +5,11 @@ dropout, its rate, its rounds, and its runs are those of the whole. Where a
 removal makes the training fail or stumble, a second one at a quarter of the
 rate shows whether the part is needed or the rate was too high; beside it stands
 the whole at that rate, which `experiments.best` has tried. Without the sum
-dropout is on the only way through, so it is taken out, too. Without the norms
-one is left where a stack ends: the scores are to begin as loud. Without
-feed-forward layers the model is trained a second time with more layers, so
-that it has as many weights. Writes records/removal.json.
+dropout and the layers are on the only way through, so once it is trained with
+no dropout and once with one layer. Without the norms one is left where a stack
+ends: the scores are to begin as loud. Without feed-forward layers the model is
+trained a second time with more layers, so that it has as many weights. Writes
+records/removal.json.
 
     python -m lookback.experiments.removal
     python -m lookback.experiments.removal --only heads --seeds 3
@@ -46,6 +47,7 @@ REMOVALS = {
     "residual": ({"residual": False}, {}),
     "residual, slowly": ({"residual": False}, SLOW),
     "residual, no dropout": ({"residual": False, "dropout": 0.0}, {}),
+    "residual, one layer": ({"residual": False, "layers": 1}, {}),
     "norm": ({"norm": "none"}, {}),
     "norm, slowly": ({"norm": "none"}, SLOW),
     "norm, behind": ({"norm": "post"}, {}),
