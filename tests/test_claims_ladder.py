@@ -425,21 +425,25 @@ def test_every_part_was_taken_away_alone():
             if "config" in run:
                 assert run["config"] == whole[0]["config"] | model, name
         fields = {*REMOVALS[name][0], *REMOVALS[name][1]} - {"slower"}
-        two = ("residual, no dropout", "feedforward, 7 layers")
+        two = ("residual, no dropout", "residual, one layer")
+        two += ("feedforward, 7 layers",)
         assert len(fields) == (2 if name in two else 1), name
         if "tests" in removal:
             level = BEST["transformer"]["tests"]["all"]["bleu"]
             gain = removal["tests"]["all"]["bleu"] - level
             assert away(name)["gain"] == pytest.approx(gain)
+            assert len(removal["runs"]) >= 3 or abs(gain) > 1.5, name
 
 
 def test_what_is_missing_without_a_part():
-    for name in ("positions", "dropout", "depth", "feedforward", "heads"):
+    missed = ("positions", "dropout", "depth", "feedforward", "heads")
+    for name in (*missed, "smoothing"):
         for kind in ("greedy", "beam"):
             assert away(name, kind)["high"] < 0, name
             assert away(name, kind)["p"] < 0.001
-    for name in ("positions, learned", "smoothing"):  # "no verdict"
-        assert away(name)["low"] < 0 < away(name)["high"]
+    assert away("dropout")["gain"] < away("smoothing")["gain"]
+    learned = away("positions, learned")
+    assert learned["low"] < 0 < learned["high"]  # "no verdict"
     assert step("feedforward")["high"] < 0  # "had cost points"
     assert step("heads")["low"] < -away("heads")["gain"] < step("heads")["high"]
     assert away("depth")["gain"] < -3  # "more than three points"
@@ -461,6 +465,13 @@ def test_without_its_sums_the_best_transformer_learns_nothing():
     [slow] = REMOVAL["residual, slowly"]["runs"]
     said = slow["tests"]["test_2016_flickr"]["greedy"]["first"].split()
     assert {*said} == {"homme"} and len(said) > 20
+    # with one layer the sum is worth points, with three everything
+    assert 30 < REMOVAL["residual, one layer"]["tests"]["all"]["bleu"] < 40
+    assert REMOVAL["depth"]["tests"]["all"]["bleu"] > 45
+    [one] = REMOVAL["residual, one layer"]["runs"]
+    assert one["config"]["layers"] == 1 and not one["config"]["residual"]
+    first = one["tests"]["test_2016_flickr"]["greedy"]["first"]
+    assert first == "un homme avec un chapeau orange regarde quelque chose ."
     # on the ladder a machine of one layer could translate without the sum
     assert score("feedforward") > 30 and step("sum")["gain"] > 8
     assert FOUND["feedforward"]["runs"][0]["config"]["layers"] == 1
