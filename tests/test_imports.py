@@ -8,12 +8,15 @@ widgets, experiments        import ideas and the bench
 """
 
 import ast
+import subprocess
+import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import lookback
+import lookback.widgets
 
 PACKAGE = Path(lookback.__file__).parent
 AGREED = ("vocabulary", "translator")
@@ -120,3 +123,33 @@ def test_an_arrow_that_runs_up_is_seen(tmp_path, where, line, said):
         file.write("\n" + line)
     found = faults(package)
     assert any(said in fault for fault in found)
+
+
+def cost(line: str) -> tuple[float, set[str]]:
+    """CPU seconds of an import in a new process, and the modules it loads."""
+    code = f"import sys, time; {line}; print(time.process_time(), *sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    seconds, *names = done.stdout.split()
+    return float(seconds), set(names)
+
+
+def test_widgets_are_loaded_when_they_are_asked_for():
+    """Every page's kernel imports them, and has one or two."""
+    torch, _ = cost("import torch")
+    seconds, names = cost("import lookback.widgets")
+    assert seconds < 1.5 * torch
+    ours = {name for name in names if name.startswith("lookback.widgets.")}
+    assert ours == set()
+    _, names = cost("from lookback.widgets import *")
+    assert "jsonschema" not in names and "lookback.widgets.quiz" in names
+    _, names = cost("from lookback.widgets import Quiz")
+    assert "lookback.widgets.quiz" in names
+    assert "lookback.widgets.heads" not in names
+
+
+def test_widgets_say_which_of_them_is_not_there():
+    with pytest.raises(ImportError, match="Hedas"):
+        from lookback.widgets import Hedas  # noqa: F401
+    assert {"Heads", "pack", "__all__"} <= set(dir(lookback.widgets))

@@ -1,46 +1,32 @@
 """What makes the built folder one self-contained site.
 
-What a page loads is the site's own (staging.py); the theme's parts that the
-book does not use are dropped; and what the cells printed is thrown away when
-the code or the records they printed from have changed.
+What a page loads is the site's own (staging.py), and the theme's parts that
+the book does not use are dropped.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from docutils import nodes
-from jupyter_cache import get_cache
-from jupyter_cache.executors import load_executor
-from myst_nb.core.read import is_myst_markdown_notebook
 from sphinx.application import Sphinx
 from sphinx.config import Config
-from sphinx.environment import BuildEnvironment
-from sphinx.util.display import status_iterator
-from staging import STAGED, copy, stage, write_if_new
+from staging import copy, stage
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Cells are run anew when one of these changes.
-CODE = (
-    "src/lookback/**/*",
-    "requirements.txt",
-    "tools/hashes.txt",
-    "package.json",
-    "book/_ext/book_site.py",  # it sets the cells' environment
-)
 # Pages are read anew when one of these changes.
-TEXT = (
+MADE_OF = (
+    "src/lookback/**/*",
     "book/_ext/**/*",
     "book/_static/drawings/*",
     "notebooks/*.ipynb",
+    "requirements.txt",
 )
 
 # Loaded by Jupyter Book on every page, and used on none of ours.
@@ -52,15 +38,8 @@ UNUSED_ASSETS = ("sphinx-thebe", "sphinx-design", "design-tabs")
 # What the theme copies into the site and no page asks for.
 UNUSED_FOLDERS = ("_static/vendor", "_static/locales", "_static/images")
 
-# How jupyter-cache reads our pages, and how many at most are run at a time.
-READER = {"type": "plugin", "name": "myst_nb_md"}
-KERNELS = 4
-
 # In the text that tqdm leaves for where its bar cannot be drawn.
 PROGRESS = "%|"
-
-# Cells draw a PNG for the page, and an SVG for who takes the figures away.
-PLOTS = 'c.InlineBackend.figure_formats = {"png", "svg"}\n'
 
 # Before the first paint: "auto" becomes what the reader's system asks for.
 EARLY_THEME = (
@@ -80,61 +59,6 @@ def digest(patterns: tuple[str, ...]) -> str:
                 total.update(str(path.relative_to(ROOT)).encode())
                 total.update(hashlib.sha256(path.read_bytes()).digest())
     return total.hexdigest()
-
-
-def warm_up() -> None:
-    """Build matplotlib's font cache here, not inside some reader's cell."""
-    from matplotlib import font_manager
-
-    font_manager.findfont("DejaVu Sans")
-
-
-def forget_stale_outputs(app: Sphinx, config: Config) -> None:
-    """Throw away executed cells whose code or records have changed.
-
-    jupyter-cache keys on a page's own cells, not on the package that they
-    import. The digests are Sphinx settings of the kind that rereads all pages.
-    """
-    config.lookback_code = digest(CODE)
-    config.lookback_text = digest(TEXT)
-    stamp = Path(app.outdir).parent / "cells.sha256"
-    if stamp.exists() and stamp.read_text().strip() == config.lookback_code:
-        return
-    shutil.rmtree(stamp.parent / ".jupyter_cache", ignore_errors=True)
-    stamp.parent.mkdir(parents=True, exist_ok=True)
-    stamp.write_text(config.lookback_code + "\n")
-
-
-def run_cells(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
-    """Run the cells of all pages to be read, a page on each core at a time.
-
-    MyST-NB runs one page after another. It finds these in its cache, and where
-    a cell has failed it runs the page once more and says so.
-    """
-    settings = env.mystnb_config
-    paths = [Path(env.doc2path(name)) for name in docnames]
-    pages = [
-        str(path)
-        for path in paths
-        if is_myst_markdown_notebook(path.read_text(encoding="utf-8"))
-    ]
-    if settings.execution_mode != "cache" or not pages:
-        return
-    workers = min(KERNELS, os.cpu_count() or 1)
-    cache = get_cache(settings.execution_cache_path)
-    for page in pages:
-        cache.add_nb_to_project(page, read_data=READER)
-
-    def run(page: str) -> str:
-        executor = load_executor("local-serial", cache)
-        executor.run_and_cache(
-            filter_uris=[page], timeout=workers * settings.execution_timeout
-        )
-        return Path(page).stem
-
-    with ThreadPoolExecutor(workers) as pool:
-        done = pool.map(run, pages)
-        list(status_iterator(done, "running cells... ", length=len(pages)))
 
 
 def drop_unused_extensions(app: Sphinx, config: Config) -> None:
@@ -185,16 +109,9 @@ def configure(app: Sphinx, config: Config) -> None:
         theme["repository_url"] = known
         config.html_baseurl = config.html_baseurl or site_address(known)
     stage(config)
-    # Cells find it in their environment: BertViz's frames use our copies.
-    os.environ["LOOKBACK_VENDOR"] = "../vendor"
-    profile = STAGED.with_name("ipython")
-    write_if_new(profile / "profile_default/ipython_kernel_config.py", PLOTS)
-    os.environ["IPYTHONDIR"] = str(profile)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # see run_cells
-    forget_stale_outputs(app, config)
-    config.lookback_text += theme["repository_url"]  # it stands on the pages
-    config.lookback_text += config.html_baseurl
-    warm_up()
+    # What stands on the pages, too, has them read anew.
+    parts = [digest(MADE_OF), theme["repository_url"], config.html_baseurl]
+    config.lookback_made_of = " ".join(parts)
 
 
 def unique(assets: list) -> list:
@@ -266,11 +183,9 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict:
-    app.add_config_value("lookback_code", "", "env", types=[str])
-    app.add_config_value("lookback_text", "", "env", types=[str])
+    app.add_config_value("lookback_made_of", "", "env", types=[str])
     app.connect("config-inited", drop_unused_extensions, priority=1)
     app.connect("config-inited", configure)
-    app.connect("env-before-read-docs", run_cells)
     app.add_js_file(None, body=EARLY_THEME, priority=50)
     app.add_css_file("icons.css", priority=850)
     app.add_css_file("lookback.css", priority=900)

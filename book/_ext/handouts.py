@@ -1,29 +1,34 @@
-"""What a teacher takes away: archives beside the pages, under `downloads/`.
+"""What a teacher takes away: archives under `downloads/`, and the slides.
+
+    python book/_ext/handouts.py _build/html
 
 `students.zip` has the notebooks without solutions, `teachers.zip` with them.
 `figures.zip` has every figure as SVG, in the colours of a light page, and every
 displayed equation as TeX, with where it stands. `assignments.zip` is for
-otter-grader. They are made with the site, and anew when what they are made of
-has changed.
+otter-grader. The site's own build left the chapters' trees that they are made
+of.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import pickle
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+import slides
 from assignments import README, assignment
-from book_site import ROOT, digest
 from docutils import nodes
 from drawing import DRAWINGS
 from live_widgets import STILL, WORDS
 from mathematics import aligned
 from nbformat import NotebookNode
-from sphinx.application import Sphinx
+from offline import lay
+from staging import ROOT
 from to_notebook.cells import make_notebook
 from to_notebook.labels import Book
 from to_notebook.myst import Page
@@ -31,7 +36,6 @@ from to_notebook.myst import Page
 from notebooks import written
 
 FOLDER = "downloads"
-MADE_OF = ("_*.yml", "book/**/*.*", "src/lookback/**/*.*")
 DAY = (2026, 1, 1, 0, 0, 0)  # the same files make the same archive
 COLOUR = re.compile(r"var\(--[\w-]+, ([^()]+)\)")
 TEX = r"""\documentclass{article}
@@ -87,7 +91,13 @@ def told(doctree: nodes.document) -> Iterator[tuple[str, nodes.Node]]:
                     yield title, part
 
 
-def svg(app: Sphinx, node: nodes.Node) -> tuple[str, str] | None:
+def tree(site: Path, page: Page) -> nodes.document:
+    """A chapter as Sphinx has read it."""
+    kept = site.parent / ".doctrees" / f"{page.docname}.doctree"
+    return pickle.loads(kept.read_bytes())  # of our own build
+
+
+def svg(node: nodes.Node) -> tuple[str, str] | None:
     """A figure's SVG and what it shows in words, if the node is a figure."""
     if isinstance(node, nodes.figure) and "drawing-figure" in node["classes"]:
         return DRAWINGS.joinpath(node["drawing"]).read_text("utf-8"), node[
@@ -100,10 +110,10 @@ def svg(app: Sphinx, node: nodes.Node) -> tuple[str, str] | None:
         return None
     [image] = forms[STILL].findall(nodes.image)
     words = image.get("alt") or forms[WORDS].astext()
-    return Path(app.srcdir, image["uri"]).read_text("utf-8"), words
+    return (ROOT / image["uri"]).read_text("utf-8"), words
 
 
-def figures(app: Sphinx, book: Book) -> dict[str, str]:
+def figures(site: Path, book: Book) -> dict[str, str]:
     """Every figure of the chapters, and a table that says what they are."""
     files: dict[str, str] = {}
     table = io.StringIO()
@@ -111,8 +121,8 @@ def figures(app: Sphinx, book: Book) -> dict[str, str]:
     write(["file", "chapter", "section", "what it shows"])
     for page in book.chapters:
         stem, count = Path(page.docname).name, 0
-        for section, node in told(app.env.get_doctree(page.docname)):
-            if isinstance(node, nodes.Element) and (found := svg(app, node)):
+        for section, node in told(tree(site, page)):
+            if isinstance(node, nodes.Element) and (found := svg(node)):
                 count += 1
                 name = f"figures/{stem}-{count}.svg"
                 files[name] = COLOUR.sub(r"\1", found[0])
@@ -120,13 +130,13 @@ def figures(app: Sphinx, book: Book) -> dict[str, str]:
     return {"figures.csv": table.getvalue(), **files}
 
 
-def equations(app: Sphinx, book: Book) -> dict[str, str]:
+def equations(site: Path, book: Book) -> dict[str, str]:
     """Every displayed equation, a file for each chapter and one for all."""
     files: dict[str, str] = {}
     for page in book.chapters:
         stem, lines = Path(page.docname).name, []
         lines += [rf"\section*{{{book.titles[page.docname]}}}", ""]
-        for section, node in told(app.env.get_doctree(page.docname)):
+        for section, node in told(tree(site, page)):
             if not isinstance(node, nodes.math_block):
                 continue
             label, tex = node.get("label"), node.astext().strip()
@@ -141,28 +151,21 @@ def equations(app: Sphinx, book: Book) -> dict[str, str]:
     return {"equations.tex": TEX.replace("CHAPTERS", inputs), **files}
 
 
-def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Make the archives, unless they are there."""
-    if exception is not None or app.builder.format != "html":
-        return
-    folder = Path(app.outdir, FOLDER)
-    stamp = Path(app.outdir).parent / "handouts.sha256"
-    found = digest(MADE_OF)
-    if folder.exists() and stamp.exists() and stamp.read_text() == found:
-        return
+def make(site: Path) -> None:
+    """Make the archives and the slides, and lead to them."""
     book = Book(ROOT)
     students = notebooks(book, "left out")
     contents = {
         "students": files(students),
         "teachers": files(notebooks(book, "shown")),
         "assignments": assignments(book, students),
-        "figures": figures(app, book) | equations(app, book),
+        "figures": figures(site, book) | equations(site, book),
     }
     for name, content in contents.items():
-        archive(folder / f"{name}.zip", content)
-    stamp.write_text(found)
+        archive(site / FOLDER / f"{name}.zip", content)
+    slides.make(site)
+    lay(site)
 
 
-def setup(app: Sphinx) -> dict:
-    app.connect("build-finished", finish)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+if __name__ == "__main__":
+    make(Path(sys.argv[1]))

@@ -4,14 +4,15 @@
 
 The build lays a service worker into the site (Workbox, from `node_modules`)
 that keeps what pages need. The foot of every page offers what of the PDF, the
-EPUB and the ZIP has been made; a new build begins without them, since they were
-of the old one.
+EPUB and the ZIP has been made, and the page for teachers the archives and the
+slides; a new build begins without all of them, since they were of the old one.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from base64 import b64encode
 from hashlib import sha256
@@ -21,6 +22,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from docutils import nodes
 from sphinx.application import Sphinx
 from staging import LIBRARIES, copy
+from teaching import taken
 
 HERE = Path(__file__).resolve().parent
 STEM = "looking-back"
@@ -30,6 +32,7 @@ OFFERS = {
     "zip": "ZIP of these pages, which opens from disk",
 }
 FOOT = re.compile(r'(?<=<p class="downloads">).*?(?=</p>)')
+TAKE = re.compile(r'(?<=<div class="to-take">).*?(?=</div>)', re.DOTALL)
 # Shown by lookback.js, when it has come true.
 KEPT = (
     '<p class="kept" hidden>Your browser keeps this book: it opens without a'
@@ -86,6 +89,7 @@ def lay(site: Path) -> None:
     for page in [*site.glob("*.html"), *site.glob("book/*.html")]:
         old = page.read_text(encoding="utf-8")
         new = FOOT.sub(links(site, page), old, count=1)
+        new = TAKE.sub(lambda _: taken(site), new, count=1)
         if new != old:
             page.write_text(new, encoding="utf-8")
     files = [LIBRARIES / "workbox-sw/build/workbox-sw.js"]
@@ -132,8 +136,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     """A new site: what was made of the old one is no longer its book."""
     if exception is None and app.builder.format == "html":
         site = Path(app.outdir)
-        for old in made(site).values():
-            old.unlink()
+        for old in ("downloads", "slides"):
+            shutil.rmtree(site / old, ignore_errors=True)
         lay(site)
 
 

@@ -17,7 +17,7 @@ from html import escape
 from pathlib import Path
 
 from bs4 import BeautifulSoup, NavigableString, Tag
-from sphinx.application import Sphinx
+from security import guarded
 from teaching import chapters
 
 FOLDER = "slides"
@@ -259,19 +259,10 @@ class Deck:
         return PAGE.format(title=title, slides="\n".join(self.made))
 
 
-def finish(app: Sphinx, exception: Exception | None) -> None:
-    """Lay each chapter's slides beside the pages."""
-    if exception is not None or app.builder.format != "html":
-        return
-    out = Path(app.outdir)
-    (out / FOLDER).mkdir(exist_ok=True)
+def make(site: Path) -> None:
+    """Lay each chapter's slides beside the pages, under their policy."""
+    (site / FOLDER).mkdir(exist_ok=True)
     for page in chapters():
         name = f"{page.stem}.html"
-        deck = Deck(out / "book" / name).whole()
-        (out / FOLDER / name).write_text(deck, "utf-8")
-
-
-def setup(app: Sphinx) -> dict:
-    # Before security gives every page its policy.
-    app.connect("build-finished", finish, priority=400)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+        deck = Deck(site / "book" / name).whole()
+        (site / FOLDER / name).write_text(guarded(deck, site), "utf-8")

@@ -50,6 +50,10 @@ ARCHIVES = {
         "shows, and <code>equations.tex</code> sets all equations.",
     ),
 }
+NONE = (
+    "<p>This copy of the book was built without its archives and slides:"
+    " <code>make downloads</code> makes them.</p>"
+)
 MINUTES = re.compile(r"^:minutes: (\d+)$", re.MULTILINE)
 BOX = re.compile(r"^```\{admonition\} In one minute\n(.+?)^```$", re.M | re.S)
 NOT_TEXT = re.compile(r"\A---\n.*?^---$|^```.*?^```$", re.M | re.S)
@@ -189,7 +193,16 @@ def paced(_: str = "") -> str:
 
 
 def to_take(_: str = "") -> str:
-    """The archives and the slides, as one list of HTML."""
+    """Room for the archives and the slides: see `taken`."""
+    return "\n".join(
+        ["```{raw} html", f'<div class="to-take">{NONE}</div>', "```"]
+    )
+
+
+def taken(site: Path) -> str:
+    """The archives and the slides of a built site, as one list of HTML."""
+    if not (site / "slides").exists():
+        return NONE
     lines = [
         f'<li><a href="../downloads/{name}.zip" download>{what}</a>:'
         f" {more}</li>"
@@ -199,8 +212,7 @@ def to_take(_: str = "") -> str:
         f'<a href="../slides/{page.stem}.html">{title(page)}</a>'
         for page in chapters()
     )
-    lines.append(f"<li>Slides: {slides}</li>")
-    return "\n".join(["```{raw} html", "<ul>", *lines, "</ul>", "```"])
+    return "\n".join(["<ul>", *lines, f"<li>Slides: {slides}</li>", "</ul>"])
 
 
 def varied(_: str = "") -> str:

@@ -41,8 +41,15 @@ def project() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
+def pinned() -> list[str]:
+    """What builds the book, then what tests it."""
+    names = ("requirements.txt", "tests/requirements.txt")
+    lines = [(ROOT / name).read_text().splitlines() for name in names]
+    return [line for each in lines for line in each if line[:1] != "#"]
+
+
 def pins() -> list[Requirement]:
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    lines = pinned()
     return [Requirement(line) for line in lines if line[:1].isalpha()]
 
 
@@ -73,9 +80,8 @@ def test_every_package_but_torch_has_its_hashes():
         assert hashes, first
         for each in hashes:
             assert re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}", each), first
-    plain = (ROOT / "requirements.txt").read_text().splitlines()
-    plain = {line for line in plain if not line.startswith("#")}
-    assert {line for line in plain - hashed} == {"torch==2.13.0"}
+    plain = set(pinned())
+    assert plain - hashed == {"torch==2.13.0"}
     assert hashed <= plain
 
 

@@ -1,5 +1,6 @@
 """The book's own Sphinx extensions and the tools that `make` calls."""
 
+import os
 import re
 import subprocess
 import sys
@@ -9,8 +10,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from jupyter_cache import get_cache
-from myst_nb.core.read import read_myst_markdown_notebook
 
 from contents import ROOT
 
@@ -135,94 +134,6 @@ def test_blank_lines_and_breaks_align():
     assert mathematics.aligned(r"a \\ b") == (r"\begin{split}a \\ b\end{split}")
 
 
-@pytest.fixture
-def book(tmp_path, monkeypatch):
-    """A stand-in for the repository: a module, a record, executed cells."""
-    monkeypatch.setattr(book_site, "ROOT", tmp_path)
-    module = tmp_path / "src/lookback/model.py"
-    module.parent.mkdir(parents=True)
-    module.write_text("x = 1\n")
-    record = tmp_path / "src/lookback/records/run.json"
-    record.parent.mkdir()
-    record.write_text("{}")
-    cells = tmp_path / "_build/.jupyter_cache"
-    app = SimpleNamespace(outdir=tmp_path / "_build/html")
-
-    def build():
-        """True where the cells' outputs were kept."""
-        book_site.forget_stale_outputs(app, SimpleNamespace())
-        kept = cells.exists()
-        cells.mkdir(parents=True, exist_ok=True)
-        return kept
-
-    build()
-    return SimpleNamespace(build=build, module=module, record=record)
-
-
-def test_outputs_are_kept_while_nothing_changes(book):
-    assert book.build() and book.build()
-
-
-@pytest.mark.parametrize("part", ["module", "record"])
-def test_outputs_go_when_code_or_records_change(book, part):
-    getattr(book, part).write_text("changed")
-    assert not book.build()
-    assert book.build()
-
-
-def test_a_new_module_counts_as_a_change(book):
-    (book.module.parent / "widgets.js").write_text("1")
-    assert not book.build()
-
-
-PAGE = """---
-jupytext:
-  text_representation:
-    format_name: myst
-kernelspec:
-  display_name: Python 3
-  name: python3
----
-
-# A page
-
-```{code-cell} ipython3
-%s
-```
-"""
-
-
-def test_pages_run_beside_each_other_and_the_build_finds_them(tmp_path):
-    """A page that fails is left to the build; one that is gone does no harm."""
-    cells = {"one": "print(1)", "two": "print(2)", "bad": "1 / 0"}
-    for name, cell in cells.items():
-        (tmp_path / f"{name}.md").write_text(PAGE % cell, encoding="utf-8")
-    (tmp_path / "text.md").write_text("# No cells\n", encoding="utf-8")
-    settings = SimpleNamespace(
-        execution_mode="cache",
-        execution_cache_path=str(tmp_path / "cache"),
-        execution_timeout=60,
-    )
-    env = SimpleNamespace(
-        mystnb_config=settings, doc2path=lambda name: tmp_path / f"{name}.md"
-    )
-
-    def kept(*names):
-        book_site.run_cells(None, env, list(names))
-        records = get_cache(tmp_path / "cache").list_cache_records()
-        return sorted(Path(record.uri).stem for record in records)
-
-    assert kept("one", "bad", "text") == ["one"]
-    (tmp_path / "one.md").unlink()
-    assert kept("two", "text") == ["one", "two"]
-    page = read_myst_markdown_notebook(PAGE % cells["two"])
-    _, merged = get_cache(tmp_path / "cache").merge_match_into_notebook(page)
-    assert merged.cells[-1].outputs[0].text == "2\n"
-    settings.execution_mode = "off"
-    (tmp_path / "two.md").write_text(PAGE % "print(3)", encoding="utf-8")
-    assert kept("two") == ["one", "two"]
-
-
 def test_only_pages_of_the_book_are_left(tmp_path):
     (tmp_path / "book").mkdir()
     for name in ("kept", "gone"):
@@ -254,13 +165,35 @@ def test_make_says_so_when_no_python_is_there():
 
 def test_environment_is_made_again_when_a_pin_changes(tmp_path, monkeypatch):
     monkeypatch.setattr(environment, "ROOT", str(tmp_path))
-    (tmp_path / "tools").mkdir()
-    for name in environment.PINS:
+    for name in (environment.BOOK, environment.TEST, environment.HASHES):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("one")
-    before = environment.wanted()
-    assert environment.wanted() == before
-    (tmp_path / environment.PINS[0]).write_text("two")
-    assert environment.wanted() != before
+    book, test = map(environment.wanted, ("book", "test"))
+    assert book == environment.wanted("book") != test
+    (tmp_path / environment.TEST).write_text("two")
+    assert book == environment.wanted("book")
+    assert test != environment.wanted("test")
+    (tmp_path / environment.BOOK).write_text("two")
+    assert book != environment.wanted("book")
+
+
+def test_uv_asks_where_pip_s_settings_say(monkeypatch):
+    for name in [*os.environ]:
+        if name.startswith(("UV_", "PIP_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_INDEX_URL", "https://one.example/simple")
+    monkeypatch.setenv("PIP_FIND_LINKS", "/a /b")
+    said = environment.settings()
+    assert said["UV_DEFAULT_INDEX"] == "https://one.example/simple"
+    assert said["UV_FIND_LINKS"] == "/a,/b"
+    assert "UV_INDEX_STRATEGY" not in said
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://two.example/simple")
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "https://mine.example/simple")
+    said = environment.settings()
+    assert said["UV_DEFAULT_INDEX"] == "https://mine.example/simple"
+    assert said["UV_INDEX"] == "https://two.example/simple"
+    assert said["UV_INDEX_STRATEGY"] == "unsafe-best-match"
 
 
 TARGETS = "book serve test format lint lab notebooks train bench".split()
@@ -281,9 +214,7 @@ def test_every_command_starts_in_a_folder_of_any_name(tmp_path):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    planned = run(
-        "make", "-n", "-o", "environment", "-o", "libraries", *TARGETS
-    )
+    planned = run("make", "-n", "-o", "environment", "-o", "tools", *TARGETS)
     assert set(re.findall(r"\.venv/bin/\S+", planned)) == {".venv/bin/python"}
     modules = set(re.findall(r"-m (\w+)", planned)) - {"lookback"}
     assert {"ruff", "codespell_lib", "pytest", "jupyterlab"} <= modules

@@ -15,14 +15,13 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
+import fastjsonschema
 import torch
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
 
 from lookback.lab.schema import SCHEMA
 
 FOLDER = Path(__file__).parent.parent / "records"  # the book's
-VALIDATOR = Draft202012Validator(SCHEMA)
+FITS = fastjsonschema.compile(SCHEMA)
 CODE = ("..", ":(exclude)../records")  # what must agree with the commit
 INSTALLED = FOLDER.parents[1].name != "src"  # and not a source tree
 
@@ -153,8 +152,10 @@ def validate(record: object, path: Path) -> None:
         json.loads(text.encode(), object_pairs_hook=_once)
     except (TypeError, ValueError, RecursionError) as error:
         raise RecordError(f"{path} is no record: {error}") from error
-    if error := best_match(VALIDATOR.iter_errors(record)):
-        place = "/".join(map(str, error.absolute_path)) or "the top"
+    try:
+        FITS(record)
+    except fastjsonschema.JsonSchemaValueException as error:
+        place = "/".join(error.path[1:]) or "the top"
         raise RecordError(
             f"{path} does not fit the record schema at {place}:"
             f" {error.message}; run its experiment again"

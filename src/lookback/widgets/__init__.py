@@ -1,40 +1,11 @@
-"""Figures to step through, alive in a notebook and in the built book."""
+"""Figures to step through, alive in a notebook and in the built book.
 
-from lookback.widgets.alignment_stepper import AlignmentStepper
-from lookback.widgets.by_hand import ByHand
-from lookback.widgets.cache_size import CacheSize
-from lookback.widgets.clocks import Clocks
-from lookback.widgets.copier import Copier
-from lookback.widgets.dataflow import Dataflow
-from lookback.widgets.depth import Depth
-from lookback.widgets.fill_in import FillIn
-from lookback.widgets.flash_tiles import FlashTiles
-from lookback.widgets.handwriting import Handwriting
-from lookback.widgets.heads import Heads
-from lookback.widgets.lattice import Lattice
-from lookback.widgets.learning import Learning
-from lookback.widgets.lib.half import pack
-from lookback.widgets.likeness import Likeness
-from lookback.widgets.lookup import Lookup
-from lookback.widgets.masks import Masks
-from lookback.widgets.one_matrix import OneMatrix
-from lookback.widgets.other_weights import OtherWeights
-from lookback.widgets.parameter_budget import ParameterBudget
-from lookback.widgets.peephole import Peephole
-from lookback.widgets.quiz import Quiz
-from lookback.widgets.relay import Relay
-from lookback.widgets.rungs import Rungs
-from lookback.widgets.saturation import Saturation
-from lookback.widgets.serial_wall import SerialWall
-from lookback.widgets.shuffle import Shuffle
-from lookback.widgets.softmax_stepper import SoftmaxStepper
-from lookback.widgets.squeeze import Squeeze
-from lookback.widgets.story import Story
-from lookback.widgets.swaps import Swaps
-from lookback.widgets.tape_head import TapeHead
-from lookback.widgets.translate import Translate
-from lookback.widgets.which_word import WhichWord
-from lookback.widgets.write_on import WriteOn
+Each is loaded when it is first asked for (PEP 562), since a page has one or
+two of them: `SoftmaxStepper` lives in the module `softmax_stepper`.
+"""
+
+import re
+from importlib import import_module
 
 __all__ = [
     "AlignmentStepper",
@@ -73,3 +44,17 @@ __all__ = [
     "WriteOn",
     "pack",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The widget of this name; AttributeError if there is none."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    stem = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    where = "lib.half" if name == "pack" else stem
+    return getattr(import_module(f"{__name__}.{where}"), name)
+
+
+def __dir__() -> list[str]:
+    """The widgets, which nothing has loaded yet."""
+    return sorted({*globals(), *__all__})
