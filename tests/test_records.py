@@ -474,6 +474,7 @@ def test_tables_there_and_back(tmp_path):
         "9" * 2000,
         "1 2 3 4 5 6 é" * 200,
         "1.5 2.5, " * 200,
+        ", " * 600,
     ],
 )
 def test_what_is_no_table_stays_text(tmp_path, text):
@@ -589,6 +590,15 @@ def test_tables_that_are_not_the_record_s(tmp_path, what):
     said = str(caught.value)
     assert str(path) in said and "experiments.trial" in said
     assert "\n" not in said and len(said) < 600
+
+
+@pytest.mark.parametrize("what", SPOILT_TABLES)
+def test_spoilt_tables_are_written_over(tmp_path, what):
+    written(tmp_path, results=COUNTED)
+    SPOILT_TABLES[what](tmp_path / "trial.npz")
+    if what != "a folder":  # which stands in the way
+        written(tmp_path, results=COUNTED)
+        assert load("trial", tmp_path)["results"] == COUNTED
 
 
 def test_every_byte_of_the_tables_counts(tmp_path):
@@ -729,11 +739,12 @@ def test_weights_in_fp16_whole_are_read_too(stored):
 
 
 def test_what_is_loaded_is_kept_as_the_same_bytes(stored):
-    path = stored[0]
-    before = path.read_bytes()
+    path, before, meta = stored
     model, source, target = weights.load("tiny", RNNsearch, path.parent)
     weights.save("tiny", model.cpu(), source, target, path.parent)
-    assert path.read_bytes() == before
+    after, again = weights.read(path)
+    assert again == meta and after.keys() == before.keys()
+    assert all(torch.equal(after[name], before[name]) for name in after)
 
 
 @pytest.mark.parametrize("part", ["bias", "weight"])

@@ -40,7 +40,7 @@ def array(text: str) -> np.ndarray | None:
         return None
     numbers = np.fromstring(text.replace(",", " "), np.int64, sep=" ")
     rows = text.count(",") + 1
-    if len(numbers) % rows:
+    if not len(numbers) or len(numbers) % rows:
         return None
     table = numbers.reshape(rows, -1)
     return table if written(table) == text else None
@@ -85,7 +85,8 @@ def pack(texts: Iterable[str]) -> bytes:
     """
     shapes: dict[str, list[np.ndarray]] = {}
     for rows in map(array, texts):
-        shapes.setdefault("x".join(map(str, rows.shape)), []).append(rows)
+        if rows is not None:  # as a stranger's file may have it
+            shapes.setdefault("x".join(map(str, rows.shape)), []).append(rows)
     arrays = {}
     for shape, alike in shapes.items():
         whole = np.stack(alike)
