@@ -729,13 +729,12 @@ def test_scales_without_their_levels(stored):
     refused(path, "bridge.weight")
 
 
-def test_weights_in_fp16_whole_are_read_too(stored):
-    path, tensors, meta = stored
-    halves = {k: v.half() for k, v in weights.whole(tensors).items()}
-    write(path, halves, meta)
-    model, *_ = weights.load("tiny", RNNsearch, path.parent)
-    for name, weight in model.state_dict().items():
-        assert torch.equal(weight, halves[name].float())
+def test_weights_that_stay_fp16(tmp_path):
+    model = model_of(RNNsearch)
+    weights.save("tiny", model, SOURCE, TARGET, tmp_path, halves=True)
+    again, *_ = weights.load("tiny", RNNsearch, tmp_path)
+    for name, weight in again.state_dict().items():
+        assert torch.equal(weight, model.state_dict()[name].half().float())
 
 
 def test_what_is_loaded_is_kept_as_the_same_bytes(stored):

@@ -1,12 +1,13 @@
 """Trained weights: safetensors that carry their config and vocabularies.
 
-Matrices are int8 levels, and a float16 scale a row under the same name with
-`.scale` (see `int8`); all else is float16, gzipped. A file that does not fit
-the model that is asked for is refused, never guessed at. In the source tree
-they lie beside the records of the experiments that trained them. The package
-leaves them out, being 32 MB: `load` fetches each from the repository that the
-package was installed from, at its commit, and keeps it in a cache.
-`weights.sha256` has the digest of each, as `sha256sum` writes and checks it.
+A matrix that has a partner of its name with `.scale` is int8 levels, and that
+a float16 scale a row (see `int8`); all else is float16. The file is gzipped.
+What does not fit the model that is asked for is refused, never guessed at. In
+the source tree they lie beside the records of the experiments that trained
+them. The package leaves them out, being 32 MB: `load` fetches each from the
+repository that the package was installed from, at its commit, and keeps it in a
+cache. `weights.sha256` has the digest of each, as `sha256sum` writes and checks
+it.
 """
 
 import gzip
@@ -56,11 +57,13 @@ def save(
     source: Vocabulary | None = None,
     target: Vocabulary | None = None,
     folder: Path | None = None,
+    halves: bool = False,
 ) -> Path:
     """Write a model's weights, with all that `load` needs.
 
     A translator has vocabularies; another model has none. Without a folder the
-    weights become the book's, where this is its source tree.
+    weights become the book's, where this is its source tree. With `halves`
+    matrices stay fp16, too: for small models that do by luck what they do.
     Raises ValueError, and writes nothing, if one is not finite in fp16.
     """
     path = (folder or records.place()) / f"{name}{SUFFIX}"
@@ -72,7 +75,7 @@ def save(
     if source is not None:
         same = target is source
         meta |= {"source": dump(source), "target": "" if same else dump(target)}
-    tensors = kept(model.state_dict())
+    tensors = kept(model.state_dict(), halves)
     check(tensors)
     data = safetensors.torch.save(tensors, meta)
     records.put(path, gzip.compress(data, 9, mtime=0))
@@ -83,11 +86,11 @@ def save(
     return path
 
 
-def kept(state: dict[str, Tensor]) -> dict[str, Tensor]:
+def kept(state: dict[str, Tensor], halves: bool) -> dict[str, Tensor]:
     """A model's weights as the file has them."""
     found = {}
     for name, weight in state.items():
-        if weight.ndim == 2:
+        if weight.ndim == 2 and not halves:
             with np.errstate(all="ignore"):  # `check` says what is too large
                 levels, scales = map(torch.from_numpy, int8.split(weight))
             found |= {name: levels, name + SCALE: scales}
