@@ -130,7 +130,7 @@ def test_the_values_that_the_page_has_in_english():
     assert found == {
         684: "portent chantent poussent utilisent mord",
         217: "frisé gros étang jogging soude",
-        933: "crête pente longs carte danseuse",
+        933: "crête pente longs danseuse carte",
         11: "jambes a yeux vêtues vêtue",
         227: "marteau descend flotte jouets souriant",
         705: "<unk> l' du travers motifs",

@@ -324,7 +324,7 @@ def test_the_books_bert_turns_as_that_of_the_record(found, swaps):
     top = found["apple"]["turned"][4]["turned"]
     for name in ("other sense", "same sense"):
         first = swaps["BERT"]["turned"][name]["each"][0]
-        assert first == pytest.approx(top[name], abs=0.02)  # weights in fp16
+        assert first == pytest.approx(top[name], abs=0.02)  # a byte each
 
 
 def test_it_is_asked_with_the_first_seed_and_four_more():

@@ -377,8 +377,8 @@ def test_writes_its_record_and_does_not_train_twice(name, folders, monkeypatch):
     record = records.load(name)
     assert record["config"]["epochs"] == 1 and record["wall_seconds"] > 0
     assert len(trained) == models
-    stored = {p.stem for p in (folder / "records").glob("*.safetensors")}
-    assert stored == set(kept)
+    stored = (folder / "records").glob(f"*{weights.SUFFIX}")
+    assert {p.name for p in stored} == {f"{n}{weights.SUFFIX}" for n in kept}
     for each in kept:
         weights.load(each, KINDS[each])
     module.main([])  # all is finished: nothing is trained

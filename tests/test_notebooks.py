@@ -695,7 +695,7 @@ def test_the_set_up_cell_goes_on_without_bertviz(golden, tmp_path):
 
 def test_the_set_up_cell_leaves_the_weights_for_later(golden, tmp_path):
     origin = tmp_path / "origin"
-    for name in ("src/code.py", "src/records/model.safetensors"):
+    for name in ("src/code.py", "src/records/model.safetensors.gz"):
         (origin / name).parent.mkdir(parents=True, exist_ok=True)
         (origin / name).write_text("")
     git = ("git", "-C", str(origin), "-c", "user.name=x", "-c", "user.email=x")

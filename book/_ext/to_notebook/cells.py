@@ -45,7 +45,7 @@ if importlib.util.find_spec("lookback") is None:
     with TemporaryDirectory() as git:
         # All but the trained weights: a cell that needs one fetches it.
         Path(git, "info").mkdir()
-        Path(git, "info", "sparse-checkout").write_text("/*\\n!*.safetensors")
+        Path(git, "info", "sparse-checkout").write_text("/*\\n!*.gz")
         Path(git, "config").write_text("[core]\\nsparseCheckout = true")
         install(f"lookback @ git+{BOOK}@BRANCH", GIT_TEMPLATE_DIR=git)
     try:

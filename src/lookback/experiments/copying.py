@@ -89,7 +89,7 @@ def run(width: int, seed: int, folder: Path) -> dict:
         for n in lengths
     }
     if seed == 0:
-        weights.save(f"copying-{width}", *fitted[:3])
+        weights.save(f"copying-{width}", *fitted[:3], halves=True)
     return {
         "exact": {n: each["exact"] for n, each in by_length.items()},
         "letters": {n: each["letters"] for n, each in by_length.items()},

@@ -1,8 +1,9 @@
 """What do the machines of the pages lose when each weight becomes a byte?
 
-The Transformer and the RNNsearch of `experiments.tuned`, in float32 and with
-their matrices rounded as `lab.int8` rounds them: size of the file, BLEU on the
-captions of 2016, and how many translations stay as they were. Writes
+The Transformer and the RNNsearch of `experiments.tuned`, in float32 as it left
+them in its folder of runs, and with their matrices rounded as `lab.int8` rounds
+them, which is how the book keeps them: size of the file, BLEU on the captions
+of 2016, and how many translations stay as they were. Writes
 records/in_page.json.
 
     python -m lookback.experiments.in_page
@@ -12,13 +13,27 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from lookback.experiments.runs import Fitted, campaign, said, score
-from lookback.lab import corpus, int8, weights
+from lookback.experiments.runs import RUNS, Fitted, campaign, said, score
+from lookback.lab import corpus, int8, records, training, weights
 from lookback.rnnsearch import RNNsearch
 from lookback.transformer import Transformer
+from lookback.translator import Translator
 
 BEAM = 5
 MACHINES = {"tuned-rnnsearch": RNNsearch, "tuned-en-fr": Transformer}
+
+
+def as_trained(name: str, model: Translator) -> None:
+    """Give it the weights that `tuned` has averaged, before any rounding.
+
+    Raises ValueError where its runs are not kept here.
+    """
+    part = name.removeprefix("tuned-")
+    told = records.load("tuned", records.place())["results"][part]
+    last, dropout = len(told["curve"]), told["config"]["dropout"]
+    folder = RUNS / "tuned" / f"{part}-0" / f"dropout {dropout}"
+    epochs = range(last - told["averaged"] + 1, last + 1)
+    training.average(model, folder, epochs)
 
 
 def run(name: str, seed: int, folder: Path) -> dict:
@@ -35,9 +50,9 @@ def run(name: str, seed: int, folder: Path) -> dict:
         }
         return both, said(fitted, test)
 
-    full, before = scores()
-    int8.rounded(model)
     byte, after = scores()
+    as_trained(name, model)
+    full, before = scores()
     same = sum(a == b for a, b in zip(before, after, strict=True))
     return {
         "bytes": size,

@@ -316,7 +316,7 @@ def machine(seed: int, folder: Path) -> dict:
         "weights": sum(part.numel() for part in model.parameters()),
     }
     weights.save("window", model)
-    model = weights.load("window", Writer)[0]  # as it is kept, in fp16
+    model = weights.load("window", Writer)[0]  # as it is kept
     found["scores"] = {
         str(n): score(model, "window", n) for n in (*TESTS, LONG)
     }

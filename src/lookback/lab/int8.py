@@ -1,10 +1,12 @@
-"""A trained machine as a page fetches it: a byte a weight.
+"""A trained machine as a page fetches it, and as the book keeps it: a byte a
+weight.
 
     w_ij ≈ s_i · b_ij,   s_i = max_j |w_ij| / 127,   b_ij from −127 to 127
 
 Each row of a matrix has a scale of its own, in float16; so have vectors all
-their numbers. One file holds the config, the words or their pieces, and the
-weights, gzipped: widgets/lib/int8.js reads it.
+their numbers. `weights` keeps b and s. For a page one file holds the config,
+the words or their pieces, and the weights, gzipped: widgets/lib/int8.js reads
+it.
 """
 
 import gzip
@@ -30,15 +32,17 @@ def split(matrix: Tensor) -> tuple[np.ndarray, np.ndarray]:
     return levels, scales
 
 
+def join(levels: np.ndarray, scales: np.ndarray) -> Tensor:
+    """s_i b_ij, [rows, columns]: `split` gives the same b and s of it."""
+    return torch.from_numpy(levels * scales.astype(float)[:, None])
+
+
 @torch.no_grad()
 def rounded(model: nn.Module) -> nn.Module:
     """The model, every matrix as its bytes have it: changed in place."""
     for tensor in model.state_dict().values():
         if tensor.ndim == 2:
-            levels, scales = split(tensor)
-            tensor.copy_(
-                torch.from_numpy(levels * scales.astype(float)[:, None])
-            )
+            tensor.copy_(join(*split(tensor)))
     return model
 
 

@@ -1,9 +1,11 @@
 """What the experiments measured, with where it came from.
 
 A record is a JSON file that says what was run, on what, and what came out. A
-file that does not fit is refused, never guessed at. The book's records ship
-with the package, and `load` reads these. A new record is written over the old
-one in the source tree, and into `./records` where the package is installed.
+file that does not fit is refused, never guessed at. What BLEU counts of every
+caption lies in an array beside it (`tables`), and `load` puts it back. The
+book's records ship with the package, and `load` reads these. A new record is
+written over the old one in the source tree, and into `./records` where the
+package is installed.
 """
 
 import json
@@ -18,6 +20,7 @@ from pathlib import Path
 import fastjsonschema
 import torch
 
+from lookback.lab import tables
 from lookback.lab.schema import SCHEMA
 
 FOLDER = Path(__file__).parent.parent / "records"  # the book's
@@ -129,16 +132,34 @@ def save(
     record["device"] = devices or record["device"]
     path = (folder or place()) / f"{experiment}.json"
     validate(record, path)
+    held: dict[str, str] = {}
+    record["results"] = tables.take(results, held)
     text = json.dumps(record, indent=1, ensure_ascii=False)
+    arrays = path.with_suffix(".npz")
+    try:
+        before = tables.read(arrays)
+    except ValueError:
+        before = {}
     path.parent.mkdir(parents=True, exist_ok=True)
+    if held:  # a kill leaves the old record or this one, with its tables
+        put(arrays, tables.pack((before | held).values()))
+    put(path, f"{text}\n".encode())
+    if held:
+        put(arrays, tables.pack(held.values()))
+    else:
+        arrays.unlink(missing_ok=True)
+    print(f"wrote {path}", file=sys.stderr)
+    return path
+
+
+def put(path: Path, data: bytes) -> None:
+    """Write a file beside its place, and then move it there."""
     temporary = path.with_suffix(".part")
     try:
-        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.write_bytes(data)
         os.replace(temporary, path)
     finally:  # a full disk leaves no half file
         temporary.unlink(missing_ok=True)
-    print(f"wrote {path}", file=sys.stderr)
-    return path
 
 
 def validate(record: object, path: Path) -> None:
@@ -182,7 +203,25 @@ def load(name: str, folder: Path | None = None) -> dict:
             f" `python -m lookback.experiments.{name}`"
         ) from error
     validate(record, path)
+    if names := tables.names(record["results"]):
+        record["results"] = _whole(record["results"], names, path)
     return record
+
+
+def _whole(results: dict, names: set[str], path: Path) -> dict:
+    """A record's results with the tables of these names, from beside it."""
+    arrays = path.with_suffix(".npz")
+    try:
+        held = tables.read(arrays)
+        if lost := names - held.keys():
+            raise ValueError(f"{arrays} lacks {len(lost)} of {len(names)}")
+    except ValueError as error:
+        raise RecordError(
+            f"the record {path} is not whole without its tables ({error}): get"
+            f" both files again, or make them with `python -m"
+            f" lookback.experiments.{path.stem}`"
+        ) from error
+    return tables.put(results, held)
 
 
 @lru_cache(maxsize=8)

@@ -1,16 +1,20 @@
-"""Trained weights: fp16 safetensors that carry their config and vocabularies.
+"""Trained weights: safetensors that carry their config and vocabularies.
 
-A file that does not fit the model that is asked for is refused, never guessed
-at. In the source tree they lie beside the records of the experiments that
-trained them. The package leaves them out, being 67 MB: `load` fetches each
-from the repository that the package was installed from, at its commit, and
-keeps it in a cache. `weights.sha256` has the digest of each, as `sha256sum`
-writes and checks it.
+A matrix that has a partner of its name with `.scale` is int8 levels, and that
+a float16 scale a row (see `int8`); all else is float16. The file is gzipped.
+What does not fit the model that is asked for is refused, never guessed at. In
+the source tree they lie beside the records of the experiments that trained
+them. The package leaves them out, being 32 MB: `load` fetches each from the
+repository that the package was installed from, at its commit, and keeps it in a
+cache. `weights.sha256` has the digest of each, as `sha256sum` writes and checks
+it.
 """
 
+import gzip
 import json
 import os
 import subprocess
+import zlib
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import PackageNotFoundError, metadata
@@ -20,12 +24,13 @@ from tempfile import TemporaryDirectory
 from typing import BinaryIO, TypeVar, get_type_hints
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
+import safetensors.torch
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from lookback.lab import records, training
-from lookback.lab.checkpoints import write
+from lookback.lab import int8, records, training
 from lookback.lab.download import (
     LONGEST,
     DownloadError,
@@ -39,7 +44,10 @@ from lookback.vocabulary import Vocabulary
 
 Model = TypeVar("Model", bound=nn.Module)
 INSIDE = "src/lookback/records"  # where the repository holds them
-LARGEST = 20_000_000  # bytes of a file of weights
+SUFFIX = ".safetensors.gz"
+SCALE = ".scale"  # after the name of a matrix
+LARGEST = 10_000_000  # bytes of a file of the book's weights
+UNPACKED = 1_000_000_000  # and of any file of weights, gunzipped
 INSTEAD = "work in a clone of the repository, which holds the weights"
 
 
@@ -49,14 +57,16 @@ def save(
     source: Vocabulary | None = None,
     target: Vocabulary | None = None,
     folder: Path | None = None,
+    halves: bool = False,
 ) -> Path:
-    """Write a model's weights in fp16, with all that `load` needs.
+    """Write a model's weights, with all that `load` needs.
 
     A translator has vocabularies; another model has none. Without a folder the
-    weights become the book's, where this is its source tree.
+    weights become the book's, where this is its source tree. With `halves`
+    matrices stay fp16, too: for small models that do by luck what they do.
     Raises ValueError, and writes nothing, if one is not finite in fp16.
     """
-    path = (folder or records.place()) / f"{name}.safetensors"
+    path = (folder or records.place()) / f"{name}{SUFFIX}"
     path.parent.mkdir(parents=True, exist_ok=True)
     meta = {
         "model": type(model).__name__,
@@ -65,9 +75,10 @@ def save(
     if source is not None:
         same = target is source
         meta |= {"source": dump(source), "target": "" if same else dump(target)}
-    halves = {k: v.half() for k, v in model.state_dict().items()}
-    check(halves)
-    write(path, halves, meta)
+    tensors = kept(model.state_dict(), halves)
+    check(tensors)
+    data = safetensors.torch.save(tensors, meta)
+    records.put(path, gzip.compress(data, 9, mtime=0))
     if path.parent == records.FOLDER:
         known = digests() | {path.name: digest(path.read_bytes())}
         lines = [f"{known[each]}  {each}\n" for each in sorted(known)]
@@ -75,13 +86,58 @@ def save(
     return path
 
 
-def check(weights: dict[str, Tensor]) -> None:
-    """Raise ValueError, which names it, if one is not finite or not fp16."""
-    for name, weight in weights.items():
-        if weight.dtype != torch.float16:
-            raise ValueError(f"{name} is {weight.dtype} and not fp16")
-        if not weight.isfinite().all():
+def kept(state: dict[str, Tensor], halves: bool) -> dict[str, Tensor]:
+    """A model's weights as the file has them."""
+    found = {}
+    for name, weight in state.items():
+        if weight.ndim == 2 and not halves:
+            with np.errstate(all="ignore"):  # `check` says what is too large
+                levels, scales = map(torch.from_numpy, int8.split(weight))
+            found |= {name: levels, name + SCALE: scales}
+        else:
+            found[name] = weight.detach().cpu().half().contiguous()
+    return found
+
+
+def check(tensors: dict[str, Tensor]) -> None:
+    """Raise ValueError, which names it, if one is not as `kept` makes it."""
+    for name, tensor in tensors.items():
+        scales = tensors.get(name + SCALE)
+        right = torch.float16 if scales is None else torch.int8
+        if tensor.dtype != right:
+            raise ValueError(f"{name} is {tensor.dtype} and not {right}")
+        if scales is not None and (
+            tensor.ndim != 2 or scales.shape != tensor.shape[:1]
+        ):
+            raise ValueError(
+                f"{name}, {[*tensor.shape]}, has scales of shape"
+                f" {[*scales.shape]}, and not one a row"
+            )
+        if not tensor.isfinite().all():
             raise ValueError(f"{name} has a number that is not finite in fp16")
+
+
+def whole(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The weights, in fp32, of a file's tensors."""
+    found = {}
+    for name, tensor in tensors.items():
+        if name + SCALE in tensors:
+            scales = tensors[name + SCALE]
+            found[name] = int8.join(tensor.numpy(), scales.numpy()).float()
+        elif name.removesuffix(SCALE) not in tensors.keys() - {name}:
+            found[name] = tensor.float()
+    return found
+
+
+def read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """A file's tensors and its header."""
+    with gzip.open(path) as file:
+        data = file.read(UNPACKED + 1)
+    if len(data) > UNPACKED:
+        raise ValueError(f"it would unpack to more than {UNPACKED} bytes")
+    tensors = safetensors.torch.load(data)
+    end = 8 + int.from_bytes(data[:8], "little")
+    return tensors, json.loads(data[8:end]).get("__metadata__", {})
 
 
 def digests() -> dict[str, str]:
@@ -97,7 +153,7 @@ def find(name: str) -> Path:
     Raises RecordError, with what to do, if there is none of that name, if it
     is not what it was, or if it cannot be had.
     """
-    base = f"{name}.safetensors"
+    base = f"{name}{SUFFIX}"
     if (expected := digests().get(base)) is None:
         known = ", ".join(each.split(".")[0] for each in digests())
         raise records.RecordError(
@@ -211,12 +267,10 @@ def load(
     of the class that `kind.__init__` names. Raises RecordError if the file is
     missing or broken, or if its weights are not those of such a model.
     """
-    path = folder / f"{name}.safetensors" if folder else find(name)
+    path = folder / f"{name}{SUFFIX}" if folder else find(name)
     try:
-        with safe_open(path, "pt") as file:
-            meta = file.metadata() or {}
-            weights = {k: file.get_tensor(k) for k in file.keys()}
-        check(weights)
+        tensors, meta = read(path)
+        check(tensors)
         if meta["model"] != kind.__name__:
             raise ValueError(
                 f"they are a {meta['model']}'s and not a {kind.__name__}'s"
@@ -225,9 +279,11 @@ def load(
         config = make_config(**json.loads(meta["config"]))
         source, target = vocabularies(meta, config)
         model = kind(config)
-        model.load_state_dict({k: v.float() for k, v in weights.items()})
+        model.load_state_dict(whole(tensors))
     except (
         OSError,
+        EOFError,
+        zlib.error,
         OverflowError,
         RecursionError,
         SafetensorError,
