@@ -235,6 +235,7 @@ def said(loaded, sentence, silent):
     return " ".join(words)
 
 
+@pytest.mark.nightly
 def test_what_single_heads_are_missed_for(loaded):
     whole = said(loaded, GIFT, [])
     assert "petite fleur blanche" in whole
@@ -248,6 +249,7 @@ def test_what_single_heads_are_missed_for(loaded):
     assert "câlin" in found[2, 3] and "fleur" not in found[2, 3]
 
 
+@pytest.mark.nightly
 def test_all_four_of_the_last_look(loaded):
     book = "a young woman in a red dress is reading a book ."
     for head in range(4):

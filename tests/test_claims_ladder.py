@@ -150,6 +150,7 @@ def compared(ones, twos):
     return found
 
 
+@pytest.mark.nightly
 def test_two_pairs_are_level_and_their_factors_are_not():
     wide = records.load("search")["results"]
     whole = [

@@ -87,6 +87,7 @@ def test_a_table_follows_both_guesses(small):
         assert row == [4, a, 5 + (a + b) % 4]
 
 
+@pytest.mark.nightly
 def test_the_expected_reward_is_the_sum_over_all_ways_to_look(
     small, monkeypatch
 ):
@@ -107,6 +108,7 @@ def test_the_expected_reward_is_the_sum_over_all_ways_to_look(
     torch.testing.assert_close(found, total)
 
 
+@pytest.mark.nightly
 def test_estimates_meet_the_true_gradient_in_the_mean(small, monkeypatch):
     monkeypatch.setattr(glimpses, "DRAWS", 400)
     eye, seen = small
@@ -116,6 +118,7 @@ def test_estimates_meet_the_true_gradient_in_the_mean(small, monkeypatch):
         assert found[way]["by chance"] == found[way]["variance"] / 400
 
 
+@pytest.mark.nightly
 def test_a_controller_learns_where_the_letter_is():
     """One window tells, and the others say nothing."""
     torch.manual_seed(0)

@@ -65,6 +65,7 @@ def test_they_are_the_chapter_s_own_notebook_otherwise(students):
         assert text(notebook).split() == left.split()
 
 
+@pytest.mark.nightly
 @pytest.mark.notebooks
 def test_a_teacher_s_notebook_runs(teachers, tmp_path):
     [page] = (page for page in teachers if page.docname.endswith("residual"))
@@ -105,6 +106,7 @@ print(json.dumps([solved, fields, number, place, requires("lookback")]))
 """
 
 
+@pytest.mark.nightly
 def test_a_hub_installs_the_package_from_a_clone(tmp_path):
     """Into a fresh environment, with what it asks for taken from ours.
 
