@@ -133,6 +133,7 @@ def test_a_controller_learns_where_the_letter_is():
     assert glimpses.right(eye, choose, (pixels, which)) > 0.95
 
 
+@pytest.mark.nightly
 def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(records, "FOLDER", tmp_path)
@@ -201,6 +202,7 @@ def test_a_baseline_takes_variance_and_leaves_the_mean(found):
     assert right["no baseline"]["mean"] < right["learned"]["mean"]
 
 
+@pytest.mark.nightly
 def test_the_eyes_in_the_page_do_what_the_record_says(found):
     test = glimpses.letters(10, glimpses.HELD_OUT)
     chosen = partial(glimpses.in_order, found["times"]["fixed"])
@@ -210,6 +212,7 @@ def test_the_eyes_in_the_page_do_what_the_record_says(found):
     assert 0.4 < share < 0.6
 
 
+@pytest.mark.nightly
 def test_not_even_all_windows_at_random_suffice(found):
     test = glimpses.letters(20, 7)
     chosen = partial(glimpses.in_order, found["times"]["fixed"])

@@ -66,6 +66,7 @@ def test_neighbours_end_with_the_sentence():
     assert experiment.near(Occurrence(words, 5, 0)) == [3, 4]
 
 
+@pytest.mark.nightly
 def test_turning_and_covering_at_a_toys_size(monkeypatch):
     found, words = bloops()
     monkeypatch.setattr(experiment, "apples", lambda: found)
@@ -125,6 +126,7 @@ def test_another_seed_exchanges_other_words():
     assert one == same != two
 
 
+@pytest.mark.nightly
 def test_the_lists_are_asked_at_a_toys_size(monkeypatch, tmp_path):
     found, words = bloops()
     monkeypatch.setattr(experiment, "apples", lambda: found)
@@ -150,6 +152,7 @@ def test_the_lists_are_asked_at_a_toys_size(monkeypatch, tmp_path):
     assert set(results) == {"two", "all", "BERT"}
 
 
+@pytest.mark.nightly
 def test_the_campaign_at_a_toys_size(monkeypatch, tmp_path):
     found, words = bloops()
     sentences = [one.words for one in found]
@@ -193,6 +196,7 @@ def test_the_campaign_at_a_toys_size(monkeypatch, tmp_path):
     assert 0 <= results["senses"]["beaten"]["GPT"] <= 2
 
 
+@pytest.mark.nightly
 def test_the_tiny_bert_learns_something():
     sentences = [p.source for p in phrasebook.sample(200, seed=0)]
     body, words = experiment.drilled(sentences, updates=3)
@@ -346,6 +350,7 @@ def chances(text, probes, body, words, covered=()):
     return ((levels * lines[:, :-1]).sum(1) + lines[:, -1]).sigmoid(), at
 
 
+@pytest.mark.nightly
 def test_what_counts_in_the_captions_of_the_widget():
     body, words = machines.load("senses")
     body, probes = int8.rounded(body).eval(), which_word.recorded()
@@ -373,6 +378,7 @@ def test_what_counts_in_the_captions_of_the_widget():
     assert max(own[1:3]) < 0.5 < own[4]
 
 
+@pytest.mark.nightly
 def test_other_weights_move_the_word(looks):
     for name in explanation.SUBJECTS:
         assert looks[name]["other"]["reordered"]["mean"] > 0.4
@@ -383,6 +389,7 @@ def test_other_weights_move_the_word(looks):
     )
 
 
+@pytest.mark.nightly
 def test_measures_half_agree_and_no_better_than_the_diagonal(looks):
     for name in explanation.SUBJECTS:
         tau = looks[name]["tau"]
@@ -391,6 +398,7 @@ def test_measures_half_agree_and_no_better_than_the_diagonal(looks):
         assert closeness > tau["weights, left out"]["mean"] - 0.03
 
 
+@pytest.mark.nightly
 def test_who_is_paid_to_look_elsewhere_cannot_say_the_same(looks):
     first, chance, paid = (
         looks["one model"][name]
@@ -404,6 +412,7 @@ def test_who_is_paid_to_look_elsewhere_cannot_say_the_same(looks):
     assert paid["right"]["mean"] < first["right"]["mean"] - 0.3
 
 
+@pytest.mark.nightly
 def test_a_reader_tells_the_maps_apart(looks):
     readers = looks["one model"]["readers"]
     assert readers["first"]["mean"] > readers["uniform"]["mean"] + 0.1

@@ -20,6 +20,7 @@ import handouts  # noqa: E402
 from test_notebooks import raw_syntax, run  # noqa: E402
 from to_notebook.labels import Book  # noqa: E402
 
+pytestmark = pytest.mark.nightly
 BOOK = Book(ROOT)
 
 
@@ -65,7 +66,6 @@ def test_they_are_the_chapter_s_own_notebook_otherwise(students):
         assert text(notebook).split() == left.split()
 
 
-@pytest.mark.nightly
 @pytest.mark.notebooks
 def test_a_teacher_s_notebook_runs(teachers, tmp_path):
     [page] = (page for page in teachers if page.docname.endswith("residual"))
@@ -106,7 +106,6 @@ print(json.dumps([solved, fields, number, place, requires("lookback")]))
 """
 
 
-@pytest.mark.nightly
 def test_a_hub_installs_the_package_from_a_clone(tmp_path):
     """Into a fresh environment, with what it asks for taken from ours.
 

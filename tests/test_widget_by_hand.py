@@ -40,6 +40,7 @@ def test_a_slip_is_named_for_what_it_is_and_for_no_other(made):
         assert agreed(made, numbers) == (False, hint)
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 @each
 def test_a_mutant_of_the_solution_is_judged_alike(made):
