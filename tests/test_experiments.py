@@ -490,6 +490,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.nightly
 def test_run_again_where_the_package_is_installed(folders, monkeypatch):
     """It trains anew, and the package is left as it was."""
     alignment.main([])

@@ -62,6 +62,7 @@ def test_a_mutant_of_the_solution_is_judged_alike(made):
     assert judged
 
 
+@pytest.mark.nightly
 @each
 def test_at_every_edge_the_two_agree(made):
     rng = random.Random(made.name)
