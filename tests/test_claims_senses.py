@@ -203,6 +203,7 @@ def test_the_tiny_bert_learns_something():
     assert len(words) > 50 and not body.training
 
 
+@pytest.mark.nightly
 @pytest.mark.multi30k
 def test_the_senses_are_those_of_the_record(found):
     for word, ones in experiment.real().items():

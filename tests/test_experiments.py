@@ -656,6 +656,7 @@ def test_a_trial_waits_for_those_that_it_stands_on(folders):
     assert found["setting"] == first["setting"]
 
 
+@pytest.mark.nightly
 def test_a_record_names_the_devices_of_its_runs(folders):
     ladder.main(["--only", "fixed", "two-way"])
     path = folders[0] / "runs" / "ladder" / "fixed-0" / "result.json"
@@ -873,6 +874,7 @@ def test_a_record_s_commit_is_its_runs_(folders, monkeypatch):
     assert record["results"]["fixed"]["runs"][0]["git"] == first
 
 
+@pytest.mark.nightly
 def test_runs_of_other_settings_are_not_taken_from_the_record(
     folders, monkeypatch
 ):
