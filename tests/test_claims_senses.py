@@ -379,7 +379,6 @@ def test_what_counts_in_the_captions_of_the_widget():
     assert max(own[1:3]) < 0.5 < own[4]
 
 
-@pytest.mark.nightly
 def test_other_weights_move_the_word(looks):
     for name in explanation.SUBJECTS:
         assert looks[name]["other"]["reordered"]["mean"] > 0.4
@@ -390,7 +389,6 @@ def test_other_weights_move_the_word(looks):
     )
 
 
-@pytest.mark.nightly
 def test_measures_half_agree_and_no_better_than_the_diagonal(looks):
     for name in explanation.SUBJECTS:
         tau = looks[name]["tau"]
@@ -399,7 +397,6 @@ def test_measures_half_agree_and_no_better_than_the_diagonal(looks):
         assert closeness > tau["weights, left out"]["mean"] - 0.03
 
 
-@pytest.mark.nightly
 def test_who_is_paid_to_look_elsewhere_cannot_say_the_same(looks):
     first, chance, paid = (
         looks["one model"][name]
@@ -413,7 +410,6 @@ def test_who_is_paid_to_look_elsewhere_cannot_say_the_same(looks):
     assert paid["right"]["mean"] < first["right"]["mean"] - 0.3
 
 
-@pytest.mark.nightly
 def test_a_reader_tells_the_maps_apart(looks):
     readers = looks["one model"]["readers"]
     assert readers["first"]["mean"] > readers["uniform"]["mean"] + 0.1
