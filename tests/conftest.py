@@ -1,6 +1,9 @@
 """What all tests share: calm threads, no display, the repository's root."""
 
+import gc
 import os
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,32 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.setdefault("MPLBACKEND", "agg")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+# jsonschema would build a grammar of addresses out of it, for three seconds.
+sys.modules.setdefault("rfc3987_syntax", None)
+# Nothing of what is imported and collected becomes garbage.
+gc.disable()
+
 ROOT = Path(__file__).resolve().parent.parent
+NIGHT = re.compile(r"^pytestmark = pytest\.mark\.nightly$", re.MULTILINE)
+
+
+def pytest_ignore_collect(
+    collection_path: Path, config: pytest.Config
+) -> bool | None:
+    """By day the files of the night are not even imported."""
+    if (
+        collection_path.suffix == ".py"
+        and "not nightly" in config.option.markexpr
+        and NIGHT.search(collection_path.read_text("utf-8"))
+    ):
+        return True
+    return None
+
+
+def pytest_collection_finish() -> None:
+    """What there is now stays, and is not looked through again."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

@@ -5,14 +5,6 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import nn
-from transformers import (
-    BertConfig,
-    BertModel,
-    DeepseekV3Config,
-    DeepseekV3ForCausalLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-)
 
 from lookback.budget import MODELS, PARTS, Sizes, count, touched
 from lookback.transformer import Transformer, TransformerConfig
@@ -36,19 +28,33 @@ def ours(d_model: int, heads: int, d_ff: int, tied: str = "all") -> nn.Module:
     )
 
 
+def theirs(model: str, config: str, **sizes: int) -> nn.Module:
+    import transformers  # it takes seconds
+
+    return getattr(transformers, model)(getattr(transformers, config)(**sizes))
+
+
+LARGE = {"n_embd": 12288, "n_layer": 96, "n_head": 96, "n_positions": 2048}
 BUILT = {
     "Transformer base": lambda: ours(512, 8, 2048),
     "Transformer big": lambda: ours(1024, 16, 4096),
-    "BERT-base": lambda: BertModel(BertConfig()),
-    "GPT-2 small": lambda: GPT2LMHeadModel(GPT2Config()),
-    "GPT-3": lambda: GPT2LMHeadModel(
-        GPT2Config(n_embd=12288, n_layer=96, n_head=96, n_positions=2048)
-    ),
-    "DeepSeek-V3": lambda: DeepseekV3ForCausalLM(DeepseekV3Config()),
+    "BERT-base": lambda: theirs("BertModel", "BertConfig"),
+    "GPT-2 small": lambda: theirs("GPT2LMHeadModel", "GPT2Config"),
+    "GPT-3": lambda: theirs("GPT2LMHeadModel", "GPT2Config", **LARGE),
+    "DeepSeek-V3": lambda: theirs("DeepseekV3ForCausalLM", "DeepseekV3Config"),
 }
+every = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name, marks=[pytest.mark.nightly] * (not name.startswith("Transf"))
+        )
+        for name in MODELS
+    ],
+)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@every
 def test_the_formula_counts_what_torch_builds(name):
     with torch.device("meta"):
         model = BUILT[name]()
@@ -58,7 +64,7 @@ def test_the_formula_counts_what_torch_builds(name):
     assert sum(count(MODELS[name]).values()) == built
 
 
-@pytest.mark.parametrize("name", MODELS)
+@every
 def test_the_feed_forward_weights_are_those_of_torch(name):
     with torch.device("meta"):
         model = BUILT[name]()

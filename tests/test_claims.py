@@ -144,6 +144,7 @@ def test_eight_equal_letters_are_copied_by_luck():
         assert right < len(runs) / 4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("width, low, high", [(64, 10, 15), (16, 5, 7)])
 def test_where_the_first_mistake_comes(width, low, high):
     thirds, inside = [0, 0, 0], 0
@@ -219,6 +220,7 @@ def test_each_doubling_buys_less_than_double():
         assert half[str(width)] < half[str(2 * width)] < 2 * half[str(width)]
 
 
+@pytest.mark.nightly
 def test_most_wrong_links_are_articles():
     model, source, target = weights.load("phrasebook", RNNsearch)
     pairs = phrasebook.sample(300, seed=5)

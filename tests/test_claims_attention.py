@@ -60,7 +60,7 @@ def test_the_smallest_beta_that_gives_against_its_share():
 
     assert best(2) < 0.9 < best(2.1) and best(3) > 0.95
     straight = (3 * keys[3] @ keys.T).softmax(-1)[3]
-    assert straight > 0.9  # "turned to against"
+    assert straight > 0.9  # "turned to *against*"
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -180,7 +180,7 @@ def test_what_a_gpu_takes_for_a_step():
     assert 0.8 < long / short < 1.2  # "as long for eighty as for ten"
     short, long = (step_ms("rnnsearch", 128, n) for n in (10, 80))
     assert 4 < long / short < 5  # "more than four times"
-    for size in (32, 128, 512, 2048):  # "level, as such timings tell"
+    for size in (32, 128, 512, 2048):  # "the two are level"
         search, layers = (step_ms(name, size, 10) for name in FAMILIES)
         assert search < layers < 1.25 * search
     both = [step_ms(name, 2048, 40) for name in FAMILIES]
@@ -235,6 +235,7 @@ def said(loaded, sentence, silent):
     return " ".join(words)
 
 
+@pytest.mark.nightly
 def test_what_single_heads_are_missed_for(loaded):
     whole = said(loaded, GIFT, [])
     assert "petite fleur blanche" in whole
@@ -248,6 +249,7 @@ def test_what_single_heads_are_missed_for(loaded):
     assert "câlin" in found[2, 3] and "fleur" not in found[2, 3]
 
 
+@pytest.mark.nightly
 def test_all_four_of_the_last_look(loaded):
     book = "a young woman in a red dress is reading a book ."
     for head in range(4):

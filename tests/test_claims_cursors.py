@@ -125,6 +125,7 @@ def test_the_longer_the_sentence_the_smaller_the_difference_in_cost():
         assert 0.75 < times["cursors"] / times["rnnsearch"] < 1.1
 
 
+@pytest.mark.nightly
 def test_a_quarter_of_three_clauses_are_longer_than_any_in_training():
     tests = phrasebook.sample(200, seed=3, clauses=3)
     longer = sum(len(pair.source) > 30 for pair in tests)

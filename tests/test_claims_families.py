@@ -64,6 +64,7 @@ def small(tmp_path, monkeypatch):
     families.read.cache_clear()
 
 
+@pytest.mark.nightly
 def test_families_writes_its_record_and_both_machines(small, monkeypatch):
     families.main([])
     results = records.load("families")["results"]
@@ -83,6 +84,7 @@ def test_families_writes_its_record_and_both_machines(small, monkeypatch):
     assert records.load("families")["results"] == results
 
 
+@pytest.mark.nightly
 def test_an_interrupted_training_ends_as_one_that_was_not(small, monkeypatch):
     monkeypatch.setattr(families, "SAVE", 1)
     whole, _ = families.trained("BERT", 0, small / "whole")
@@ -176,6 +178,7 @@ def test_over_seeds():
     assert found["b"][1]["mean"] == 2.0
 
 
+@pytest.mark.nightly
 def test_stacks_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(records, "FOLDER", tmp_path)
@@ -240,6 +243,7 @@ def test_only_under_t5_s_mask_does_the_english_see_its_right():
         assert torch.allclose(one, two) is not sees
 
 
+@pytest.mark.nightly
 def test_pictures_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(records, "FOLDER", tmp_path)
@@ -297,6 +301,7 @@ def test_the_networks_have_about_as_many_weights():
     assert max(counts) < 1.1 * min(counts)
 
 
+@pytest.mark.nightly
 def test_plays_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(records, "FOLDER", tmp_path)
@@ -454,6 +459,7 @@ def test_two_stacks_learn_fastest_and_english_costs_most():
     assert len(set(ones)) == 1 and ones[0] < two < 1.2 * ones[0]
 
 
+@pytest.mark.nightly
 def test_about_half_of_the_questions_are_about_english():
     learned, _ = stacks.sentences()
     english = sum(len(pair.source) for pair in learned)

@@ -51,6 +51,7 @@ def test_the_nearest_stored_value():
     assert capacity.nearest(answer, value).tolist() == [[1, 0]]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("module", [capacity, linear, softless])
 def test_it_runs_resumes_and_writes_its_record(module, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

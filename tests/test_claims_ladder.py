@@ -20,7 +20,6 @@ from lookback.experiments.removal import REMOVALS
 from lookback.lab import corpus, records
 from lookback.ladder import RUNGS, Parts, Recurrent, differences, draw, way_to
 from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
-from lookback.significance import factors as parts
 from lookback.widgets import Swaps
 
 FOUND = records.load("ladder")["results"]
@@ -103,9 +102,8 @@ def chance(first, second, captions=1000):
 
 def test_what_the_coins_of_the_widget_say():
     assert 0.4 < chance("rnnsearch", "dot") < 0.5  # "more than four in ten"
-    assert (
-        0.02 < chance("rnnsearch", "dot", 300) < 0.035
-    )  # "three of a hundred"
+    # "about three trials of a hundred"
+    assert 0.02 < chance("rnnsearch", "dot", 300) < 0.035
     assert chance("positions", "transformer") < 0.002
     assert 0.06 < chance("heads", "feedforward", 100) < 0.07  # "six or seven"
     assert chance("heads", "feedforward") < 0.002
@@ -152,6 +150,7 @@ def compared(ones, twos):
     return found
 
 
+@pytest.mark.nightly
 def test_two_pairs_are_level_and_their_factors_are_not():
     wide = records.load("search")["results"]
     whole = [
@@ -171,18 +170,13 @@ def test_two_pairs_are_level_and_their_factors_are_not():
             for side in (ones, twos)
         ]
         assert abs(level[1] - level[0]) < 0.3
-    for part, sign in ((0, 1), (1, -1)):  # "every seed on the same side"
-        one, two = (
-            [parts(table.sum(0))[part] for table in side] for side in ours
-        )
-        assert min(sign * x for x in one) > max(sign * x for x in two)
 
 
 def test_what_cross_entropy_says_otherwise():
     loss = {name: score(name, "loss") for name in PATH}
     assert loss["positions"] < loss["diagonal"] - 0.1  # "far ahead"
     assert min(loss, key=loss.get) == "linear"
-    for rival in ("rnnsearch", "dot"):  # "lower than each of the seeds"
+    for rival in ("rnnsearch", "dot"):  # "lower than each of"
         runs = FOUND[rival]["runs"]
         assert loss["linear"] < min(mean_loss(run, "all") for run in runs)
     assert score("linear") < score("rnnsearch")
@@ -203,8 +197,6 @@ def test_drawn_captions_are_not_too_short():
         }
         assert length["beam"] < length["greedy"] < 1 < length["drawn"]
         assert ways["drawn"]["bleu"] < ways["greedy"]["bleu"] - 10
-        for way in WAYS:  # "within a hundredth"
-            assert max(ways[way]["each"]) - min(ways[way]["each"]) < 0.01
     greedy, unsmoothed = (
         found["tuned-en-fr"][way]["length"] for way in ("greedy", "unsmoothed")
     )
@@ -285,9 +277,8 @@ def test_most_of_what_the_sum_brought_was_a_way_around_the_dropout():
         assert run["training"] == given[name]["training"]
     feed, total = (run["val"]["bleu"] for run in spared.values())
     assert abs(feed - one[0]) < error < 5 < feed - one[3]
-    assert total > max(*one, *two, feed)  # "the best of all these runs"
-    assert 2 * error < total - feed < 3.5  # "three are left"
-    assert 5 < (one[4] - one[3]) - (total - feed) < 6  # "about five"
+    assert total > max(*one, *two, feed)  # "the best here"
+    assert 2 * error < total - feed < 3.5  # "three points in place"
 
 
 def test_the_last_gru():
@@ -529,7 +520,6 @@ def test_without_its_norms_the_best_transformer_becomes_no_number():
     [slow] = REMOVAL["norm, slowly"]["runs"]
     assert len(slow["curve"]) == 3 and slow["config"]["norm"] == "none"
     assert "tests" not in REMOVAL["norm, slowly"]
-    assert 0.5 < step("norm")["gain"] < 1.5  # "added a point"
 
 
 def lead(name, split="all", kind="greedy"):
@@ -562,7 +552,7 @@ def test_rnnsearch_hardly_minds_its_dropout_and_the_transformer_does():
     tenths = [bleu_of("rnnsearch", f"dropout 0.{n}") for n in (1, 2, 3, 4)]
     assert max(tenths) - min(tenths) < 2
     three = bleu_of("transformer", "dropout 0.3")
-    for n in (1, 2):  # "two points and more above"
+    for n in (1, 2):  # "minds a great deal"
         assert bleu_of("transformer", f"dropout 0.{n}") > three + 2
     slower, faster = (
         bleu_of(name, "rate 8e-3")
@@ -595,12 +585,12 @@ def test_how_far_both_are_from_their_starred_settings():
 def test_each_at_its_best():
     greedy, beam = lead("transformer"), lead("transformer", kind="beam")
     assert greedy["low"] > 0 and greedy["p"] < 0.05
-    for split in corpus.TESTS:  # "each by itself", "two barely"
+    for split in corpus.TESTS:  # "on its own, two of them only just"
         alone = lead("transformer", split)
         assert alone["low"] > 0 and alone["p"] < 0.05
     ends = [lead("transformer", split)["low"] for split in corpus.TESTS]
     assert [low < 0.1 for low in ends] == [False, True, True]
-    assert -0.1 < beam["low"] < 0 < beam["high"]  # "just holds 0"
+    assert -0.1 < beam["low"] < 0 < beam["high"]  # "just includes 0"
     on_cpu = {
         name: [
             run.get("device", "CPU").startswith("CPU")
@@ -620,7 +610,7 @@ def test_each_at_its_best():
         [mean_loss(run, "all") for run in BEST[BEST[name]["trial"]]["runs"]]
         for name in FAMILIES
     ]
-    assert min(losses[0]) > max(losses[1]) + 0.05  # "each ahead of each"
+    assert min(losses[0]) > max(losses[1]) + 0.05  # "is ahead of each"
     level = [
         BEST[f"{name}, dropout 0.3"]["runs"][0]["val"]["bleu"]
         for name in FAMILIES
@@ -641,7 +631,7 @@ def test_how_they_grow():
     for name in FAMILIES:
         for run in GROWTH[f"{name}, 3000"]["runs"]:
             assert set(run["tried"]) == {"25", "50"}
-            assert run["training"]["epochs"] == 50  # "read fifty times"
+            assert run["training"]["epochs"] == 50  # "in 25 to 50 rounds"
         for run in GROWTH[f"{name}, 10000"]["runs"]:
             assert run["training"]["epochs"] == 25
 
@@ -661,7 +651,7 @@ def test_what_joined_captions_teach():
         assert each["long"]["4"]["stops"] > 3.5  # they go on
         assert FOUND[name]["long"]["4"]["stops"] < 1.2
         place = each["tests"]["all"]["bleu"]
-        assert place < score(name) - 5  # "single captions worse"
+        assert place < score(name) - 5  # "already does so"
     steps = [
         run["curve"][-1]["step"]
         for run in (joined["norm"]["runs"][0], FOUND["norm"]["runs"][0])

@@ -87,6 +87,7 @@ def test_a_table_follows_both_guesses(small):
         assert row == [4, a, 5 + (a + b) % 4]
 
 
+@pytest.mark.nightly
 def test_the_expected_reward_is_the_sum_over_all_ways_to_look(
     small, monkeypatch
 ):
@@ -107,6 +108,7 @@ def test_the_expected_reward_is_the_sum_over_all_ways_to_look(
     torch.testing.assert_close(found, total)
 
 
+@pytest.mark.nightly
 def test_estimates_meet_the_true_gradient_in_the_mean(small, monkeypatch):
     monkeypatch.setattr(glimpses, "DRAWS", 400)
     eye, seen = small
@@ -116,6 +118,7 @@ def test_estimates_meet_the_true_gradient_in_the_mean(small, monkeypatch):
         assert found[way]["by chance"] == found[way]["variance"] / 400
 
 
+@pytest.mark.nightly
 def test_a_controller_learns_where_the_letter_is():
     """One window tells, and the others say nothing."""
     torch.manual_seed(0)
@@ -130,6 +133,7 @@ def test_a_controller_learns_where_the_letter_is():
     assert glimpses.right(eye, choose, (pixels, which)) > 0.95
 
 
+@pytest.mark.nightly
 def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(records, "FOLDER", tmp_path)
@@ -198,6 +202,7 @@ def test_a_baseline_takes_variance_and_leaves_the_mean(found):
     assert right["no baseline"]["mean"] < right["learned"]["mean"]
 
 
+@pytest.mark.nightly
 def test_the_eyes_in_the_page_do_what_the_record_says(found):
     test = glimpses.letters(10, glimpses.HELD_OUT)
     chosen = partial(glimpses.in_order, found["times"]["fixed"])
@@ -207,6 +212,7 @@ def test_the_eyes_in_the_page_do_what_the_record_says(found):
     assert 0.4 < share < 0.6
 
 
+@pytest.mark.nightly
 def test_not_even_all_windows_at_random_suffice(found):
     test = glimpses.letters(20, 7)
     chosen = partial(glimpses.in_order, found["times"]["fixed"])

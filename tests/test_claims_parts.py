@@ -148,6 +148,7 @@ def test_without_the_decoders_first_feed_forward_layer_words_double():
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("layer", range(3))
 def test_without_one_of_the_encoders_nothing_changes(layer):
     model, *known = weights.load("transformer", Transformer)
@@ -245,6 +246,7 @@ def test_dropout_acts_at_17_places():
     assert model.config.dropout == 0.2
 
 
+@pytest.mark.nightly
 def test_no_part_of_the_encoder_is_a_footnote():
     model, english, _ = weights.load("transformer", Transformer)
     seen = []

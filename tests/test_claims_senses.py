@@ -66,6 +66,7 @@ def test_neighbours_end_with_the_sentence():
     assert experiment.near(Occurrence(words, 5, 0)) == [3, 4]
 
 
+@pytest.mark.nightly
 def test_turning_and_covering_at_a_toys_size(monkeypatch):
     found, words = bloops()
     monkeypatch.setattr(experiment, "apples", lambda: found)
@@ -125,6 +126,7 @@ def test_another_seed_exchanges_other_words():
     assert one == same != two
 
 
+@pytest.mark.nightly
 def test_the_lists_are_asked_at_a_toys_size(monkeypatch, tmp_path):
     found, words = bloops()
     monkeypatch.setattr(experiment, "apples", lambda: found)
@@ -150,6 +152,7 @@ def test_the_lists_are_asked_at_a_toys_size(monkeypatch, tmp_path):
     assert set(results) == {"two", "all", "BERT"}
 
 
+@pytest.mark.nightly
 def test_the_campaign_at_a_toys_size(monkeypatch, tmp_path):
     found, words = bloops()
     sentences = [one.words for one in found]
@@ -193,12 +196,14 @@ def test_the_campaign_at_a_toys_size(monkeypatch, tmp_path):
     assert 0 <= results["senses"]["beaten"]["GPT"] <= 2
 
 
+@pytest.mark.nightly
 def test_the_tiny_bert_learns_something():
     sentences = [p.source for p in phrasebook.sample(200, seed=0)]
     body, words = experiment.drilled(sentences, updates=3)
     assert len(words) > 50 and not body.training
 
 
+@pytest.mark.nightly
 @pytest.mark.multi30k
 def test_the_senses_are_those_of_the_record(found):
     for word, ones in experiment.real().items():
@@ -346,6 +351,7 @@ def chances(text, probes, body, words, covered=()):
     return ((levels * lines[:, :-1]).sum(1) + lines[:, -1]).sigmoid(), at
 
 
+@pytest.mark.nightly
 def test_what_counts_in_the_captions_of_the_widget():
     body, words = machines.load("senses")
     body, probes = int8.rounded(body).eval(), which_word.recorded()

@@ -85,6 +85,7 @@ def test_machines_side_by_side_say_what_each_says(name):
         torch.testing.assert_close(tape.said(model, x, 3, 9), logits)
 
 
+@pytest.mark.nightly
 def test_machines_side_by_side_learn_what_each_learns(monkeypatch):
     """Each at its own rate, and clipped by its own gradient."""
     monkeypatch.setattr(tape, "LIMIT", 0.1)
@@ -146,6 +147,7 @@ def test_a_score_counts_bits_and_whole_strings(monkeypatch):
     assert 0.6 < found["bits"] < 0.9 and found["whole"] < 0.1
 
 
+@pytest.mark.nightly
 def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(records, "FOLDER", tmp_path)
@@ -310,6 +312,7 @@ def test_some_walk_backwards(found):
     assert sum(back) >= 2 and sum(on) >= 2
 
 
+@pytest.mark.nightly
 def test_where_the_head_goes_step_by_step():
     model = tape.machine()
     torch.manual_seed(0)
@@ -342,6 +345,7 @@ class Held(NTM):
         return dials
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("phase", "gate", "low", "high"),
     [
@@ -361,6 +365,7 @@ def test_which_part_finds_the_start(phase, gate, low, high):
     assert low <= tape.score(model, 32, 8)["bits"] <= high
 
 
+@pytest.mark.nightly
 def test_the_trained_machine_held_to_content_fails():
     model = tape.machine()
     held = tape.ContentOnly(model.config)

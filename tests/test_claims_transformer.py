@@ -73,6 +73,7 @@ def test_the_transformer_leaves_the_boy_out():
     assert "vieille" in words and "garçon" not in words
 
 
+@pytest.mark.nightly
 def test_its_full_stop_looks_at_what_is_left_out():
     [example] = side_by_side(
         [weights.load("transformer", Transformer)], [BENCH]

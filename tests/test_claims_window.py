@@ -64,6 +64,7 @@ def test_the_rulers_know_the_time_and_nothing_else():
     assert trial.ruler(6)["constant"] < trial.ruler(6)["diagonal"] < 1
 
 
+@pytest.mark.nightly
 def test_an_interrupted_training_goes_on_to_the_same_weights(
     tmp_path, monkeypatch
 ):
@@ -175,6 +176,7 @@ def test_its_weights_are_small_enough_for_a_page(results, machine):
     assert 2 * count <= 300_000
 
 
+@pytest.mark.nightly
 def test_the_recorded_score_is_that_of_the_committed_weights(results, machine):
     found = trial.score(machine, "window", 6)
     assert found["right"] == pytest.approx(
@@ -182,6 +184,7 @@ def test_the_recorded_score_is_that_of_the_committed_weights(results, machine):
     )
 
 
+@pytest.mark.nightly
 def test_an_m_takes_three_times_as_long_as_an_i_if_it_is_seen(machine):
     """The widget's task, and the exercise `place-or-content`."""
 
@@ -204,6 +207,7 @@ def test_an_m_takes_three_times_as_long_as_an_i_if_it_is_seen(machine):
     assert sum(spent["blind", "iiiiii"]) < 30
 
 
+@pytest.mark.nightly
 def test_twenty_equal_letters_are_twenty(machine):
     """The last of the widget's tasks, in five hands."""
     text = 20 * "a"

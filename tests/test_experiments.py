@@ -306,6 +306,7 @@ def test_every_removal_is_another_model_or_training(name):
     assert model or settings
 
 
+@pytest.mark.nightly
 def test_a_slow_removal_has_a_quarter_of_the_rate(folders, monkeypatch):
     run = removal.chosen("transformer")[1]
     low = run | {"setting": run["setting"] | {"rate": 1e-3 / 4}}
@@ -338,6 +339,7 @@ def test_a_slow_removal_has_a_quarter_of_the_rate(folders, monkeypatch):
     assert "beside" not in results["heads"]["tests"]["all"]
 
 
+@pytest.mark.nightly
 def test_a_removal_that_diverges_is_recorded_as_such(folders, monkeypatch):
     fast = [
         dict(run, setting=run["setting"] | {"rate": 1e30})
@@ -352,6 +354,7 @@ def test_a_removal_that_diverges_is_recorded_as_such(folders, monkeypatch):
     assert "tests" not in heads
 
 
+@pytest.mark.nightly
 def test_a_removal_that_becomes_nan_after_a_round_has_no_score(folders):
     [run] = removal.chosen("transformer")[:1]
     cut = run | {"curve": run["curve"][:-1]}
@@ -369,7 +372,16 @@ def test_without_feed_forward_seven_layers_have_as_many_weights():
     assert counts[1] == pytest.approx(counts[0], rel=0.01)
 
 
-@pytest.mark.parametrize("name", trials())
+QUICK = ("alignment", "copying")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.nightly] * (name not in QUICK))
+        for name in trials()
+    ],
+)
 def test_writes_its_record_and_does_not_train_twice(name, folders, monkeypatch):
     folder, trained = folders
     module, models, kept = trials()[name]
@@ -386,6 +398,7 @@ def test_writes_its_record_and_does_not_train_twice(name, folders, monkeypatch):
     assert records.load(name)["results"] == record["results"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["search", "length", "copying"])
 def test_an_interrupted_experiment_goes_on(name, folders, monkeypatch):
     folder, trained = folders
@@ -407,6 +420,7 @@ def test_an_interrupted_experiment_goes_on(name, folders, monkeypatch):
     records.load(name)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("module", "first", "rest"),
     [
@@ -476,6 +490,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.nightly
 def test_run_again_where_the_package_is_installed(folders, monkeypatch):
     """It trains anew, and the package is left as it was."""
     alignment.main([])
@@ -512,6 +527,7 @@ def test_gains_are_over_the_fixed_vector():
     assert (results["gain"], results["gain_of_reversal"]) == (4.0, -1.0)
 
 
+@pytest.mark.nightly
 def test_another_seed_is_another_alignment(folders):
     losses = []
     for seed in (0, 1, 1):
@@ -521,6 +537,7 @@ def test_another_seed_is_another_alignment(folders):
     assert losses[0] != losses[1] == losses[2]
 
 
+@pytest.mark.nightly
 def test_search_with_seeds(folders):
     search.main(["--seeds", "2"])
     record = records.load("search")
@@ -541,6 +558,7 @@ def test_search_with_seeds(folders):
     }
 
 
+@pytest.mark.nightly
 def test_a_campaign_goes_on_from_its_record(folders, capsys):
     """As in another checkout, where no folder of runs is left."""
     folder, trained = folders
@@ -601,6 +619,7 @@ def run_with(*counts):
     return {"tests": dict.fromkeys(corpus.TESTS, each)}
 
 
+@pytest.mark.nightly
 def test_a_family_s_later_trials_stand_on_its_best_one(folders):
     best.main([])
     results = records.load("best")["results"]
@@ -623,6 +642,7 @@ def test_a_family_s_later_trials_stand_on_its_best_one(folders):
         assert results[name]["tests"]["all"]["bleu"] == level["bleu"]
 
 
+@pytest.mark.nightly
 def test_a_trial_waits_for_those_that_it_stands_on(folders):
     later = ["--only", "rnnsearch, rate 2e-3"]
     with pytest.raises(ValueError, match="dropout 0.0.*not finished yet"):
@@ -636,6 +656,7 @@ def test_a_trial_waits_for_those_that_it_stands_on(folders):
     assert found["setting"] == first["setting"]
 
 
+@pytest.mark.nightly
 def test_a_record_names_the_devices_of_its_runs(folders):
     ladder.main(["--only", "fixed", "two-way"])
     path = folders[0] / "runs" / "ladder" / "fixed-0" / "result.json"
@@ -809,6 +830,7 @@ def test_growth_compares_what_read_the_same_captions():
     assert joined["bleu"] == pytest.approx(levels[1]["all"]["bleu"])
 
 
+@pytest.mark.nightly
 def test_growth_keeps_the_number_of_rounds_that_did_better(folders):
     growth.main(["--only", "rnnsearch, 3000"])
     path = folders[0] / "runs" / "growth" / "rnnsearch, 3000-0" / "result.json"
@@ -852,6 +874,7 @@ def test_a_record_s_commit_is_its_runs_(folders, monkeypatch):
     assert record["results"]["fixed"]["runs"][0]["git"] == first
 
 
+@pytest.mark.nightly
 def test_runs_of_other_settings_are_not_taken_from_the_record(
     folders, monkeypatch
 ):
@@ -884,6 +907,7 @@ def test_a_record_holds_what_is_finished(folders, capsys):
     assert len(trained) == 1
 
 
+@pytest.mark.nightly
 def test_fewer_seeds_on_the_command_line_take_none_from_a_record(folders):
     _, trained = folders
     alignment.main(["--seeds", "2"])
@@ -894,6 +918,7 @@ def test_fewer_seeds_on_the_command_line_take_none_from_a_record(folders):
     assert [len(each["runs"]) for each in record["results"].values()] == [2, 2]
 
 
+@pytest.mark.nightly
 def test_nothing_that_a_record_holds_is_lost(folders, capsys):
     search.main([])
     path = records.FOLDER / "search.json"
@@ -906,6 +931,7 @@ def test_nothing_that_a_record_holds_is_lost(folders, capsys):
     assert len(records.load("search")["results"]) == 7
 
 
+@pytest.mark.nightly
 def test_what_bleu_counted_makes_its_score_and_its_coins(folders):
     search.main([])
     results = records.load("search")["results"]
@@ -945,6 +971,7 @@ def test_coins_tell_one_wrong_word_a_caption_from_none():
     assert 0.2 < search.chance(*runs) < 1
 
 
+@pytest.mark.nightly
 def test_tuned_averages_its_last_epochs(folders, monkeypatch):
     twice = replace(ONE_EPOCH, epochs=3)
     monkeypatch.setattr(tuned, "TRAINING", twice)
@@ -969,6 +996,7 @@ def tuned_weights(folders, monkeypatch):
     monkeypatch.setattr(weights, "load", load)
 
 
+@pytest.mark.nightly
 def test_in_page_measures_what_tuned_has_trained(tuned_weights):
     in_page.main([])
     for each in records.load("in_page")["results"].values():
@@ -977,6 +1005,7 @@ def test_in_page_measures_what_tuned_has_trained(tuned_weights):
         assert {*each["full"]} == {*each["int8"]} == {"greedy", "beam"}
 
 
+@pytest.mark.nightly
 def test_brevity_measures_what_tuned_has_trained(tuned_weights):
     brevity.main([])
     found = records.load("brevity")["results"]
@@ -1019,6 +1048,7 @@ def test_pieces_are_drawn_as_often_as_the_model_says_and_end_at_the_end():
     assert mean(map(len, rows)) == pytest.approx(3, abs=0.2)  # 0.75 / 0.25
 
 
+@pytest.mark.nightly
 def test_length_counts_every_test_sentence(folders, monkeypatch):
     length.main([])
     for each in records.load("length")["results"].values():
@@ -1038,6 +1068,7 @@ def test_joined_captions_keep_source_and_target_together():
     )
 
 
+@pytest.mark.nightly
 def test_the_test_sentences_of_the_phrasebook_are_new(folders, monkeypatch):
     seen = []
     monkeypatch.setattr(
@@ -1184,6 +1215,7 @@ def test_decoding_without_the_cache_says_the_same():
     assert [t.tokens for t in with_cache] == [t.tokens for t in without]
 
 
+@pytest.mark.nightly
 def test_speed_writes_its_record(folders, monkeypatch):
     monkeypatch.setattr(speed, "Bare", lambda: real_bare(8))
     monkeypatch.setattr(

@@ -101,6 +101,7 @@ def test_another_order_keeps_the_weights_and_the_padding(model):
         assert (other * ~now.places[:, None]).abs().max() == 0
 
 
+@pytest.mark.nightly
 def test_what_is_found_is_allowed_and_different(model, monkeypatch):
     monkeypatch.setattr(e, "SEARCH", 30)
     for now in e.moments(model, batch()):

@@ -20,6 +20,7 @@ import handouts  # noqa: E402
 from test_notebooks import raw_syntax, run  # noqa: E402
 from to_notebook.labels import Book  # noqa: E402
 
+pytestmark = pytest.mark.nightly
 BOOK = Book(ROOT)
 
 

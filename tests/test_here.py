@@ -11,6 +11,8 @@ from lookback.experiments import alignment, here
 from lookback.lab import training
 from lookback.rnnsearch import RNNsearch
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture
 def shown(monkeypatch):

@@ -171,6 +171,7 @@ def test_a_guess_is_as_good_as_chance_makes_it(monkeypatch):
         assert hops.guess(facts) == pytest.approx(1 / 3 + 2 / 3 / 6, abs=0.04)
 
 
+@pytest.mark.nightly
 def test_it_runs_resumes_and_writes_its_record(small, tmp_path, monkeypatch):
     hops.main(["--seeds", "2"])
     results = records.load("hops")["results"]

@@ -111,6 +111,7 @@ def test_the_reach_is_the_gradient_of_each_letter():
         assert found[distance] == pytest.approx(float(sizes.median()), 1e-4)
 
 
+@pytest.mark.nightly
 def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(records, "FOLDER", tmp_path)

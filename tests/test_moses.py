@@ -33,6 +33,7 @@ def test_captions_are_cut_as_the_corpus_has_them(split):
         assert words(html.unescape(" ".join(tokens))) == tokens
 
 
+@pytest.mark.nightly
 @pytest.mark.multi30k
 def test_training_captions_but_for_a_few():
     """Those that Moses cut otherwise have slips, like a full stop inside."""
@@ -83,9 +84,9 @@ def mutated(texts: list[str], count: int, seed: int) -> list[str]:
     return found
 
 
-def same_in_the_page(texts: list[str]) -> None:
-    """These texts, and ten thousand spoiled ones."""
-    texts = texts + mutated(texts, 10_000, seed=0)
+def same_in_the_page(texts: list[str], spoiled: int) -> None:
+    """These texts, and as many spoiled ones."""
+    texts = texts + mutated(texts, spoiled, seed=0)
     theirs = ask("translate", "words", {"texts": texts})
     for text, found in zip(texts, theirs, strict=True):
         assert found == words(text), repr(text)
@@ -93,9 +94,11 @@ def same_in_the_page(texts: list[str]) -> None:
 
 def test_the_page_cuts_as_python_does():
     pairs = phrasebook.sample(500, seed=0)
-    same_in_the_page([natural(pair.source) for pair in pairs])
+    same_in_the_page([natural(pair.source) for pair in pairs], 1000)
 
 
+@pytest.mark.nightly
 @pytest.mark.multi30k
 def test_the_page_cuts_captions_as_python_does():
-    same_in_the_page([natural(each) for t in TESTS for each in sources(t)])
+    texts = [natural(each) for t in TESTS for each in sources(t)]
+    same_in_the_page(texts, 10_000)

@@ -5,6 +5,7 @@ text of its notebook is kept beside it.  `ACCEPT=1 pytest -k golden` keeps a new
 one, after a look at the difference.
 """
 
+import ast
 import json
 import os
 import re
@@ -210,6 +211,7 @@ def test_golden(golden):
     assert made == path.read_text("utf-8")
 
 
+@pytest.mark.nightly
 def test_golden_runs(golden, tmp_path):
     run(deepcopy(golden), tmp_path, GOLDEN / "src", ROOT / "src")
 
@@ -555,6 +557,7 @@ def test_an_edit_reaches_the_package(tmp_path):
     assert last_text(edited) == "(11.0, 11.0, 1100.0)"
 
 
+@pytest.mark.nightly
 @pytest.mark.notebooks
 def test_attention_that_is_switched_off_spoils_the_translation(tmp_path):
     """The trained RNNsearch uses the class that its notebook shows."""
@@ -751,9 +754,43 @@ def check_widgets(notebook):
     assert shown and len(set(shown)) == len(shown)
 
 
+def test_every_cell_compiles_and_imports_what_there_is():
+    """Of all notebooks, but for the cell that installs the package."""
+    failed, count = [], 0
+    for path in NOTEBOOKS:
+        code = [cell for cell in read(path).cells if cell.cell_type == "code"]
+        for number, cell in enumerate(code[1:], start=1):
+            place = f"{path.stem}, code cell {number}"
+            try:
+                tree = ast.parse(cell.source)
+                compile(tree, place, "exec", dont_inherit=True)
+                for node in ast.walk(tree):
+                    if isinstance(node, (ast.Import, ast.ImportFrom)):
+                        exec(ast.unparse(node), {})
+                        count += 1
+            except Exception as error:
+                failed.append(f"{place}: {error!r}")
+    assert not failed, "\n".join(failed)
+    assert count > 200
+
+
+# One that is short and has all kinds of cells; the others run at night.
+SHORT = "residual"
+
+
 # Every notebook but the last uses the GPU, if only to decode.
 @pytest.mark.notebooks
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(
+            path,
+            id=path.stem,
+            marks=[pytest.mark.nightly] if path.stem != SHORT else [],
+        )
+        for path in NOTEBOOKS
+    ],
+)
 def test_runs_on_colabs_versions_with_a_gpu(path, tmp_path, colab):
     """On a stand-in for one; and what is shown is used: see `calling`."""
     notebook = watched(read(path))
@@ -781,6 +818,7 @@ def test_runs_on_our_own_versions(path, tmp_path):
     check_outputs(run(notebook, tmp_path, ROOT / "src"))
 
 
+@pytest.mark.nightly
 def test_the_mimicked_colab_is_colabs(tmp_path, colab):
     probe = nbformat.v4.new_notebook()
     names = ("ipywidgets", "anywidget", "traitlets", "matplotlib")

@@ -137,6 +137,7 @@ def test_the_published_rate_counts_from_1(step):
         published_rate(step)
 
 
+@pytest.mark.nightly
 def test_the_experiment_at_a_toys_size(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "FOLDER", tmp_path)
     small = {

@@ -5,28 +5,36 @@ import re
 import textwrap
 from pathlib import Path
 
-import pytest
 from sphinx.pycode import ModuleAnalyzer
 
 BOOK = Path(__file__).parents[1] / "book"
-SHOWN = sorted(
-    {
-        (path, name)
-        for page in BOOK.glob("*.md")
-        for path, name in re.findall(
-            r"\{literalinclude\} (\S+)\n:pyobject: (\S+)", page.read_text()
-        )
-    }
-)
+INCLUDE = re.compile(r"\{literalinclude\} (\S+)\n:pyobject: (\S+)")
 
 
-@pytest.mark.parametrize(("path", "name"), SHOWN, ids=lambda part: str(part))
-def test_sphinx_finds_the_whole_of_it_and_no_more(path, name):
-    """It takes a line that begins with the operator @ for a decorator."""
+def definitions(path, name):
+    """What stands in the lines that Sphinx takes for the definition."""
     source = (BOOK / path).resolve()
     analyzer = ModuleAnalyzer.for_file(str(source), "")
     _, first, last = analyzer.find_tags()[name]
-    lines = source.read_text().splitlines(keepends=True)[first - 1 : last]
-    found = ast.parse(textwrap.dedent("".join(lines)))
-    [definition] = found.body
-    assert definition.name == name.rpartition(".")[2]
+    lines = source.read_text("utf-8").splitlines(keepends=True)
+    found = textwrap.dedent("".join(lines[first - 1 : last]))
+    return [getattr(each, "name", None) for each in ast.parse(found).body]
+
+
+def test_sphinx_finds_the_whole_of_it_and_no_more():
+    """It takes a line that begins with the operator @ for a decorator."""
+    shown = {
+        (path, name)
+        for page in BOOK.glob("*.md")
+        for path, name in INCLUDE.findall(page.read_text("utf-8"))
+    }
+    assert len(shown) > 100
+    wrong = {}
+    for path, name in sorted(shown):
+        try:
+            found = definitions(path, name)
+        except (KeyError, SyntaxError) as error:
+            found = repr(error)
+        if found != [name.rpartition(".")[2]]:
+            wrong[path, name] = found
+    assert not wrong

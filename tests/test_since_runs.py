@@ -64,6 +64,7 @@ def test_the_text_is_cut_in_three(small):
     assert "".join(signs[i] for i in torch.cat([train, valid, test])) == TEXT
 
 
+@pytest.mark.nightly
 def test_it_writes_its_record_and_goes_on_from_it(small):
     arguments = ["--seeds", "2", "--runs", str(small / "runs")]
     since.main(arguments)

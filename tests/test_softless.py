@@ -87,6 +87,7 @@ def test_an_unknown_rule_is_refused():
         SoftlessConfig(1, 1, rule="max")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("rule", RULES)
 def test_it_learns_a_few_sentences_on_the_bench(rule, tmp_path):
     """Training, greedy, beam and force are those of every translator."""
@@ -154,6 +155,7 @@ def test_every_weight_has_its_gradient():
     one_update(pairs, both, both)
 
 
+@pytest.mark.nightly
 @pytest.mark.multi30k
 def test_it_reads_captions():
     """Only that it runs there: the chapter promises nothing of captions."""

@@ -9,12 +9,15 @@ from lookback.lab import phrasebook
 from lookback.lab.subwords import LAST, Subwords
 from lookback.vocabulary import END, PAD, SPECIALS, START, UNK
 
-SENTENCES = [side for p in phrasebook.sample(300) for side in p[:2]]
+
+@pytest.fixture(scope="module")
+def sentences():
+    return [side for p in phrasebook.sample(300) for side in p[:2]]
 
 
 @pytest.fixture(scope="module")
-def pieces():
-    return Subwords.learn(SENTENCES, 200)
+def pieces(sentences):
+    return Subwords.learn(sentences, 200)
 
 
 def test_special_pieces_come_first(pieces):
@@ -23,8 +26,8 @@ def test_special_pieces_come_first(pieces):
     assert len(pieces) == len(pieces.words) == 200
 
 
-def test_every_sentence_comes_back(pieces):
-    for words in SENTENCES:
+def test_every_sentence_comes_back(pieces, sentences):
+    for words in sentences:
         numbers = pieces.encode(words)
         assert UNK not in numbers
         assert pieces.decode([*numbers, END, 7]) == list(words)
@@ -48,10 +51,10 @@ def test_the_first_merge_is_the_most_frequent_pair():
     assert learned[0] == "aa"  # three times; a-b twice
 
 
-def test_there_and_back(pieces):
+def test_there_and_back(pieces, sentences):
     again = Subwords.load(pieces.dump())
     assert again.words == pieces.words
-    assert again.encode(SENTENCES[0]) == pieces.encode(SENTENCES[0])
+    assert again.encode(sentences[0]) == pieces.encode(sentences[0])
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"model": {}}'])

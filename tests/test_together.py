@@ -30,6 +30,8 @@ from lookback.lab.checkpoints import Run
 from lookback.lab.corpus import collate
 from lookback.vocabulary import PAD
 
+pytestmark = pytest.mark.nightly
+
 # 21 pairs in batches of 4: the last batch of an epoch is a single pair, and
 # one of two processes has none of its own.
 ODD = replace(TINY, patience=3, save_every=1)

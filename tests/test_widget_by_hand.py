@@ -40,6 +40,7 @@ def test_a_slip_is_named_for_what_it_is_and_for_no_other(made):
         assert agreed(made, numbers) == (False, hint)
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
 @each
 def test_a_mutant_of_the_solution_is_judged_alike(made):
@@ -61,6 +62,7 @@ def test_a_mutant_of_the_solution_is_judged_alike(made):
     assert judged
 
 
+@pytest.mark.nightly
 @each
 def test_at_every_edge_the_two_agree(made):
     rng = random.Random(made.name)

@@ -197,6 +197,7 @@ def captions(name: str, path) -> tuple[list, list, list]:
     return page, theirs, [pieces.decode(ids) for ids in page], truths
 
 
+@pytest.mark.nightly
 @pytest.mark.multi30k
 @pytest.mark.parametrize("name", MACHINES)
 def test_all_captions_come_out_as_from_torch(name, tmp_path):

@@ -4,7 +4,7 @@ What is right is found by walking every path, one after the other.
 """
 
 from itertools import combinations, combinations_with_replacement, pairwise
-from math import comb, factorial, log, perm, prod
+from math import comb, exp, factorial, inf, log, perm, prod
 
 import torch
 
@@ -432,26 +432,35 @@ def _walked(write, step):
     return posterior / posterior.sum(1, keepdim=True)
 
 
+def _log_sum(logs):
+    """log Σ exp, of plain numbers."""
+    most = max(logs)
+    if most == -inf:
+        return most
+    return most + log(sum(exp(each - most) for each in logs))
+
+
 def _sums(write, step):
-    """log α and log β of every node, by one loop each."""
+    """log α and log β of every node, by one loop each, in plain numbers."""
     target, source = write.shape
-    alpha = torch.full((target, source), -torch.inf, dtype=write.dtype)
-    beta = alpha.clone()
+    w, s = write.tolist(), step.tolist()
+    alpha = [[0.0] * source for _ in range(target)]
+    beta = [[0.0] * source for _ in range(target)]
     for u in range(target):
         for t in range(source):
-            ways = [] if u or t else [torch.zeros((), dtype=write.dtype)]
+            ways = [] if u or t else [0.0]
             if t:
-                ways.append(alpha[u, t - 1] + step[u, t - 1])
+                ways.append(alpha[u][t - 1] + s[u][t - 1])
             if u:
-                ways.append(alpha[u - 1, t] + write[u - 1, t])
-            alpha[u, t] = torch.stack(ways).logsumexp(0)
+                ways.append(alpha[u - 1][t] + w[u - 1][t])
+            alpha[u][t] = _log_sum(ways)
     for u in reversed(range(target)):
         for t in reversed(range(source)):
-            ways = [write[u, t] + (beta[u + 1, t] if u + 1 < target else 0)]
+            ways = [w[u][t] + (beta[u + 1][t] if u + 1 < target else 0)]
             if t + 1 < source:
-                ways.append(step[u, t] + beta[u, t + 1])
-            beta[u, t] = torch.stack(ways).logsumexp(0)
-    return alpha, beta
+                ways.append(s[u][t] + beta[u][t + 1])
+            beta[u][t] = _log_sum(ways)
+    return [torch.tensor(each, dtype=write.dtype) for each in (alpha, beta)]
 
 
 @exercise(where_written_solution)
