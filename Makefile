@@ -47,7 +47,7 @@ unexport MPLBACKEND
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
 .NOTPARALLEL:
-.PHONY: book serve downloads handouts pdf epub zip test test-all test-part \
+.PHONY: book serve downloads handouts pdf epub zip test test-all test-part otter \
 	attack format lint lab notebooks train bench clean environment tools
 
 book: environment
@@ -82,8 +82,13 @@ PYTEST := LOOKBACK_SITE=$(SITE) $(PY) -m pytest --numprocesses logical \
 test: book lint
 	$(PYTEST)
 
-test-all: book lint downloads
+test-all: book lint downloads otter
 	$(PYTEST) -m "not weekly"
+
+# The grader of the assignments, apart: its needs are not the book's.
+otter: tools
+	$(PY) -m pip install --quiet --no-deps --upgrade --target .cache/otter \
+		-r tests/otter.txt
 
 # As the workflows share them out, over a book that is there.
 test-part: tools
