@@ -44,7 +44,9 @@ def book(tmp_path, monkeypatch):
     monkeypatch.setattr(cells, "ROOT", tmp_path)
     monkeypatch.setattr(warm, "PRELOADED", ("warm", "ipykernel.kernelapp"))
     factory = KernelProvisionerFactory.instance()
-    monkeypatch.setattr(factory, "default_provisioner_name", "local-provisioner")
+    monkeypatch.setattr(
+        factory, "default_provisioner_name", "local-provisioner"
+    )
     monkeypatch.setitem(os.environ, "IPYTHONDIR", "")
     warm.use(tmp_path / "profile", tmp_path)
     (tmp_path / "src").mkdir()

@@ -118,7 +118,7 @@ def settings():
     What uv's own variables say goes first.
     """
     said = subprocess.run(
-        pip("config", "list"), stdout=subprocess.PIPE, universal_newlines=True
+        pip("config", "list"), stdout=subprocess.PIPE, text=True
     )
     found = {}
     for line in said.stdout.splitlines():  # :env: comes first, and wins

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import sysconfig
 import venv
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
