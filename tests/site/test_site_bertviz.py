@@ -2,7 +2,7 @@
 
 import pytest
 
-from contents import PAGES
+from contents import PAGES, SERVED_OR_NOT
 
 LOADED = """() => performance.getEntriesByType("resource")
   .map(({ name }) => name)"""
@@ -23,11 +23,12 @@ def framed(visit, site):
     return opened
 
 
+@pytest.mark.nightly
 def test_book_holds_bertviz(framed):
     assert next(framed())
 
 
-@pytest.mark.parametrize("from_disk", [False, True], ids=["served", "disk"])
+@pytest.mark.parametrize("from_disk", SERVED_OR_NOT)
 def test_frame_draws_a_line_for_every_pair(framed, from_disk):
     for one in framed(from_disk=from_disk):
         frame = one.page.frame_locator(".lookback-bertviz iframe").first
@@ -44,6 +45,7 @@ def test_frame_draws_a_line_for_every_pair(framed, from_disk):
         assert {"require.js", "d3.min.js", "jquery.min.js"} <= names
 
 
+@pytest.mark.nightly
 def test_pointing_at_a_word_shows_its_lines_alone(framed):
     one = next(framed())
     frame = one.page.frame_locator(".lookback-bertviz iframe").first
@@ -59,6 +61,7 @@ def test_pointing_at_a_word_shows_its_lines_alone(framed):
     assert lit == {"1"}
 
 
+@pytest.mark.nightly
 def test_frame_has_a_title_and_shows_all_of_it(framed):
     for one in framed():
         box = one.page.locator(".lookback-bertviz iframe").first

@@ -7,7 +7,7 @@ import pytest
 from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
-from contents import chapters
+from contents import by_day, chapters
 
 
 @cache
@@ -85,10 +85,11 @@ def test_each_term_leads_to_its_sentence(site):
     assert count > 50
 
 
-@pytest.mark.parametrize("typed", ["注意力", "treillis", "lattice"])
+@pytest.mark.parametrize(
+    "typed", by_day(["注意力", "treillis", "lattice"], "注意力")
+)
 def test_the_search_knows_the_terms_in_three_languages(visit, typed):
-    one = visit("search")
-    one.page.goto(f"{one.base}/search.html?q={typed}")
+    one = visit("search", place=f"?q={typed}")
     found = one.page.locator("#search-results li", has_text="Words")
     found.first.wait_for()
 
