@@ -192,6 +192,7 @@ kernelspec:
 """
 
 
+@pytest.mark.nightly
 def test_pages_run_beside_each_other_and_the_build_finds_them(tmp_path):
     """A page that fails is left to the build; one that is gone does no harm."""
     cells = {"one": "print(1)", "two": "print(2)", "bad": "1 / 0"}
@@ -266,6 +267,7 @@ def test_environment_is_made_again_when_a_pin_changes(tmp_path, monkeypatch):
 TARGETS = "book serve test format lint lab notebooks train bench".split()
 
 
+@pytest.mark.nightly
 def test_every_command_starts_in_a_folder_of_any_name(tmp_path):
     """With a space, quotes, $ and é: first lines of programs break there."""
     folder = tmp_path / "a b'c\"d$e é"

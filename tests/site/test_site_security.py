@@ -183,9 +183,9 @@ def test_a_figure_that_cannot_be_read_says_so_and_stops_no_other(browser):
     page.close()
 
 
-def test_a_bertviz_frame_stands_apart(visit):
+def test_a_bertviz_frame_stands_apart(at_start):
     """Its scripts reach neither the page around it nor the storage."""
-    one = visit("book/heads")
+    one = at_start("book/heads")
     one.walk_down()
     for frame in one.page.frames[1:]:
         frame.locator("svg").first.wait_for()
