@@ -224,18 +224,14 @@ def test_page_on_a_desk(visit, site, record_property, name):
         wrong["sticking out"] = page.evaluate(STICKING_OUT)
         shown = set(page.locator(".lookback-widget").evaluate_all(KINDS))
         wrong["widgets"] = shown ^ kinds(site, name)
-    if name in ASKED:
-        wrong["axe"] = axe(page)
-    if name in PAGES:
         wrong["by keys"] = page.evaluate(TOUCHED)
-        wrong["on paper"] = printed(page)  # last: it lays the page out anew
     wrong["troubles"] = one.troubles
     assert said(wrong) == {}
 
 
 @pytest.mark.parametrize("name", ASKED)
 def test_page_on_a_phone(visit, name):
-    """At 320 pixels and in the dark."""
+    """At 320 pixels and in the dark, with axe."""
     one = visit(name, width=320, dark=True)
     page, wrong = one.page, {}
     one.walk_down()
@@ -265,7 +261,10 @@ def test_figures_have_their_places_on_a_phone(visit, name):
 
 @pytest.mark.parametrize("name", by_day([*PAGES, *OTHERS], "book/how-to-read"))
 def test_page_in_the_dark_on_a_desk(visit, name):
-    """And still; then in the light, and each word with enough contrast."""
+    """And still; then in the light, and on paper.
+
+    Axe sees here what a phone hides, and the contrast of every word.
+    """
     one = visit(name, dark=True, still=True)
     page, wrong = one.page, {}
     one.walk_down()
@@ -273,11 +272,12 @@ def test_page_in_the_dark_on_a_desk(visit, name):
     wrong["sticking out"] = page.evaluate(STICKING_OUT)
     if name in ASKED:
         wrong["axe"] = axe(page, EVERY)
-    wrong["moving"] = moving(page)
-    if name in ASKED:
         page.emulate_media(color_scheme="light")
         page.wait_for_function(LIGHT)
         wrong["axe in the light"] = axe(page, EVERY)
+    wrong["moving"] = moving(page)
+    if name in PAGES:
+        wrong["on paper"] = printed(page)
     wrong["troubles"] = one.troubles
     assert said(wrong) == {}
 
