@@ -24,8 +24,8 @@ RUN_AXE = """async () => {
 }"""
 # Contrast takes two thirds of axe's time, as it measures every word of a
 # formula and of code. Words of one look, on one ground, need be measured but
-# once: names some of each look, and has axe measure these.
-SOME_OF_EACH_LOOK = """(some) => {
+# once: names one of each look, and has axe measure these.
+ONE_OF_EACH_LOOK = """() => {
   const grounds = new Map([[null, ""]]);
   function ground(one) {
     if (grounds.has(one)) return grounds.get(one);
@@ -42,9 +42,8 @@ SOME_OF_EACH_LOOK = """(some) => {
   const says = (one) => one.matches("input, select, textarea") ||
     [...one.childNodes].some((node) =>
       node.nodeType === Node.TEXT_NODE && node.data.trim());
-  const looks = new Map();
+  const looks = new Set();
   for (const one of document.body.querySelectorAll("*")) {
-    one.removeAttribute("data-look");
     if (!says(one) || !one.checkVisibility({ visibilityProperty: true }))
       continue;
     const { color, fill, fontSize, fontWeight, textShadow } =
@@ -52,13 +51,11 @@ SOME_OF_EACH_LOOK = """(some) => {
     const large = parseFloat(fontSize) >= (fontWeight < 700 ? 24 : 18.66);
     const ink = one.ownerSVGElement ? fill : color;
     const look = [ink, large, textShadow, ground(one)].join();
-    const seen = looks.get(look) ?? 0;
-    looks.set(look, seen + 1);
-    if (seen < some) one.setAttribute("data-look", "");
+    if (!looks.has(look)) one.setAttribute("data-look", "");
+    looks.add(look);
   }
   axe.configure({ rules: [{ id: "color-contrast", selector: "[data-look]" }] });
 }"""
-SOME, EVERY = 1, 1_000_000
 # The page's width, and what reaches out of it, where it is too wide.
 TOO_WIDE = """() => {
   const width = document.documentElement.scrollWidth;
@@ -107,7 +104,6 @@ MOVING = """() => document.getAnimations()
 KINDS = "(all) => all.map((one) => one.dataset.widget)"
 NOT_DARK = """() => [document.documentElement.dataset.theme]
   .filter((theme) => theme !== "dark")"""
-LIGHT = "() => document.documentElement.dataset.theme === 'light'"
 FONTS = "() => document.fonts.status === 'loaded'"
 # The pictures that stand where figures sleep: how high they are.
 ROOMS = """() => [...document.querySelectorAll(".widget-picture")].map(
@@ -145,10 +141,11 @@ SLACK = 24  # pixels that a figure may miss of the place that was kept for it
 HELP = "run: python tests/site/heights.py, and make book"
 
 
-def axe(page: Page, some: int = SOME) -> list[str]:
-    """What axe finds wrong, with the contrast of so many words of each look."""
+def axe(page: Page, every: bool = False) -> list[str]:
+    """What axe finds wrong, with the contrast of every word or of each look."""
     page.evaluate(AXE.read_text(encoding="utf-8"))  # a tag would be refused
-    page.evaluate(SOME_OF_EACH_LOOK, some)
+    if not every:
+        page.evaluate(ONE_OF_EACH_LOOK)
     return page.evaluate(RUN_AXE)
 
 
@@ -260,24 +257,20 @@ def test_figures_have_their_places_on_a_phone(visit, name):
 
 
 @pytest.mark.parametrize("name", by_day([*PAGES, *OTHERS], "book/how-to-read"))
-def test_page_in_the_dark_on_a_desk(visit, name):
-    """And still; then in the light, and on paper.
-
-    Axe sees here what a phone hides, and the contrast of every word.
-    """
-    one = visit(name, dark=True, still=True)
+@pytest.mark.parametrize("dark", by_day([False, True], True))
+def test_page_still_and_on_paper(visit, name, dark):
+    """At 1280 pixels: axe sees what a phone hides, and all words."""
+    one = visit(name, dark=dark, still=True)
     page, wrong = one.page, {}
     one.walk_down()
-    wrong["not dark"] = page.evaluate(NOT_DARK)
     wrong["sticking out"] = page.evaluate(STICKING_OUT)
+    if dark:
+        wrong["not dark"] = page.evaluate(NOT_DARK)
     if name in ASKED:
-        wrong["axe"] = axe(page, EVERY)
-        page.emulate_media(color_scheme="light")
-        page.wait_for_function(LIGHT)
-        wrong["axe in the light"] = axe(page, EVERY)
+        wrong["axe"] = axe(page, every=True)
     wrong["moving"] = moving(page)
     if name in PAGES:
-        wrong["on paper"] = printed(page)
+        wrong["on paper"] = printed(page)  # last: it lays the page out anew
     wrong["troubles"] = one.troubles
     assert said(wrong) == {}
 
