@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from filelock import FileLock
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
 from browsers import launch
+from contents import PAGES
 from watching import PATIENCE, Visit, served
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,15 +22,35 @@ NO_WORKER = "delete Navigator.prototype.serviceWorker"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder looks at the built site."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker("site")
+    """Everything in this folder looks at the built site.
+
+    Tests of one page follow each other, so that it stays open: first the one
+    that opens it as a reader does, then those that step its widgets.
+    """
+
+    here = Path(__file__).parent
+
+    def turn(item: pytest.Item) -> tuple[int, int]:
+        if here not in item.path.parents:
+            return len(PAGES) + 1, 0
+        item.add_marker("site")
+        given = item.callspec.params if hasattr(item, "callspec") else {}
+        name = given.get("name", getattr(item.module, "PAGE", None))
+        if name not in PAGES:
+            return len(PAGES), 0
+        opens = item.function.__name__ == "test_page_on_a_desk"
+        steps = "at_start" in item.fixturenames
+        return PAGES.index(name), 0 if opens else 1 if steps else 2
+
+    items.sort(key=turn)
 
 
 @pytest.fixture(scope="session")
 def site() -> Path:
-    """The built site; `make test` has just built it, others build it here."""
+    """The built site; `make test` has just built it, others build it here.
+
+    It need not have downloads: tests of those ask for `downloads`.
+    """
     folder = os.environ.get("LOOKBACK_SITE")
     if folder is None:
         (ROOT / ".cache").mkdir(exist_ok=True)
@@ -45,17 +66,18 @@ def site() -> Path:
 
 @pytest.fixture(scope="session")
 def downloads(site: Path) -> Path:
-    """The PDF, the EPUB and the ZIP; `make test` has just made them."""
+    """Archives, PDF, EPUB, ZIP; `make downloads` makes them before."""
     folder = site / "downloads"
     tools = {
-        "pdf": ROOT / "tools" / "pdf.py",
-        "epub": ROOT / "tools" / "epub.py",
-        "zip": ROOT / "book" / "_ext" / "offline.py",
+        "students.zip": ROOT / "book" / "_ext" / "handouts.py",
+        "looking-back.pdf": ROOT / "tools" / "pdf.py",
+        "looking-back.epub": ROOT / "tools" / "epub.py",
+        "looking-back.zip": ROOT / "book" / "_ext" / "offline.py",
     }
     (ROOT / ".cache").mkdir(exist_ok=True)
     with FileLock(ROOT / ".cache" / "downloads.lock"):
-        for kind, tool in tools.items():
-            if not (folder / f"looking-back.{kind}").exists():
+        for name, tool in tools.items():
+            if not (folder / name).exists():
                 subprocess.run([sys.executable, tool, site], check=True)
     return folder
 
@@ -87,6 +109,7 @@ class Mode:
     from_disk: bool = False
     kept: bool = True  # may what another page has loaded be used again?
     asleep: bool = False  # are the widgets left to sleep?
+    place: str = ""  # what follows the page's name in the link
 
 
 class Reader:
@@ -158,17 +181,25 @@ class Reader:
         base = self.site.as_uri() if mode.from_disk else self.address
         self.now = Visit(page, base)
         self.shown = (name, mode)
-        self.now.open(f"{base}/{name}.html")
+        self.now.open(f"{base}/{name}.html{mode.place}")
         if mode.scripts and not mode.asleep:
             self.now.settle()
         return self.now
+
+    def open_already(self, name: str) -> bool:
+        """Is the page there as `open(name)` would show it, if stepped?"""
+        if self.now is None or not self.now.settled:
+            return False
+        shown, mode = self.shown
+        awake = replace(mode, kept=True, asleep=False)  # it has come and woken
+        return (shown, awake) == (name, Mode())
 
     def at_start(self, name: str) -> Visit:
         """A page, with its widgets as they are when it is opened.
 
         Where it is open already, they alone are rendered anew.
         """
-        if self.shown != (name, Mode()):
+        if not self.open_already(name):
             return self.open(name)
         self.now.troubles.clear()
         self.now.start_again()

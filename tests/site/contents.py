@@ -1,7 +1,9 @@
 """The book's pages, as `_toc.yml` names them."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,5 +27,18 @@ def chapters() -> list[str]:
     ]
 
 
+def by_day(all_of_them: Iterable, *kept: object) -> list:
+    """The parameters of a test of which `make test` runs these alone."""
+    nightly = pytest.mark.nightly
+    return [
+        one if one in kept else pytest.param(one, marks=nightly)
+        for one in all_of_them
+    ]
+
+
 PAGES = pages()
 OTHERS = ["index", "search", "genindex"]
+SERVED_OR_NOT = [
+    pytest.param(False, id="served"),
+    pytest.param(True, id="disk", marks=pytest.mark.nightly),
+]

@@ -4,7 +4,7 @@
 
 writes it to `book/_ext/heights.json`, of which the next build makes the room
 that a figure has while it sleeps. Needed after a figure was added or has grown;
-`test_site_light.py` says so.
+`test_pages.py` says so.
 """
 
 import json
@@ -27,6 +27,12 @@ TALL = """() => [...document.querySelectorAll(".lookback-figure")].map(
 def tall(page: Page) -> list[int]:
     """How high every figure stands, in pixels."""
     return page.evaluate(TALL)
+
+
+def kept_for(name: str, width: int) -> list[int]:
+    """The room that the build makes for each figure of a page."""
+    held = json.loads(HEIGHTS.read_text("utf-8")).get(name, [])
+    return [both[WIDTHS.index(width)] for both in held]
 
 
 def measure(browser: Browser, site: Path, name: str) -> list[list[int]]:

@@ -13,6 +13,8 @@ from playwright.sync_api import Page, expect
 
 from watching import PATIENCE
 
+pytestmark = pytest.mark.nightly
+
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 FOREIGN = re.compile(r"^(?:https?|wss?)://(?!127\.0\.0\.1)")

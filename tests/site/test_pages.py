@@ -3,9 +3,11 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from contents import OTHERS, PAGES, ROOT
+from contents import OTHERS, PAGES, ROOT, by_day
+from heights import kept_for, tall
 from stepping import act, kinds, widgets
 from test_site_widgets import check_alignment, check_squeeze
+from weighing import weigh
 
 AXE = ROOT / "node_modules/axe-core/axe.min.js"
 ASKED = [*PAGES, "search"]
@@ -19,6 +21,40 @@ RUN_AXE = """async () => {
   return grave.flatMap((violation) => violation.nodes.map(
     (node) => `${violation.impact} ${violation.id}: ${node.target.join(" ")}`
   ));
+}"""
+# Contrast takes two thirds of axe's time, as it measures every word of a
+# formula and of code. Words of one look, on one ground, need be measured but
+# once: names one of each look, and has axe measure these.
+ONE_OF_EACH_LOOK = """() => {
+  const grounds = new Map([[null, ""]]);
+  function ground(one) {
+    if (grounds.has(one)) return grounds.get(one);
+    const { backgroundColor, backgroundImage, opacity, position } =
+      getComputedStyle(one);
+    const own = [backgroundColor, backgroundImage, opacity,
+      position === "static" ? "" : `${position} ${one.getAttribute("class")}`,
+    ].join();
+    const shut = /^rgb\\(/.test(backgroundColor) && own.endsWith(",none,1,");
+    const all = shut ? own : `${own} on ${ground(one.parentElement)}`;
+    grounds.set(one, all);
+    return all;
+  }
+  const says = (one) => one.matches("input, select, textarea") ||
+    [...one.childNodes].some((node) =>
+      node.nodeType === Node.TEXT_NODE && node.data.trim());
+  const looks = new Set();
+  for (const one of document.body.querySelectorAll("*")) {
+    if (!says(one) || !one.checkVisibility({ visibilityProperty: true }))
+      continue;
+    const { color, fill, fontSize, fontWeight, textShadow } =
+      getComputedStyle(one);
+    const large = parseFloat(fontSize) >= (fontWeight < 700 ? 24 : 18.66);
+    const ink = one.ownerSVGElement ? fill : color;
+    const look = [ink, large, textShadow, ground(one)].join();
+    if (!looks.has(look)) one.setAttribute("data-look", "");
+    looks.add(look);
+  }
+  axe.configure({ rules: [{ id: "color-contrast", selector: "[data-look]" }] });
 }"""
 # The page's width, and what reaches out of it, where it is too wide.
 TOO_WIDE = """() => {
@@ -66,11 +102,50 @@ MOVING = """() => document.getAnimations()
   .filter((one) => one.effect.getComputedTiming().duration > 1)
   .map((one) => one.effect.target.outerHTML.slice(0, 120))"""
 KINDS = "(all) => all.map((one) => one.dataset.widget)"
+NOT_DARK = """() => [document.documentElement.dataset.theme]
+  .filter((theme) => theme !== "dark")"""
+FONTS = "() => document.fonts.status === 'loaded'"
+# The pictures that stand where figures sleep: how high they are.
+ROOMS = """() => [...document.querySelectorAll(".widget-picture")].map(
+  (one) => one.offsetHeight)"""
+# Widgets that reach out of the page, and those of a plain layout that are wider
+# inside than outside.
+STICKING_OUT = """() => {
+  const plain = ["story", "swaps", "rungs", "depth", "parameter-budget"];
+  return [...document.querySelectorAll(".lookback-widget")].filter((one) => {
+    const { left, right } = one.getBoundingClientRect();
+    return left < 0 || right > innerWidth ||
+      plain.includes(one.dataset.widget) && one.scrollWidth > one.clientWidth;
+  }).map((one) => one.dataset.widget);
+}"""
+# Gives every widget's first control the focus, and the keys that steppers
+# know; names those without a control, or without a line that is read out.
+TOUCHED = """() => {
+  const mute = [];
+  for (const root of document.querySelectorAll(".lookback-widget")) {
+    const line = root.querySelector("[data-role=live]");
+    const first = [...root.querySelectorAll(
+      "button, input, select, [tabindex='0']")].find((one) =>
+        one.checkVisibility() && !one.disabled);
+    first?.focus({ preventScroll: true });
+    if (first !== document.activeElement || line?.role !== "status")
+      mute.push(root.dataset.widget);
+    for (const key of ["ArrowRight", "End", "Home"])
+      document.activeElement.dispatchEvent(
+        new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  }
+  return mute;
+}"""
+MOST = 400_000  # bytes that a page may load when it is opened
+SLACK = 24  # pixels that a figure may miss of the place that was kept for it
+HELP = "run: python tests/site/heights.py, and make book"
 
 
-def axe(page: Page) -> list[str]:
-    """What axe finds wrong."""
+def axe(page: Page, every: bool = False) -> list[str]:
+    """What axe finds wrong, with the contrast of every word or of each look."""
     page.evaluate(AXE.read_text(encoding="utf-8"))  # a tag would be refused
+    if not every:
+        page.evaluate(ONE_OF_EACH_LOOK)
     return page.evaluate(RUN_AXE)
 
 
@@ -86,57 +161,121 @@ def printed(page: Page) -> list[str]:
     return [what for what, is_so in seen.items() if is_so]
 
 
+def moving(page: Page) -> list[str]:
+    """What moves, though nothing should, when all is played that plays."""
+    play = page.locator(".lookback-widget [data-action=play]:visible")
+    for index in range(play.count()):
+        play.nth(index).click()
+    return page.evaluate(MOVING)
+
+
 # Each test loads its page once and asks all that can be asked of it in that
 # state. `wrong` names every question with a wrong answer.
 
 
+def said(wrong: dict[str, object]) -> dict[str, object]:
+    """Only the questions with a wrong answer."""
+    return {what: found for what, found in wrong.items() if found}
+
+
+def misplaced(name: str, width: int, asleep: list[int]) -> list[str]:
+    """Pictures of sleeping figures that have another room than was kept."""
+    rooms = kept_for(name, width)
+    # Those near the screen have woken, and they stand first.
+    return [] if asleep == rooms[len(rooms) - len(asleep) :] else [str(asleep)]
+
+
+def grown(name: str, width: int, found: list[int]) -> list[str]:
+    """Figures that, woken, are not as high as the room kept for them."""
+    rooms = kept_for(name, width)
+    if len(rooms) != len(found):
+        return [f"{len(found)} figures; {HELP}"]
+    return [
+        f"figure {i + 1}: {high} px, kept {room}; {HELP}"
+        for i, (high, room) in enumerate(zip(found, rooms, strict=True))
+        if abs(high - room) > SLACK
+    ]
+
+
 @pytest.mark.parametrize("name", [*PAGES, *OTHERS])
-def test_page_in_light(visit, site, name):
-    one = visit(name)
+def test_page_on_a_desk(visit, site, record_property, name):
+    """At 1280 pixels and in the light, on the first visit."""
+    one = visit(name, kept=False, asleep=True)
     page, wrong = one.page, {}
+    if name in PAGES:
+        one.rest()
+        weight = weigh(one, site)
+        record_property("weight", [str(site), name, weight])
+        wrong["weight"] = [] if 0 < weight <= MOST else [weight]
+        page.wait_for_function(FONTS)
+        asleep = page.evaluate(ROOMS)
+        wrong["rooms"] = misplaced(name, 1280, asleep)
+    one.settle()
+    if name in PAGES:
+        wrong["places"] = grown(name, 1280, tall(page))
     one.walk_down()
     wrong["too wide"] = page.evaluate(TOO_WIDE)
     if name in PAGES:
         wrong["ids given twice"] = page.evaluate(TWICE)
         wrong["out of reach with tab"] = page.evaluate(OUT_OF_REACH)
+        wrong["sticking out"] = page.evaluate(STICKING_OUT)
         shown = set(page.locator(".lookback-widget").evaluate_all(KINDS))
         wrong["widgets"] = shown ^ kinds(site, name)
-    if name in ASKED:
-        wrong["axe"] = axe(page)
-    if name in PAGES:
-        wrong["on paper"] = printed(page)  # last: it lays the page out anew
+        wrong["by keys"] = page.evaluate(TOUCHED)
     wrong["troubles"] = one.troubles
-    assert {what: said for what, said in wrong.items() if said} == {}
-
-
-@pytest.mark.parametrize("name", [*PAGES, *OTHERS])
-def test_page_in_the_dark_and_still(visit, name):
-    """For whoever asks for both, which have nothing to do with each other."""
-    one = visit(name, dark=True, still=True)
-    page, wrong = one.page, {}
-    one.walk_down()
-    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
-    if name in ASKED:
-        wrong["axe"] = axe(page)
-    play = page.locator(".lookback-widget [data-action=play]:visible")
-    for index in range(play.count()):
-        play.nth(index).click()
-    wrong["moving"] = page.evaluate(MOVING)
-    wrong["troubles"] = one.troubles
-    assert {what: said for what, said in wrong.items() if said} == {}
+    assert said(wrong) == {}
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_page_fits_a_phone(visit, name):
+def test_page_on_a_phone(visit, name):
+    """At 320 pixels and in the dark, with axe."""
     one = visit(name, width=320, dark=True)
+    page, wrong = one.page, {}
     one.walk_down()
-    assert one.page.evaluate(TOO_WIDE) == []
-    one.page.set_viewport_size({"width": 375, "height": 740})
-    assert one.page.evaluate(UNSEEN) == []
-    assert one.troubles == []
+    wrong["not dark"] = page.evaluate(NOT_DARK)
+    wrong["too wide"] = page.evaluate(TOO_WIDE)
+    wrong["sticking out"] = page.evaluate(STICKING_OUT)
+    wrong["axe"] = axe(page)
+    page.set_viewport_size({"width": 375, "height": 740})
+    wrong["unseen"] = page.evaluate(UNSEEN)
+    wrong["troubles"] = one.troubles
+    assert said(wrong) == {}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", PAGES)
+def test_figures_have_their_places_on_a_phone(visit, name):
+    """Else what the reader reads would jump."""
+    one = visit(name, width=375, asleep=True)
+    page, wrong = one.page, {}
+    page.wait_for_function(FONTS)
+    wrong["rooms"] = misplaced(name, 375, page.evaluate(ROOMS))
+    one.settle()
+    wrong["places"] = grown(name, 375, tall(page))
+    wrong["troubles"] = one.troubles
+    assert said(wrong) == {}
+
+
+@pytest.mark.parametrize("name", by_day([*PAGES, *OTHERS], "book/how-to-read"))
+@pytest.mark.parametrize("dark", by_day([False, True], True))
+def test_page_still_and_on_paper(visit, name, dark):
+    """At 1280 pixels: axe sees what a phone hides, and all words."""
+    one = visit(name, dark=dark, still=True)
+    page, wrong = one.page, {}
+    one.walk_down()
+    wrong["sticking out"] = page.evaluate(STICKING_OUT)
+    if dark:
+        wrong["not dark"] = page.evaluate(NOT_DARK)
+    if name in ASKED:
+        wrong["axe"] = axe(page, every=True)
+    wrong["moving"] = moving(page)
+    if name in PAGES:
+        wrong["on paper"] = printed(page)  # last: it lays the page out anew
+    wrong["troubles"] = one.troubles
+    assert said(wrong) == {}
+
+
+@pytest.mark.parametrize("name", by_day(PAGES, "book/bottleneck"))
 def test_page_lives_when_opened_from_disk(visit, name):
     one = visit(name, from_disk=True)
     one.walk_down()
@@ -151,7 +290,7 @@ def test_page_lives_when_opened_from_disk(visit, name):
     assert one.troubles == []
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", by_day(PAGES, "book/attention"))
 def test_page_reads_without_scripts(visit, name):
     one = visit(name, scripts=False)
     page = one.page
@@ -188,9 +327,7 @@ def test_reader_can_choose_the_dark(visit):
 
 
 def test_search_finds_a_word(visit):
-    one = visit("search")
-    one.page.wait_for_load_state("networkidle")  # else its icon is cut off
-    one.page.goto(f"{one.base}/search.html?q=attention")
+    one = visit("search", place="?q=attention")
     one.page.wait_for_selector("#search-results li")
     assert one.troubles == []
 

@@ -124,6 +124,7 @@ def test_exact_versions_of_browser_libraries():
     assert all(re.fullmatch(r"\d+\.\d+\.\d+", v) for v in wanted.values())
 
 
+@pytest.mark.nightly
 def test_package_carries_its_scripts_styles_and_records(tmp_path):
     """And no weights: the whole of it is quick to download."""
     copy = tmp_path / "copy"  # setuptools leaves a build folder behind
@@ -237,6 +238,7 @@ def test_the_version_that_was_built_is_read_from_the_page(site, tmp_path):
     assert output.read_text() == f"version={built(site)}\n"
 
 
+@pytest.mark.nightly
 def test_your_own_book_in_three_steps(tmp_path):
     """As README says it, with a bare repository in GitHub's place."""
     ours, theirs = tmp_path / "ours", tmp_path / "theirs.git"

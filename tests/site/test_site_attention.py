@@ -40,6 +40,7 @@ def check_lookup(root: Locator, state: dict) -> None:
     assert np.allclose(numbers(root, "answer"), answer, atol=1e-9)
 
 
+@pytest.mark.nightly
 def test_the_dictionary_by_mouse(one):
     root, state = lookup(one)
     check_lookup(root, state)
@@ -57,6 +58,7 @@ def test_the_dictionary_by_mouse(one):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_the_query_follows_the_pointer(one):
     root, state = lookup(one)
     plane = root.locator("svg.plane")
@@ -106,6 +108,7 @@ def test_the_dictionary_by_keyboard(one):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "field, text, words",
     [
@@ -124,6 +127,7 @@ def test_what_does_not_fit_is_named_and_what_was_there_stays(
     check_lookup(root, state)
 
 
+@pytest.mark.nightly
 def test_the_last_key_cannot_be_masked(one):
     root, state = lookup(one)
     for j in range(3):
@@ -157,6 +161,7 @@ def check_masks(root: Locator, state: dict, mask: np.ndarray, i: int) -> None:
     assert f"look at {mask[i].sum()} of" in said
 
 
+@pytest.mark.nightly
 def test_every_mask_by_mouse(one):
     root, state = masks(one)
     last = len(state["tokens"]) - 1
@@ -172,6 +177,7 @@ def test_every_mask_by_mouse(one):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_a_square_is_shut_and_opened(one):
     root, state = masks(one)
     act(root, "mask-causal").click()
@@ -209,6 +215,7 @@ def test_the_masks_by_keyboard(one):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_both_live_when_opened_from_disk(visit):
     one = visit(PAGE, from_disk=True)
     check_lookup(*lookup(one))

@@ -198,6 +198,7 @@ def test_uv_asks_where_pip_s_settings_say(monkeypatch):
 TARGETS = "book serve test format lint lab notebooks train bench".split()
 
 
+@pytest.mark.nightly
 def test_every_command_starts_in_a_folder_of_any_name(tmp_path):
     """With a space, quotes, $ and é: first lines of programs break there."""
     folder = tmp_path / "a b'c\"d$e é"

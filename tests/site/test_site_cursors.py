@@ -20,6 +20,7 @@ from lookback.widgets.lattice import build
 from lookback.widgets.lib.rows import unpack
 from stepping import act, live, numbers, problem, widgets
 
+PAGE = "book/cursors"
 KIND = "lattice"
 
 
@@ -162,9 +163,10 @@ def node_at(root: Locator, truth: Truth, t: int, u: int) -> tuple:
 
 @pytest.fixture
 def opened(at_start):
-    return at_start("book/cursors")
+    return at_start(PAGE)
 
 
+@pytest.mark.nightly
 def test_lattice_draws_a_path_by_mouse(opened):
     mouse = opened.page.mouse
     for root, state in widgets(opened.page, KIND):
@@ -198,6 +200,7 @@ def test_lattice_draws_a_path_by_mouse(opened):
     assert opened.troubles == []
 
 
+@pytest.mark.nightly
 def test_lattice_sums_by_mouse(opened):
     root, state = widgets(opened.page, KIND)[0]
     truth = Truth(state, state["text"])
@@ -217,6 +220,7 @@ def test_lattice_sums_by_mouse(opened):
     assert opened.troubles == []
 
 
+@pytest.mark.nightly
 def test_lattice_is_asked_where_it_was_by_mouse(opened):
     root, state = widgets(opened.page, KIND)[0]
     truth = Truth(state, state["text"])
@@ -272,6 +276,7 @@ def test_lattice_by_keyboard(opened):
     assert opened.troubles == []
 
 
+@pytest.mark.nightly
 def test_lattice_takes_a_sentence_of_the_reader_s_own(opened):
     keyboard = opened.page.keyboard
     root, state = widgets(opened.page, KIND)[0]
@@ -299,6 +304,7 @@ def test_lattice_takes_a_sentence_of_the_reader_s_own(opened):
     assert opened.troubles == []
 
 
+@pytest.mark.nightly
 def test_lattice_plays_the_sum_to_the_end(opened):
     root, state = widgets(opened.page, KIND)[0]
     truth = Truth(state, state["text"])

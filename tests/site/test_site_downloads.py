@@ -21,6 +21,8 @@ sys.path[:0] = [str(ROOT / "tools")]
 
 import pdf as printer  # noqa: E402
 
+pytestmark = pytest.mark.nightly
+
 XHTML = "{http://www.w3.org/1999/xhtml}"
 HEAD = re.compile(r"\A[^\n]*\n\d+\n")  # of a printed page: chapter and number
 MATH = "{http://www.w3.org/1998/Math/MathML}math"

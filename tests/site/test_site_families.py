@@ -68,7 +68,7 @@ def is_torchs(found: list[tuple[int, float]], p: torch.Tensor) -> None:
 def gpt(at_start) -> Locator:
     one = at_start(PAGE)
     ((root, _),) = widgets(one.page, "write-on")
-    act(root, "begin").click()
+    act(root, "begin").press("Enter")
     yield settled(root)
     assert one.troubles == []
 
@@ -77,11 +77,12 @@ def gpt(at_start) -> Locator:
 def bert(at_start) -> Locator:
     one = at_start(PAGE)
     ((root, _),) = widgets(one.page, "fill-in")
-    act(root, "begin").click()
+    act(root, "begin").press("Enter")
     yield settled(root)
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_nothing_is_fetched_before_it_is_wanted(visit):
     one = visit(PAGE, kept=False)
     one.walk_down()
@@ -94,6 +95,7 @@ def test_nothing_is_fetched_before_it_is_wanted(visit):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_the_next_words_are_torchs(gpt):
     _, words = machine("gpt")
     tokens = [START, *words.encode("a man in a red shirt".split())]
@@ -107,6 +109,7 @@ def test_the_next_words_are_torchs(gpt):
     is_torchs(listed(settled(gpt), ".next"), torchs("gpt", tokens, -1))
 
 
+@pytest.mark.nightly
 def test_the_dials_leave_what_the_chapter_s_function_leaves(gpt):
     _, words = machine("gpt")
     tokens = [START, *words.encode("a man in a red shirt".split())]
@@ -121,6 +124,7 @@ def test_the_dials_leave_what_the_chapter_s_function_leaves(gpt):
     assert f"{left} words are left" in live(gpt)
 
 
+@pytest.mark.nightly
 def test_a_word_is_drawn_as_python_draws_it(gpt):
     _, words = machine("gpt")
     tokens = [START, *words.encode("a man in a red shirt".split())]
@@ -137,6 +141,7 @@ def test_a_word_is_drawn_as_python_draws_it(gpt):
     expect(caption).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_it_draws_to_the_end_and_again(gpt):
     act(gpt, "end").click()
     say = gpt.locator('[data-role="live"]')
@@ -151,6 +156,9 @@ def test_it_draws_to_the_end_and_again(gpt):
 
 def test_the_likeliest_by_keyboard(gpt):
     page = gpt.page
+    _, words = machine("gpt")
+    tokens = [START, *words.encode("a man in a red shirt".split())]
+    is_torchs(listed(gpt, ".next"), torchs("gpt", tokens, -1))
     act(gpt, "best").focus()
     page.keyboard.press("Enter")
     expect(gpt.locator(".drawn")).to_have_count(1, **PATIENTLY)
@@ -162,6 +170,7 @@ def test_the_likeliest_by_keyboard(gpt):
     assert gpt.locator("tbody tr:visible").count() == 12
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
@@ -185,8 +194,8 @@ def test_the_blank_is_filled_as_torch_fills_it(bert):
     tokens = [START, *words.encode(caption), END]
     tokens[8] = MASK  # the page opens with “playing” covered
     is_torchs(listed(bert, '[data-role="bert"]'), torchs("bert", tokens, 8))
-    act(bert, "cover").nth(7).click()  # uncovered
-    act(bert, "cover").nth(4).click()
+    act(bert, "cover").nth(7).press("Enter")  # uncovered
+    act(bert, "cover").nth(4).press("Space")
     expect(bert.locator('[data-role="live"]')).to_contain_text(
         "“red”", **PATIENTLY
     )
@@ -197,6 +206,7 @@ def test_the_blank_is_filled_as_torch_fills_it(bert):
     )
 
 
+@pytest.mark.nightly
 def test_the_gpt_is_asked_too(bert):
     act(bert, "both").click()
     expect(bert.locator('[data-role="gpt"]')).to_be_visible(**PATIENTLY)
@@ -206,6 +216,7 @@ def test_the_gpt_is_asked_too(bert):
     assert "the GPT gives" in live(bert)
 
 
+@pytest.mark.nightly
 def test_a_word_from_the_list_is_put_into_the_blank(bert):
     word = bert.locator('[data-role="bert"] [data-action="word"]').nth(1)
     text = word.locator("span").first.inner_text()
@@ -216,6 +227,7 @@ def test_a_word_from_the_list_is_put_into_the_blank(bert):
     assert "Choose a word to cover it" in live(bert)
 
 
+@pytest.mark.nightly
 def test_blanks_are_typed(bert):
     act(bert, "text").fill("two _ are running")
     act(bert, "text").press("Enter")

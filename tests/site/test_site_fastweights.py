@@ -41,6 +41,7 @@ def check_matrix(root: Locator, rule: str, pairs: list, asked=0, d=16) -> None:
         assert np.allclose(shown, one.matrix().numpy().ravel(), atol=1e-6)
 
 
+@pytest.mark.nightly
 def test_the_task_by_mouse(matrix):
     _, root = matrix
     for n in range(4, 25, 4):
@@ -58,6 +59,7 @@ def test_the_task_by_mouse(matrix):
     assert "24 keys and values, 768 numbers" in root.inner_text()
 
 
+@pytest.mark.nightly
 def test_a_letter_bound_again(matrix):
     _, root = matrix
     act(root, "four").click()
@@ -92,13 +94,3 @@ def test_it_by_keyboard(matrix):
     act(root, "table").focus()
     press("Enter")
     assert root.locator(".scroll:not([hidden]) tbody tr:visible").count() == 8
-
-
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [320, 1280])
-def test_nothing_of_it_is_wider_than_the_page(visit, width, dark):
-    one = visit(PAGE, width=width, dark=dark, still=True)
-    for root, _ in widgets(one.page, "one-matrix"):
-        box = root.bounding_box()
-        assert box["x"] >= 0 and box["x"] + box["width"] <= width
-    assert one.troubles == []

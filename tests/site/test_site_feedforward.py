@@ -31,6 +31,7 @@ def check_budget(root: Locator, sizes: dict) -> None:
     assert f"{100 * shares[2]:.1f} %" in live(root)
 
 
+@pytest.mark.nightly
 def test_every_model_by_mouse(one):
     root, state = budget(one)
     for index, model in enumerate(state["models"]):
@@ -54,6 +55,7 @@ def test_models_by_arrow_keys(one):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_sizes_by_keyboard(one):
     root, state = budget(one)
     sizes = dict(state["sizes"])
@@ -76,6 +78,7 @@ def test_sizes_by_keyboard(one):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
@@ -97,6 +100,7 @@ def test_what_does_not_fit_is_named_and_the_old_kept(one, name, text, says):
     assert act(root, name).input_value() == kept
 
 
+@pytest.mark.nightly
 def test_the_table_has_every_part_with_its_formula(one):
     root, state = budget(one)
     act(root, "table").click()
@@ -108,6 +112,7 @@ def test_the_table_has_every_part_with_its_formula(one):
     assert f"{total:,}" in rows[5]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("width", [320, 375])
 def test_it_fits_a_phone(visit, width):
     one = visit(PAGE, width=width, dark=True)
@@ -123,6 +128,7 @@ def test_it_fits_a_phone(visit, width):
     assert small == 0
 
 
+@pytest.mark.nightly
 def test_it_lives_when_opened_from_disk(visit):
     one = visit(PAGE, from_disk=True)
     root, state = budget(one)

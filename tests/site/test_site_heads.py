@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from contents import SERVED_OR_NOT
 from recompute import softmax, tensor
 from stepping import act, live, numbers, widgets
 
@@ -38,6 +39,7 @@ def check(root, state, step, layer, head, words) -> None:
     assert f"“{words[int(row.argmax())]}”" in said
 
 
+@pytest.mark.nightly
 def test_every_head_by_mouse(widget):
     one, root, state = widget
     words = state["examples"][0]["words"]
@@ -66,6 +68,7 @@ def test_word_by_word_by_keyboard(widget):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_two_looks_side_by_side_and_the_mean(widget):
     _, root, state = widget
     step, maps = state["step"], maps_of(state)
@@ -83,6 +86,7 @@ def test_two_looks_side_by_side_and_the_mean(widget):
     assert numbers(root, "second") == []
 
 
+@pytest.mark.nightly
 def test_without_the_square_root_and_with_another_sentence(widget):
     one, root, state = widget
     act(root, "scaled").uncheck()
@@ -102,6 +106,7 @@ def test_without_the_square_root_and_with_another_sentence(widget):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_the_table_holds_the_chosen_head(widget):
     _, root, state = widget
     act(root, "table").click()
@@ -113,11 +118,9 @@ def test_the_table_holds_the_chosen_head(widget):
     assert cells == [f"{x:.2f}" for x in truth]
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_on_a_narrow_phone_nothing_sticks_out(visit, dark):
-    one = visit(PAGE, width=320, dark=dark)
-    wide = one.page.evaluate("document.documentElement.scrollWidth")
-    assert wide <= 320
+@pytest.mark.nightly
+def test_on_a_narrow_phone_nothing_sticks_out(visit):
+    one = visit(PAGE, width=320)
     root = one.page.locator('[data-widget="heads"]')
     inside = root.evaluate(
         """(root) => {
@@ -130,7 +133,7 @@ def test_on_a_narrow_phone_nothing_sticks_out(visit, dark):
     assert inside
 
 
-@pytest.mark.parametrize("from_disk", [False, True], ids=["served", "disk"])
+@pytest.mark.parametrize("from_disk", SERVED_OR_NOT)
 def test_bertviz_shows_all_three_kinds_of_attention(visit, from_disk):
     one = visit(PAGE, from_disk=from_disk)
     one.walk_down()
@@ -156,16 +159,3 @@ def test_bertviz_shows_all_three_kinds_of_attention(visit, from_disk):
     words = every.locator("text.token").all_text_contents()
     assert words[0] == words[len(words) // 2]
     assert one.troubles == []
-
-
-def test_bertviz_frames_show_all_of_themselves(visit):
-    one = visit(PAGE)
-    one.walk_down()
-    for number in range(2):
-        box = one.page.locator(".lookback-bertviz iframe").nth(number)
-        assert "BertViz" in box.get_attribute("title")
-        inner = one.page.frame_locator(".lookback-bertviz iframe").nth(number)
-        inner.locator("svg text").first.wait_for()
-        html = inner.locator("html")
-        tall = html.evaluate("(html) => html.scrollHeight")
-        assert tall <= int(box.get_attribute("height")) + 1

@@ -72,6 +72,7 @@ def check(root: Locator, state: dict, told: list, asked: str, step: int):
         assert facts == [said[i] for i in sorted(found[1])]
 
 
+@pytest.mark.nightly
 def test_story_by_mouse(story):
     _, root, state = story
     told, asked = list(state["story"]), state["asked"]
@@ -90,6 +91,7 @@ def test_story_by_mouse(story):
     act(root, "table").click()
 
 
+@pytest.mark.nightly
 def test_sentences_are_told_moved_and_taken_out(story):
     _, root, state = story
     told, asked = list(state["story"]), state["asked"]
@@ -116,6 +118,7 @@ def test_sentences_are_told_moved_and_taken_out(story):
     check(root, state, told, "box", HOPS + 1)
 
 
+@pytest.mark.nightly
 def test_what_cannot_be_is_said(story):
     _, root, state = story
     while act(root, "remove").count() > 1:
@@ -166,6 +169,7 @@ def test_story_by_keyboard(story):
     assert act(root, "remove").last.evaluate(focused)
 
 
+@pytest.mark.nightly
 def test_what_the_task_says_is_seen(story):
     _, root, state = story
     told = list(state["story"])
@@ -191,15 +195,3 @@ def test_what_the_task_says_is_seen(story):
     assert said[order[0]] == "the key went into the bag"
     assert said[order[1]] == "anna took the bag"
     assert said[order[2]] == "anna went to the garden"
-
-
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [320, 1280])
-def test_nothing_of_it_is_wider_than_the_page(visit, width, dark):
-    one = visit(PAGE, width=width, dark=dark, still=True)
-    for root, _ in widgets(one.page, "story"):
-        box = root.bounding_box()
-        assert box["x"] >= 0 and box["x"] + box["width"] <= width
-        inner = root.evaluate("(one) => one.scrollWidth - one.clientWidth")
-        assert inner <= 0
-    assert one.troubles == []

@@ -57,6 +57,7 @@ def check_swaps(root: Locator, state: dict) -> float:
     return p
 
 
+@pytest.mark.nightly
 def test_swaps_by_mouse(at_start):
     one, root, state = opened(at_start, "swaps")
     check_swaps(root, state)
@@ -77,6 +78,7 @@ def test_swaps_by_mouse(at_start):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_swaps_of_another_pair_and_fewer_captions(at_start):
     one, root, state = opened(at_start, "swaps")
     last = len(state["labels"]) - 1
@@ -93,6 +95,7 @@ def test_swaps_of_another_pair_and_fewer_captions(at_start):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_a_translator_is_not_swapped_with_itself(at_start):
     one, root, state = opened(at_start, "swaps")
     act(root, "second").select_option(str(state["first"]))
@@ -105,6 +108,7 @@ def test_a_translator_is_not_swapped_with_itself(at_start):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_swaps_end_at_ten_thousand(at_start):
     one, root, state = opened(at_start, "swaps")
     act(root, "size").select_option("100")
@@ -169,6 +173,7 @@ def check_rungs(root: Locator, state: dict) -> None:
         assert ("above" in said) == (pair[0] > pair[1])
 
 
+@pytest.mark.nightly
 def test_rungs_by_mouse(at_start):
     one, root, state = opened(at_start, "rungs")
     check_rungs(root, state)
@@ -215,10 +220,10 @@ def test_rungs_by_keyboard(at_start):
     assert one.troubles == []
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.nightly
 @pytest.mark.parametrize("width", [320, 1280])
-def test_nothing_of_it_is_wider_than_the_page(visit, width, dark):
-    one = visit(PAGE, width=width, dark=dark, still=True)
+def test_nothing_of_it_is_wider_than_the_page(visit, width):
+    one = visit(PAGE, width=width, still=True)
     for kind in ("swaps", "rungs"):
         [(root, _)] = widgets(one.page, kind)
         box = root.bounding_box()

@@ -5,15 +5,11 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from contents import PAGES
-from heights import HEIGHTS, WIDTHS, tall
+from contents import PAGES, SERVED_OR_NOT
+from heights import HEIGHTS
 from lookback.experiments import pages
-from weighing import weigh
+from test_pages import MOST
 
-MOST = 400_000  # bytes that a page may load when it is opened
-SLACK = 24  # pixels that a figure may miss of the place that was kept for it
-ROOMS = """() => [...document.querySelectorAll(".widget-picture")].map(
-  (one) => one.offsetHeight)"""
 # The sections far below the screen that begin with a sleeping figure.
 SECTIONS = """() => {
   const top = (one) => one.getBoundingClientRect().top;
@@ -33,39 +29,6 @@ SHOWN = """() => [...document.querySelectorAll(".widget-picture img")]
 HELD = """() => document.activeElement.closest(".lookback-widget") !== null"""
 
 
-def rest(page) -> None:
-    """Wait until the page asks for nothing more."""
-    page.wait_for_load_state("networkidle")
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_opens_light_and_a_figure_that_wakes_has_its_place(
-    visit, site, record_property, name, width
-):
-    """Else what the reader reads would jump."""
-    one = visit(name, width=width, kept=False, asleep=True)
-    if width == max(WIDTHS):
-        rest(one.page)
-        weight = weigh(one, site)
-        record_property("weight", [str(site), name, weight])
-        assert 0 < weight <= MOST
-    one.page.wait_for_function("() => document.fonts.status === 'loaded'")
-    held = json.loads(HEIGHTS.read_text()).get(name, [])
-    rooms = [both[WIDTHS.index(width)] for both in held]
-    asleep = one.page.evaluate(ROOMS)
-    assert asleep == rooms[len(rooms) - len(asleep) :]
-    one.settle()
-    found = tall(one.page)
-    missed = [
-        f"figure {i + 1}: {high} px, kept {room}"
-        for i, (high, room) in enumerate(zip(found, rooms, strict=True))
-        if abs(high - room) > SLACK
-    ]
-    assert missed == [], "run: python tests/site/heights.py, and make book"
-    assert one.troubles == []
-
-
 def test_a_link_inside_the_page_wakes_what_it_leads_to(visit):
     one = visit("book/heads", asleep=True)
     ids = one.page.evaluate(SECTIONS)
@@ -77,7 +40,7 @@ def test_a_link_inside_the_page_wakes_what_it_leads_to(visit):
     assert one.troubles == []
 
 
-@pytest.mark.parametrize("from_disk", [False, True], ids=["served", "disk"])
+@pytest.mark.parametrize("from_disk", SERVED_OR_NOT)
 def test_the_keyboard_finds_a_sleeping_figure(visit, from_disk):
     """Its picture can be reached; then its first control has the focus."""
     one = visit("book/cursors", asleep=True, from_disk=from_disk)
@@ -90,6 +53,7 @@ def test_the_keyboard_finds_a_sleeping_figure(visit, from_disk):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_a_sleeping_figure_prints_its_picture(visit):
     one = visit("book/heads", asleep=True)
     page = one.page
@@ -101,9 +65,10 @@ def test_a_sleeping_figure_prints_its_picture(visit):
     assert asleep.count() > 1  # those near the screen may have woken
 
 
+@pytest.mark.nightly
 def test_bertviz_sleeps_until_it_is_reached(visit):
     one = visit("book/heads", asleep=True)
-    rest(one.page)
+    one.rest()
     frame = one.page.locator(".lookback-bertviz iframe").first
     inner = one.page.frame_locator(".lookback-bertviz iframe").first
     assert frame.get_attribute("srcdoc") is None
@@ -125,6 +90,7 @@ def test_nothing_waits_for_nobody(site):
         assert any(path.stem in page for page in pages), path.name
 
 
+@pytest.mark.nightly
 def test_what_a_reader_waits_for_is_measured(browser, site, monkeypatch):
     """Its experiment, on a line and a machine at full speed."""
     for name, value in {"SLOWER": 1, "LINE": 10**9, "DELAY": 0}.items():

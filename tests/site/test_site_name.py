@@ -62,6 +62,7 @@ def check_round(root, twin, which, looks, guess) -> None:
     assert f"fixed three {int(other == letter)}." in shown
 
 
+@pytest.mark.nightly
 def test_a_letter_by_mouse(peephole, twin):
     _, root, state = peephole
     assert state["letters"] == twin.letters
@@ -109,16 +110,6 @@ def test_a_letter_by_keyboard(peephole, twin):
     act(root, "guess").focus()
     press("Enter")
     check_round(root, twin, 0, [0, 6, 5], "z")
-
-
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [320, 1280])
-def test_nothing_of_it_is_wider_than_the_page(visit, width, dark):
-    one = visit(PAGE, width=width, dark=dark, still=True)
-    [(root, _)] = widgets(one.page, "peephole")
-    box = root.bounding_box()
-    assert box["x"] >= 0 and box["x"] + box["width"] <= width
-    assert one.troubles == []
 
 
 def test_the_last_page_leads_back_to_the_first_chapters(visit):

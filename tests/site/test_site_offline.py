@@ -50,6 +50,7 @@ def tab(browser):
     context.close()
 
 
+@pytest.mark.nightly
 def test_once_a_page_has_been_opened_all_are_there_without_a_line(
     published, tab
 ):
@@ -71,6 +72,7 @@ def test_once_a_page_has_been_opened_all_are_there_without_a_line(
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_a_new_version_takes_the_place_of_the_old(published, tab):
     page = f"{published.address}/book/index.html"
     tab.goto(page)
@@ -90,6 +92,7 @@ def test_a_new_version_takes_the_place_of_the_old(published, tab):
         assert not tab.locator(NEWER).count()
 
 
+@pytest.mark.nightly
 def test_what_cannot_be_kept_is_not_said_to_be(published, tab):
     """Here one file has gone that the worker wants; the page goes on."""
     next((published.folder / "_images").iterdir()).unlink()
@@ -101,12 +104,14 @@ def test_what_cannot_be_kept_is_not_said_to_be(published, tab):
     assert failed == []
 
 
+@pytest.mark.nightly
 def test_from_disk_nothing_is_said_to_be_kept(visit):
     one = visit("book/glossary", from_disk=True)
     assert one.page.evaluate(HIDDEN)
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_the_worker_names_what_pages_load(visit, site):
     kept = offline.kept(site)
     own = ("_static/machines/", "vendor/")  # fetched when wanted
@@ -131,6 +136,7 @@ def unpacked(downloads, tmp_path_factory):
     return only
 
 
+@pytest.mark.nightly
 def test_the_zip_is_the_site(unpacked, site):
     inside = [path.name for path in (unpacked / "downloads").iterdir()]
     assert inside and not [name for name in inside if offline.STEM in name]
@@ -141,6 +147,7 @@ def test_the_zip_is_the_site(unpacked, site):
         assert dead(unpacked / f"{name}.html") == []
 
 
+@pytest.mark.nightly
 def test_the_zip_opens_from_disk(unpacked, browser):
     page = browser.new_page()
     page.set_default_timeout(1000 * PATIENCE)
@@ -152,6 +159,7 @@ def test_the_zip_opens_from_disk(unpacked, browser):
     page.close()
 
 
+@pytest.mark.nightly
 def test_every_page_offers_what_was_made(downloads, site):
     for name in [*PAGES, "search", "genindex"]:
         text = (site / f"{name}.html").read_text("utf-8")

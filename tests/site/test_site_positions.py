@@ -14,6 +14,12 @@ import recompute
 from stepping import act, live, numbers, problem, widgets
 
 PAGE = "book/positions"
+DESK = pytest.param({}, id="desk")
+PHONE = pytest.param(
+    {"width": 320, "still": True, "dark": True},
+    id="phone",
+    marks=pytest.mark.nightly,
+)
 
 
 def embedding(word: str, d: int) -> np.ndarray:
@@ -108,6 +114,7 @@ def opened(at_start, visit):
     return open_page
 
 
+@pytest.mark.nightly
 def test_words_are_moved_by_mouse(opened):
     one, root, state = opened("shuffle")
     check_shuffle(root, state)
@@ -139,6 +146,7 @@ def test_words_are_moved_by_mouse(opened):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_a_word_is_dragged(opened):
     one, root, state = opened("shuffle")
     root.scroll_into_view_if_needed()
@@ -154,8 +162,9 @@ def test_a_word_is_dragged(opened):
     assert one.troubles == []
 
 
-def test_words_are_moved_and_typed_by_keyboard(opened):
-    one, root, state = opened("shuffle", width=320, still=True)
+@pytest.mark.parametrize("more", [DESK, PHONE])
+def test_words_are_moved_and_typed_by_keyboard(opened, more):
+    one, root, state = opened("shuffle", **more)
     keyboard = one.page.keyboard
     act(root, "carry").nth(0).focus()
     keyboard.press("ArrowDown")
@@ -186,6 +195,7 @@ def test_words_are_moved_and_typed_by_keyboard(opened):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_the_hands_turn_by_mouse(opened):
     one, root, state = opened("clocks")
     check_clocks(root, state)
@@ -204,8 +214,9 @@ def test_the_hands_turn_by_mouse(opened):
     assert one.troubles == []
 
 
-def test_the_hands_turn_by_keyboard(opened):
-    one, root, state = opened("clocks", width=320, dark=True)
+@pytest.mark.parametrize("more", [DESK, PHONE])
+def test_the_hands_turn_by_keyboard(opened, more):
+    one, root, state = opened("clocks", **more)
     keyboard = one.page.keyboard
     act(root, "b").focus()
     keyboard.press("End")

@@ -45,6 +45,7 @@ def check(root: Locator, w: float, pulse: float, step: int) -> None:
     assert f"w = {w:.1f}, " in live(root) and where in live(root)
 
 
+@pytest.mark.nightly
 def test_relay_by_mouse(relay):
     _, root, state = relay
     w, pulse = state["w"], state["pulse"]
@@ -83,6 +84,7 @@ def test_relay_by_keyboard(relay):
     assert live(root).count("\u2212") == 2
 
 
+@pytest.mark.nightly
 def test_what_the_task_says_is_seen(relay):
     _, root, _ = relay
     act(root, "last").click()
@@ -100,19 +102,10 @@ def test_what_the_task_says_is_seen(relay):
     assert "multiplied by 524,288" in live(root)
 
 
+@pytest.mark.nightly
 def test_relay_plays_to_the_end(relay):
     _, root, state = relay
     act(root, "play").click()
     act(root, "play").filter(has_text="Pause").wait_for()
     act(root, "play").filter(has_text="Play").wait_for(timeout=60_000)
     check(root, state["w"], state["pulse"], STEPS)
-
-
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [320, 1280])
-def test_nothing_of_it_is_wider_than_the_page(visit, width, dark):
-    one = visit(PAGE, width=width, dark=dark, still=True)
-    for root, _ in widgets(one.page, "relay"):
-        box = root.bounding_box()
-        assert box["x"] >= 0 and box["x"] + box["width"] <= width
-    assert one.troubles == []

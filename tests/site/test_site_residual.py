@@ -39,6 +39,7 @@ def check(root: Locator, state: dict, step: int) -> None:
     assert live(root).startswith(where if step else "Below the first layer")
 
 
+@pytest.mark.nightly
 def test_a_walk_by_mouse(opened):
     one, root, state = opened
     check(root, state, 0)
@@ -69,6 +70,7 @@ def test_a_walk_by_keyboard(opened):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_the_switches(opened):
     one, root, state = opened
     act(root, "residual").check()
@@ -92,6 +94,7 @@ def test_the_switches(opened):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_its_table_has_a_row_for_every_level(opened):
     _, root, state = opened
     act(root, "table").click()
@@ -99,6 +102,7 @@ def test_its_table_has_a_row_for_every_level(opened):
     assert not root.locator("svg").first.is_visible()
 
 
+@pytest.mark.nightly
 def test_it_fits_a_small_phone(visit):
     one = visit(PAGE, width=320)
     root = one.page.locator('.lookback-widget[data-widget="depth"]')

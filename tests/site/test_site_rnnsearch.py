@@ -122,6 +122,7 @@ def learning(visit):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_single_steps_by_mouse(learning):
     _, root, state = learning
     check(root, state, 0)
@@ -158,6 +159,7 @@ def test_settings_by_keyboard(learning):
     check(root, state, 2)
 
 
+@pytest.mark.nightly
 def test_training_pauses_at_once_and_goes_on(learning):
     one, root, _ = learning
     act(root, "play").focus()
@@ -200,6 +202,7 @@ def found_by_now(one, root: Locator, n: int) -> bool:
     )
 
 
+@pytest.mark.nightly
 def test_the_letters_are_found_and_the_fixed_vector_stays_behind(learning):
     """Generous in steps, since at this rate the look stumbles now and then."""
     one, root, state = learning
@@ -217,6 +220,7 @@ def kill(worker: Worker) -> None:
         worker.evaluate("setTimeout(() => { throw new Error('dead'); })")
 
 
+@pytest.mark.nightly
 def test_a_worker_that_dies_takes_nothing_with_it(learning):
     one, root, state = learning
     act(root, "next").click()
@@ -235,6 +239,7 @@ def test_a_worker_that_dies_takes_nothing_with_it(learning):
     one.troubles.clear()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "typed", "says"),
     [
@@ -259,6 +264,7 @@ def test_a_wrong_setting_is_named_and_the_old_one_stays(
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_what_is_said_and_drawn_keeps_still_where_that_is_wanted(visit):
     one = visit(PAGE, still=True, width=320, dark=True)
     [(root, _)] = widgets(one.page, "learning")
@@ -279,6 +285,7 @@ def test_what_is_said_and_drawn_keeps_still_where_that_is_wanted(visit):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_it_learns_from_disk_too(visit):
     one = visit(PAGE, from_disk=True)
     [(root, state)] = widgets(one.page, "learning")

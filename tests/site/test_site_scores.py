@@ -59,6 +59,7 @@ def place(root: Locator, point: list[float]) -> tuple[float, float]:
     )
 
 
+@pytest.mark.nightly
 def test_a_vector_is_dragged_by_mouse(likeness):
     one, root, state = likeness
     check_likeness(root, state)
@@ -84,6 +85,7 @@ def test_a_vector_is_dragged_by_mouse(likeness):
     check_likeness(root, first)
 
 
+@pytest.mark.nightly
 def test_a_vector_does_not_leave_the_plane(likeness):
     one, root, state = likeness
     root.locator(".pad").scroll_into_view_if_needed()
@@ -108,6 +110,7 @@ def test_a_vector_is_moved_by_keyboard(likeness):
     assert act(root, "score").first.get_attribute("aria-pressed") == "true"
 
 
+@pytest.mark.nightly
 def test_the_arrow_keys_choose_a_score_elsewhere(likeness):
     one, root, state = likeness
     act(root, "score").first.focus()
@@ -124,6 +127,7 @@ def test_the_arrow_keys_choose_a_score_elsewhere(likeness):
     assert root.locator("tbody tr").count() == 1 + len(state["points"])
 
 
+@pytest.mark.nightly
 def test_the_handles_are_large_enough_for_a_finger(visit):
     one = visit(PAGE, width=320)
     [(root, _)] = widgets(one.page, "likeness")
@@ -150,6 +154,7 @@ def check_saturation(root: Locator, d_k: int, scaled: bool, seed: int) -> None:
     assert f"d_k = {d_k}, scores" in live(root)
 
 
+@pytest.mark.nightly
 def test_saturation_by_mouse(saturation):
     _, root, state = saturation
     check_saturation(root, state["d_k"], state["scaled"], state["seed"])
@@ -177,14 +182,3 @@ def test_saturation_by_keyboard(saturation):
     act(root, "scale").focus()
     press("Space")
     check_saturation(root, 256, True, state["seed"])
-
-
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [320, 1280])
-def test_nothing_of_it_is_wider_than_the_page(visit, width, dark):
-    one = visit(PAGE, width=width, dark=dark, still=True)
-    for kind in ("likeness", "saturation"):
-        for root, _ in widgets(one.page, kind):
-            box = root.bounding_box()
-            assert box["x"] >= 0 and box["x"] + box["width"] <= width
-    assert one.troubles == []

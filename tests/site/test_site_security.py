@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import expect
 
-from contents import OTHERS, PAGES, ROOT
+from contents import OTHERS, PAGES, ROOT, SERVED_OR_NOT, by_day
 from lookback.exercises import check
 from lookback.widgets import ByHand, Quiz
 
@@ -73,7 +73,7 @@ def test_a_page_is_guarded_once(tmp_path):
     assert json.dumps("a <b") in file.read_text("utf-8")
 
 
-@pytest.mark.parametrize("from_disk", [False, True], ids=["served", "disk"])
+@pytest.mark.parametrize("from_disk", SERVED_OR_NOT)
 def test_no_strange_script_runs_and_nothing_leaves(visit, from_disk):
     one = visit("book/bottleneck", from_disk=from_disk)
     asked = set(one.loaded)
@@ -183,9 +183,9 @@ def test_a_figure_that_cannot_be_read_says_so_and_stops_no_other(browser):
     page.close()
 
 
-def test_a_bertviz_frame_stands_apart(visit):
+def test_a_bertviz_frame_stands_apart(at_start):
     """Its scripts reach neither the page around it nor the storage."""
-    one = visit("book/heads")
+    one = at_start("book/heads")
     one.walk_down()
     for frame in one.page.frames[1:]:
         frame.locator("svg").first.wait_for()
@@ -194,6 +194,7 @@ def test_a_bertviz_frame_stands_apart(visit):
                 frame.evaluate(reach)
 
 
+@pytest.mark.nightly
 def test_figures_live_without_storage(browser, address):
     """In a frame that may not keep anything, reading the name is an error."""
     page, errors = browser.new_page(), []
@@ -221,25 +222,26 @@ def test_figures_live_without_storage(browser, address):
     page.close()
 
 
+MARKUP = ["%3Cb%3E", "%22%5C"]
 WORDS = ["a", "e+i", "%5B", "%3Cb%3E", "constructor", "%00", "t" * 3000]
 
 
-@pytest.mark.parametrize("words", WORDS, ids=range(len(WORDS)))
-def test_an_address_with_words_to_highlight(visit, address, words):
-    one = visit("book/index")
-    one.open(f"{address}/book/index.html?highlight={words}")
-    one.settle()
+@pytest.mark.parametrize("words", by_day(WORDS, "%5B"))
+def test_an_address_with_words_to_highlight(visit, words):
+    one = visit("book/index", place=f"?highlight={words}")
     one.page.wait_for_timeout(300)  # Sphinx waits, too
     assert one.troubles == []
 
 
 @pytest.mark.parametrize(
     "words",
-    ["constructor", "__proto__", "attention+-constructor", "%3Cb%3E", "%22%5C"],
+    by_day(
+        ["constructor", "__proto__", "attention+-constructor", *MARKUP],
+        "constructor",
+    ),
 )
-def test_a_search_for_any_word(visit, address, words):
-    one = visit("search")
-    one.open(f"{address}/search.html?q={words}")
+def test_a_search_for_any_word(visit, words):
+    one = visit("search", place=f"?q={words}")
     one.page.locator("#search-results h2", has_text="Results").wait_for(
         state="attached"
     )

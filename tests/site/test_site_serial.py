@@ -7,6 +7,7 @@ import pytest
 
 from stepping import act, live, numbers, problem, widgets
 
+PAGE = "book/serial"
 KIND = "serial-wall"
 LANES = ("recurrent", "attention")
 
@@ -52,9 +53,10 @@ def check(root, state: dict, tick: int) -> None:
 
 @pytest.fixture
 def opened(at_start):
-    return at_start("book/serial")
+    return at_start(PAGE)
 
 
+@pytest.mark.nightly
 def test_serial_wall_by_mouse(opened):
     for root, state in widgets(opened.page, KIND):
         last = max(
@@ -98,6 +100,7 @@ def test_serial_wall_by_keyboard(opened):
     assert opened.troubles == []
 
 
+@pytest.mark.nightly
 def test_serial_wall_with_one_worker_is_even_where_n_is_d(opened):
     root, state = widgets(opened.page, KIND)[0]
     for name, value in (("width", 16), ("workers", 1)):
@@ -110,6 +113,7 @@ def test_serial_wall_with_one_worker_is_even_where_n_is_d(opened):
         assert (fast > slow) - (fast < slow) == order
 
 
+@pytest.mark.nightly
 def test_serial_wall_refuses_and_keeps_what_was_there(opened):
     root, state = widgets(opened.page, KIND)[0]
     for name, wrong in (("length", "65"), ("width", "2.5"), ("workers", "x")):
@@ -121,6 +125,7 @@ def test_serial_wall_refuses_and_keeps_what_was_there(opened):
     assert problem(root) == ""
 
 
+@pytest.mark.nightly
 def test_serial_wall_plays_to_the_end(opened):
     root, state = widgets(opened.page, KIND)[0]
     act(root, "last").click()

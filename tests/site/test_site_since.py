@@ -44,6 +44,7 @@ def check(root: Locator, seed: int, tile: int, step: int) -> None:
     assert len(numbers(root, "score")) == seen
 
 
+@pytest.mark.nightly
 def test_the_tiles_by_mouse(board):
     _, root, state = board
     seed, tile = state["seed"], state["tile"]
@@ -90,6 +91,7 @@ def test_the_tiles_by_keyboard(board):
     assert "but for rounding" in live(root)
 
 
+@pytest.mark.nightly
 def test_the_answer_to_the_task(board):
     _, root, _ = board
     act(root, "next").click()
@@ -146,14 +148,3 @@ def test_the_size_of_a_cache(cache):
     fill(root, "kv_heads", "4")
     assert numbers(root, "token") == [cache_bytes(12, 4, 64, 1, 4)]
     assert problem(root) == ""
-
-
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [320, 1280])
-def test_nothing_of_them_is_wider_than_the_page(visit, width, dark):
-    one = visit(PAGE, width=width, dark=dark, still=True)
-    for kind in ("flash-tiles", "cache-size"):
-        for root, _ in widgets(one.page, kind):
-            box = root.bounding_box()
-            assert box["x"] >= 0 and box["x"] + box["width"] <= width
-    assert one.troubles == []

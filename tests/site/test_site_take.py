@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
+from contents import by_day
 from stepping import act, live, pages_with
 from test_site_widgets import KINDS
 from watching import Visit
@@ -121,7 +122,7 @@ def words(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", by_day(KINDS, "alignment-stepper"))
 def test_a_figure_can_be_taken_along(visit, site, kind):
     name = pages_with(site, kind)[0]
     one = visit(name)
@@ -184,11 +185,7 @@ def coded(state: object) -> str:
 
 def follow(visit: Callable[..., Visit], place: str) -> Visit:
     """Open the landing page by a link to a figure."""
-    one = visit("book/index")
-    one.page.wait_for_load_state("networkidle")  # else its icon is cut off
-    one.page.goto("about:blank")
-    one.open(f"{one.base}/book/index.html#look-{place}")
-    return one
+    return visit("book/index", asleep=True, place=f"#look-{place}")
 
 
 STEP = {"step": 5}
@@ -217,7 +214,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("code", WRONG, ids=range(len(WRONG)))
+@pytest.mark.parametrize("code", by_day(WRONG, WRONG[5]), ids=range(len(WRONG)))
 def test_a_damaged_link_leaves_the_page_s_own_state(visit, code):
     one = follow(visit, f"alignment-stepper-1-{code}")
     alert = one.page.locator(ALERT)
@@ -239,7 +236,11 @@ def test_a_damaged_link_leaves_the_page_s_own_state(visit, code):
 
 
 @pytest.mark.parametrize(
-    "place", ["quiz-99", "none-1", "lattice", "-1", "alignment-stepper-0"]
+    "place",
+    by_day(
+        ["quiz-99", "none-1", "lattice", "-1", "alignment-stepper-0"],
+        "quiz-99",
+    ),
 )
 def test_a_link_to_no_figure_says_so(visit, place):
     one = follow(visit, place)
@@ -249,6 +250,7 @@ def test_a_link_to_no_figure_says_so(visit, place):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_a_link_followed_on_its_own_page(visit, site):
     """To another state, to a wrong one, and back to the page's own."""
     one = visit("book/index")
@@ -265,6 +267,7 @@ def test_a_link_followed_on_its_own_page(visit, site):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_where_nothing_may_be_copied_the_link_is_shown(visit):
     """And the link of a page from disk works there."""
     one = visit("book/index", from_disk=True)
@@ -289,6 +292,7 @@ def test_where_nothing_may_be_copied_the_link_is_shown(visit):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_a_picture_is_light_in_the_dark(visit):
     one = visit("book/index", dark=True)
     root = figure(one.page, "alignment-stepper")

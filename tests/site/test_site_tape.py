@@ -45,6 +45,7 @@ def check_head(root: Locator, done: list[dict]) -> None:
     assert np.allclose(numbers(root, "before"), weights, atol=1e-6)
 
 
+@pytest.mark.nightly
 def test_three_symbols_written_found_and_read(head):
     _, root = head
     done = []
@@ -89,6 +90,7 @@ def test_the_dials_by_keyboard(head):
     check_head(root, [*done, deed(blur=0.3, gamma=10)])
 
 
+@pytest.mark.nightly
 def test_the_answer_to_the_task_about_the_blur(head):
     _, root = head
     act(root, "blur").fill("0.1")
@@ -133,6 +135,7 @@ def check_copier(root, state, text, slots, step) -> None:
     assert np.allclose(numbers(root, "head"), at, atol=1e-6)
 
 
+@pytest.mark.nightly
 def test_the_copier_by_mouse(copier):
     _, root, state = copier
     text, slots = state["text"], state["slots"]
@@ -163,14 +166,3 @@ def test_a_readers_text_on_a_tape_of_their_own(copier):
     box.press("Enter")
     assert "not for “ï”" in problem(root)
     check_copier(root, state, "Hello 42", 12, 18)
-
-
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [320, 1280])
-def test_nothing_of_them_is_wider_than_the_page(visit, width, dark):
-    one = visit(PAGE, width=width, dark=dark, still=True)
-    for kind in ("tape-head", "copier"):
-        for root, _ in widgets(one.page, kind):
-            box = root.bounding_box()
-            assert box["x"] >= 0 and box["x"] + box["width"] <= width
-    assert one.troubles == []

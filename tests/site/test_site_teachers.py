@@ -14,6 +14,8 @@ from playwright.sync_api import expect
 
 from contents import ROOT, chapters
 
+pytestmark = [pytest.mark.nightly, pytest.mark.usefixtures("downloads")]
+
 STEMS = [name.split("/")[-1] for name in chapters()]
 LABEL = re.compile(r"^```\{math\}\n:label: (\S+)$", re.MULTILINE)
 

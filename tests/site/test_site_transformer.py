@@ -54,6 +54,7 @@ def one(at_start):
     assert opened.troubles == []
 
 
+@pytest.mark.nightly
 def test_every_station_by_mouse(one):
     root, state = one
     B, S, T = state["batch"], state["source"], state["target"]
@@ -116,6 +117,7 @@ def test_generation_asks_with_one_word(one):
     assert "made once, when the source is read" in live(root)
 
 
+@pytest.mark.nightly
 def test_sizes_may_be_set_and_nonsense_is_named(one):
     root, state = one
     act(root, "heads").fill("7")
@@ -139,6 +141,7 @@ def test_sizes_may_be_set_and_nonsense_is_named(one):
     assert f"{count(state | sizes):,} parameters" in root.inner_text()
 
 
+@pytest.mark.nightly
 def test_the_table_holds_every_station(one):
     root, _ = one
     act(root, "table").click()
@@ -161,6 +164,7 @@ def test_every_control_is_reached_by_tab(one):
     assert wanted | {f"part-{part}" for part in parts} <= seen
 
 
+@pytest.mark.nightly
 def test_both_models_translate_the_same_sentences(at_start):
     opened = at_start(PAGE)
     found = widgets(opened.page, "alignment-stepper")

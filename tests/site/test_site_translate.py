@@ -14,6 +14,7 @@ from lookback.lab.moses import words
 from lookback.widgets.machines import MACHINES, load
 from stepping import act, live, problem, widgets
 
+PAGE = "book/translate"
 KIND = "translate"
 PATIENTLY = {"timeout": 60_000}
 SENTENCES = [
@@ -60,7 +61,7 @@ def say(root: Locator, text: str) -> None:
 @pytest.fixture
 def asleep(at_start) -> Locator:
     """As the page opens."""
-    one = at_start("book/translate")
+    one = at_start(PAGE)
     ((root, _),) = widgets(one.page, KIND)
     return root
 
@@ -72,8 +73,9 @@ def awake(asleep) -> Locator:
     return settled(asleep)
 
 
+@pytest.mark.nightly
 def test_nothing_is_fetched_before_it_is_wanted(visit):
-    one = visit("book/translate", kept=False)
+    one = visit(PAGE, kept=False)
     one.walk_down()
     assert one.fetched("machines/") == []
     ((root, _),) = widgets(one.page, KIND)
@@ -87,6 +89,7 @@ def test_nothing_is_fetched_before_it_is_wanted(visit):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", MACHINES)
 def test_sentences_come_out_as_from_torch(asleep, name):
     act(asleep, "machine").select_option(name)
@@ -100,8 +103,7 @@ def test_sentences_come_out_as_from_torch(asleep, name):
 
 def test_it_is_stepped_by_keys_alone(awake):
     page = awake.page
-    act(awake, "text").focus()
-    page.keyboard.type("")
+    assert french(awake) == torchs("tuned-en-fr", SENTENCES[0])
     act(awake, "next").focus()
     before = live(awake)
     page.keyboard.press("ArrowRight")
@@ -120,6 +122,7 @@ def test_it_is_stepped_by_keys_alone(awake):
     assert held == "rival"
 
 
+@pytest.mark.nightly
 def test_the_adjective_follows_a_word_that_the_reader_chose(awake):
     """What the page's first task says."""
     assert french(awake) == "un chat noir dort sur une chaise rouge ."
@@ -130,6 +133,7 @@ def test_the_adjective_follows_a_word_that_the_reader_chose(awake):
     assert french(awake) == "une chat noire dort sur une chaise rouge ."
 
 
+@pytest.mark.nightly
 def test_a_link_brings_a_sentence_that_the_reader_has_begun(awake, visit):
     french_before = french(awake)
     act(awake, "word").fill("une")
@@ -152,6 +156,7 @@ def test_a_link_brings_a_sentence_that_the_reader_has_begun(awake, visit):
     assert (french(again), live(again)) == said
 
 
+@pytest.mark.nightly
 def test_a_typed_word_is_gone_on_from(awake):
     act(awake, "next").click()
     act(awake, "word").fill("petit")
@@ -162,6 +167,7 @@ def test_a_typed_word_is_gone_on_from(awake):
     assert french(awake).startswith("un petit chat noir")
 
 
+@pytest.mark.nightly
 def test_without_its_look(awake):
     """What the page's second and third task say."""
     act(awake, "look").select_option("diagonal")
@@ -180,6 +186,7 @@ def test_without_its_look(awake):
     assert live(awake).endswith("it looks at all pieces alike, or at none.")
 
 
+@pytest.mark.nightly
 def test_every_head_can_go_alone(awake):
     say(awake, "A girl in a yellow dress is holding a big white balloon.")
     whole = french(awake)
@@ -191,6 +198,7 @@ def test_every_head_can_go_alone(awake):
         assert french(awake) == whole
 
 
+@pytest.mark.nightly
 def test_the_weights_shown_are_a_softmax(awake):
     act(awake, "seen").select_option("2.1")
     row = awake.locator('.map tr[aria-selected="true"] td[data-value]')
@@ -202,6 +210,7 @@ def test_the_weights_shown_are_a_softmax(awake):
     )
 
 
+@pytest.mark.nightly
 def test_the_beams_rivals_are_shown(awake):
     act(awake, "width").select_option("4")
     settled(awake)
@@ -213,6 +222,7 @@ def test_the_beams_rivals_are_shown(awake):
     assert french(awake) == second
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
@@ -238,6 +248,7 @@ def test_what_cannot_be_read_gets_one_sentence(awake, typed, says):
     expect(awake.locator('[data-role="problem"]')).to_be_empty(**PATIENTLY)
 
 
+@pytest.mark.nightly
 def test_markup_is_text(awake):
     say(awake, "<img src=x onerror=alert(1)> <b>a dog</b>")
     expect(awake.locator('[data-role="problem"]')).to_contain_text(
@@ -246,6 +257,7 @@ def test_markup_is_text(awake):
     assert awake.locator("img, b").count() == 0
 
 
+@pytest.mark.nightly
 def test_a_sentence_typed_while_a_machine_comes_is_for_that_machine(asleep):
     act(asleep, "translate").click()
     settled(asleep)
@@ -257,6 +269,7 @@ def test_a_sentence_typed_while_a_machine_comes_is_for_that_machine(asleep):
     expect(act(asleep, "machine")).to_have_value("tuned-en-fr")
 
 
+@pytest.mark.nightly
 def test_what_is_being_typed_stays_when_a_machine_comes(asleep):
     act(asleep, "translate").click()
     act(asleep, "text").fill(SENTENCES[4])
@@ -269,6 +282,7 @@ def test_what_is_being_typed_stays_when_a_machine_comes(asleep):
     assert before != french(asleep)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("typed", "says"),
     [("🐱", "“🐱”: letters"), ("x" * 10_000, "At most 40 letters")],
@@ -287,6 +301,7 @@ def test_a_word_that_cannot_be_read_is_named_beside_its_field(
     expect(told).to_be_empty()
 
 
+@pytest.mark.nightly
 def test_the_reader_can_end_the_sentence(awake):
     act(awake, "next").click()
     act(awake, "word").fill("<end>")
@@ -305,6 +320,7 @@ KILL = """() => {
 }"""
 
 
+@pytest.mark.nightly
 def test_a_worker_that_dies_is_started_again(awake):
     before = french(awake)
     awake.page.evaluate(KILL)
@@ -318,6 +334,7 @@ def test_a_worker_that_dies_is_started_again(awake):
     assert french(awake) == torchs("tuned-en-fr", SENTENCES[4])
 
 
+@pytest.mark.nightly
 def test_weights_that_cannot_be_had(asleep):
     page = asleep.page
     page.evaluate("caches.delete('lookback-weights')")
@@ -338,6 +355,7 @@ def test_weights_that_cannot_be_had(asleep):
     settled(asleep)
 
 
+@pytest.mark.nightly
 def test_kept_by_the_browser(asleep):
     page = asleep.page
     act(asleep, "translate").click()
@@ -349,6 +367,7 @@ def test_kept_by_the_browser(asleep):
     assert len(kept) == 1 and "tuned-rnnsearch" in kept[0]
 
 
+@pytest.mark.nightly
 def test_from_disk(browser, site):
     page = browser.new_page()
     page.goto((site / "book" / "translate.html").as_uri())

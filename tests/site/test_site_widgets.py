@@ -121,6 +121,7 @@ def alignment_by_keyboard(one: Visit) -> None:
         check_alignment(root, state, last - 1)
 
 
+@pytest.mark.nightly
 def test_alignment_stepper_plays_by_itself(at_start, site):
     one = at_start(pages_with(site, "alignment-stepper")[0])
     root, state = widgets(one.page, "alignment-stepper")[0]
@@ -169,6 +170,7 @@ def softmax_by_keyboard(one: Visit) -> None:
         check_softmax(root, now)
 
 
+@pytest.mark.nightly
 def test_softmax_stepper_names_a_wrong_number(at_start, site):
     one = at_start(pages_with(site, "softmax-stepper")[0])
     root, state = widgets(one.page, "softmax-stepper")[0]
@@ -253,6 +255,7 @@ def quiz_by_keyboard(one: Visit) -> None:
         assert act(root, "check").is_visible()
 
 
+@pytest.mark.nightly
 def test_quiz_remembers_in_this_browser_alone(visit, site):
     one = visit(pages_with(site, "quiz")[0])
     root, state = widgets(one.page, "quiz")[0]
@@ -331,6 +334,7 @@ def by_hand_by_keyboard(one: Visit) -> None:
         assert live(root).startswith("Right: ")
 
 
+@pytest.mark.nightly
 def test_by_hand_remembers_in_this_browser_alone(visit, site):
     one = visit(pages_with(site, "by-hand")[0])
     (root, made), *_ = by_hand(one.page)
@@ -360,6 +364,7 @@ def test_by_hand_remembers_in_this_browser_alone(visit, site):
     assert one.troubles == []
 
 
+@pytest.mark.nightly
 def test_every_exercise_by_hand_has_its_fields_and_no_stub(at_start, site):
     names = []
     for name in pages_with(site, "by-hand"):
@@ -384,6 +389,7 @@ STEPPED = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", PAGES)
 def test_widgets_of_many_pages(at_start, site, name):
     for kind in sorted(kinds(site, name) & STEPPED.keys()):
@@ -391,3 +397,10 @@ def test_widgets_of_many_pages(at_start, site, name):
             one = at_start(name)
             step(one)
             assert one.troubles == [], step.__name__
+
+
+@pytest.mark.parametrize("kind", STEPPED)
+def test_widget_of_many_pages_by_keyboard(at_start, site, kind):
+    one = at_start(pages_with(site, kind)[0])
+    STEPPED[kind][-1](one)
+    assert one.troubles == []

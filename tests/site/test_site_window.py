@@ -69,6 +69,7 @@ def test_the_line_is_there_and_can_be_walked(paper):
     assert root.locator("tbody tr").count() == len(state["text"])
 
 
+@pytest.mark.nightly
 def test_it_writes_live_what_is_typed(paper):
     one, root, state = paper
     typed(root, f"  {TEXT.upper()} ")
@@ -86,6 +87,7 @@ def test_it_writes_live_what_is_typed(paper):
     check(root, neat, len(neat[0]))
 
 
+@pytest.mark.nightly
 def test_what_it_cannot_write_it_names(paper):
     _, root, state = paper
     typed(root, "café")
@@ -96,6 +98,7 @@ def test_what_it_cannot_write_it_names(paper):
     check(root, truth(state), len(truth(state)[0]))
 
 
+@pytest.mark.nightly
 def test_it_writes_at_once_where_nothing_may_move(visit):
     one = visit(PAGE, still=True)
     [(root, state)] = widgets(one.page, "handwriting")
@@ -105,10 +108,10 @@ def test_it_writes_at_once_where_nothing_may_move(visit):
     assert one.troubles == []
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.nightly
 @pytest.mark.parametrize("width", [320, 1280])
-def test_nothing_of_it_is_wider_than_the_page(visit, width, dark):
-    one = visit(PAGE, width=width, dark=dark, still=True)
+def test_nothing_of_it_is_wider_than_the_page(visit, width):
+    one = visit(PAGE, width=width, still=True)
     [(root, _)] = widgets(one.page, "handwriting")
     typed(root, "sixty letters of a line that nobody has ever written by hand")
     box = root.bounding_box()

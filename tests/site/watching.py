@@ -89,6 +89,7 @@ ANEW = """async () => {
   await ran;
   scrollTo({ top: 0, behavior: "instant" });
 }"""
+CALM = 0.1  # seconds without a request, after which none is expected
 PATIENCE = 60  # seconds, for a busy machine
 ASKED: list[str] = []  # of this process's servers, address after address
 
@@ -118,6 +119,7 @@ class Visit:
         self.troubles: list[str] = []
         self.loaded: dict[str, int] = {}
         self.under_way: set[Request] = set()
+        self.settled = False
         self.before = len(ASKED)
         self.listeners = {
             "console": self.on_console,
@@ -185,6 +187,14 @@ class Visit:
                     raise
         for text in self.page.evaluate(ALERTS):
             self.note("widget", text)
+        self.settled = True
+
+    def rest(self) -> None:
+        """Wait until all has come that the page has asked for of itself."""
+        end, quiet = time.monotonic() + PATIENCE, 0
+        while quiet < CALM and time.monotonic() < end:
+            self.page.wait_for_timeout(1000 * CALM / 5)
+            quiet = 0 if self.under_way else quiet + CALM / 5
 
     def start_again(self) -> None:
         """The widgets as when the page was opened, the mouse out of them."""
