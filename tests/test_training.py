@@ -27,10 +27,11 @@ from tqdm.auto import tqdm
 
 from lookback import rnnsearch
 from lookback.bottleneck import Bottleneck, BottleneckConfig
-from lookback.lab import checkpoints, training
+from lookback.lab import checkpoints, corpus, together, training
 from lookback.lab.checkpoints import Run, TrainingConfig, write
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import translate
+from lookback.lab.identity import written
 from lookback.lab.subwords import Subwords
 from lookback.lab.training import (
     average,
@@ -582,8 +583,89 @@ def test_a_checkpoint_of_another_loss_is_refused(tmp_path, monkeypatch):
     given = pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out
     train(model_of(), *given)
     monkeypatch.setattr(training, "loss", lambda *given: 2 * loss(*given))
-    with pytest.raises(ValueError, match="with other loss: go back"):
+    with pytest.raises(ValueError, match="other training and validation: go"):
         train(model_of(), *given)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (training, "learning_rate"),
+        (training, "train_step"),
+        (training, "finish_epoch"),
+        (training, "batches"),
+        (corpus, "pad"),
+        (corpus.Batch, "to"),
+        (together, "share"),
+        (Run, "save"),
+    ],
+)
+def test_a_checkpoint_of_another_training_is_refused(
+    tmp_path, monkeypatch, owner, name
+):
+    """The schedule, the step, the batches: whatever a training calls."""
+    given = pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out
+    started(tmp_path)
+    original = getattr(owner, name)
+    with monkeypatch.context() as edited:
+        edited.setattr(owner, name, lambda *given: original(*given))
+        with pytest.raises(ValueError, match="with other training.*: go back"):
+            train(model_of(), *given)
+
+
+class Shelf:
+    """Where a caller may find sentences without holding on to them."""
+
+    first = 0
+
+
+def taken(epoch):
+    return pairs_of(epoch + (Shelf.first if epoch else 0))
+
+
+def test_an_epoch_goes_on_with_its_own_sentences_or_not_at_all(
+    tmp_path, monkeypatch
+):
+    given = taken, SOURCE, TARGET, TINY, tmp_path, held_out
+    step = training.train_step
+
+    @wraps(step)
+    def stopped(run, *more):
+        if run.progress.step == 9:  # the third of the second epoch is saved
+            raise KeyboardInterrupt
+        step(run, *more)
+
+    with monkeypatch.context() as edited:
+        edited.setattr(training, "train_step", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            train(model_of(), *given)
+    monkeypatch.setattr(Shelf, "first", 1)
+    with pytest.raises(ValueError, match="other sentences in epoch 2: go back"):
+        train(model_of(), *given)
+    monkeypatch.setattr(Shelf, "first", 0)
+    assert train(model_of(), *given).step == 18
+
+
+def test_a_checkpoint_of_other_sentences_to_come_is_refused(tmp_path):
+    given = SOURCE, TARGET, TINY, tmp_path
+    first = pairs_of(0)
+    train(model_of(), lambda epoch: first[epoch:], *given, held_out)
+    with pytest.raises(ValueError, match="with other arrangement: go back"):
+        train(model_of(), lambda epoch: first[2 * epoch :], *given, held_out)
+
+
+def test_a_docstring_may_change():
+    def rate(config, step, steps):
+        """Twice."""
+        return 2 * learning_rate(config, step, steps)
+
+    first = written(rate)
+
+    def rate(config, step, steps):
+        """Twice as fast."""
+        return 2 * learning_rate(config, step, steps)
+
+    assert written(rate) == first
 
 
 def test_two_processes_in_one_folder_are_one_too_many(tmp_path):

@@ -22,9 +22,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from lookback.lab import together
-from lookback.lab.corpus import Pair
+from lookback.lab.corpus import Numbers, Pair
 from lookback.lab.download import digest
-from lookback.lab.identity import code, differences, digest_of, written
+from lookback.lab.identity import code, differences, digest_of, reached
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
@@ -77,6 +77,7 @@ class Progress:
     epoch: int = 0
     step: int = 0  # of all epochs together
     done: int = 0  # batches of this epoch
+    sentences: str = ""  # a digest of this epoch's
     loss: float = 0.0  # summed over this epoch's target tokens
     tokens: int = 0  # target tokens of this epoch
     seconds: float = 0.0  # spent in training, all epochs; see Run.settle
@@ -116,7 +117,7 @@ class Run:
             ],
             "sentences": digest(json.dumps(pairs).encode()),
             "code": digest(code(model).encode()),
-        } | {name: digest(written(f).encode()) for name, f in functions.items()}
+        } | {name: digest(reached(f).encode()) for name, f in functions.items()}
         self.optimizer = torch.optim.Adam(
             model.parameters(),
             lr=config.learning_rate,
@@ -130,6 +131,18 @@ class Run:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / "last.safetensors").exists():
             self.restore()
+
+    def begin(self, rows: Sequence[Numbers]) -> None:
+        """Note the sentences of an epoch; refuse, with ValueError, to go on
+        with other ones than it began with."""
+        progress, found = self.progress, digest(json.dumps(rows).encode())
+        if progress.done and found != progress.sentences:
+            raise ValueError(
+                f"{self.folder} holds a run with other sentences in epoch"
+                f" {progress.epoch + 1}: go back to those, or remove"
+                f" {self.folder} to start the run afresh"
+            )
+        progress.sentences = found
 
     def settle(self) -> None:
         """Wait for the device, and note the loss and the time so far.

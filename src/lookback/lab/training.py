@@ -167,8 +167,9 @@ def train(
     weight has become NaN. `folder` holds the checkpoints: call again with the
     same arguments to resume. The weights after each of the last `keep` epochs
     stay there, for `average`. Raises Diverged where no epoch had a score that
-    is a number, and ValueError where `folder` holds a run of
-    other code, data or settings, or where another process trains in it.
+    is a number, and ValueError where `folder` holds a run of other code
+    (model, validation, or this training itself), data or settings, or where
+    another process trains in it.
     """
     keep_memory()
     with alone(folder), no_denormals():
@@ -179,8 +180,9 @@ def train(
             folder,
             (source, target),
             pairs(0),
+            training=train,
+            arrangement=pairs,
             validation=validate,
-            loss=loss,
         )
         go_on(run, pairs, source, target, validate, keep)
         recall(model, run)
@@ -192,13 +194,14 @@ def go_on(run: Run, pairs, source, target, validate, keep: int) -> None:
     config, progress, model = run.config, run.progress, run.model
     per_epoch = math.ceil(len(pairs(0)) / config.batch)
     steps = per_epoch * config.epochs
-    known: list[Pair] = []
+    known: list[Pair] | None = None
     while progress.epoch < config.epochs:
         if progress.epoch - progress.best_epoch >= config.patience:
             break
         model.train()
         if (now := [*pairs(progress.epoch)]) != known:  # else as before
             known, rows = now, encode(now, source, target)
+            run.begin(rows)
         epoch_seed = 1_000_003 * config.seed + progress.epoch
         parts = batches(rows, config.batch, epoch_seed)
         bar = tqdm(
