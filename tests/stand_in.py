@@ -4,7 +4,7 @@ Where there is no GPU, a notebook is run with this module imported first. Then
 `lab.training.device()` is `cuda`; what is sent there stays in the CPU's memory,
 but says that it is on `cuda`, and as on a GPU it is an error to mix it with a
 tensor that is not, or to draw it without `.cpu()`.  `COUNT` says how many
-operations ran there.
+operations ran there, `WAITS` how often the CPU would have waited for them.
 """
 
 import torch
@@ -12,7 +12,20 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 CUDA = torch.device("cuda", 0)
-COUNT = 0
+COUNT = WAITS = 0
+READ = {  # what the CPU learns of a tensor, or has to know to go on
+    "item",
+    "tolist",
+    "__bool__",
+    "__int__",
+    "__float__",
+    "__index__",
+    "nonzero",
+    "masked_select",
+    "unique",
+    "equal",
+    "allclose",
+}
 # Torch wants or allows tensors of the CPU here, beside those of the GPU.
 MIXED = {
     "_pack_padded_sequence",
@@ -40,7 +53,7 @@ class StandIn(TorchFunctionMode):
     """Answers for the GPU; everything is computed on the CPU."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        global COUNT
+        global COUNT, WAITS
         kwargs = dict(kwargs or {})
         name = getattr(function, "__name__", "")
         if function == torch.Tensor.device.__get__:
@@ -53,6 +66,12 @@ class StandIn(TorchFunctionMode):
             if isinstance(each, torch.Tensor)
         ]
         gpu = any(map(there, tensors))
+        if name == "pin_memory":
+            return args[0]
+        if gpu and name in READ:
+            WAITS += 1
+        if name == "tensor" and _is_cuda(kwargs.get("device")):
+            WAITS += 1  # for the copy of it
         if name == "__set__":  # of .data, say: the new one's place
             function(*args, **kwargs)
             if isinstance(args[-1], torch.Tensor):
@@ -96,6 +115,7 @@ class StandIn(TorchFunctionMode):
         return result
 
     def _moved(self, function, name, args, kwargs, gpu):
+        global WAITS
         places = [kwargs.get("device"), *args[1:]]
         goal = next(
             (p for p in places if isinstance(p, (str, torch.device))), None
@@ -115,6 +135,8 @@ class StandIn(TorchFunctionMode):
                 function, args = torch.Tensor.cpu, args[:1]
             args = (args[0], *map(swap, args[1:]))
             result = function(*args, **kwargs)
+        if on != gpu and not kwargs.get("non_blocking"):
+            WAITS += 1
         if on != gpu and result is args[0]:
             result = result.clone() if not result.requires_grad else result * 1
         result._there = on

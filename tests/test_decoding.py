@@ -5,6 +5,7 @@ import math
 from typing import NamedTuple
 
 import pytest
+import stand_in
 import torch
 from torch import nn
 
@@ -366,6 +367,21 @@ def test_translate_turns_dropout_off():
 def test_a_beam_holds_something(width):
     with pytest.raises(ValueError, match=f"width {width}"):
         beam(MODELS[0], pad(SOURCES), width)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_step_asks_the_gpu_once(width):
+    waits = []
+    with stand_in.StandIn():
+        model = Toy(1, end=-100.0).to("cuda")
+        source = pad(SOURCES).to("cuda")
+        for longest in (4, 9):
+            before = stand_in.WAITS
+            found = beam(model, source, width, longest)
+            assert {len(each.tokens) for each in found} == {longest}
+            waits.append(stand_in.WAITS - before)
+    assert waits[1] - waits[0] == 9 - 4
+    assert waits[0] < 4 + 8  # and a few for the batch
 
 
 @pytest.mark.parametrize("longest", [0, -3])

@@ -1,6 +1,7 @@
 """The stand-in for a GPU notices what a GPU would."""
 
 import pytest
+import stand_in
 import torch
 from stand_in import StandIn
 from torch import nn
@@ -46,3 +47,26 @@ def test_a_picture_needs_the_cpu(layer):
 def test_numbers_may_be_mixed_in_and_read_off(layer):
     assert float((2 * layer.bias * torch.tensor(2.0)).sum()) is not None
     assert len(layer.bias.tolist()) == 2
+
+
+@pytest.mark.parametrize(
+    ("waits", "use"),
+    [
+        (0, lambda bias: bias + 1),
+        (0, lambda bias: torch.zeros(2).to("cuda", non_blocking=True)),
+        (1, lambda bias: torch.zeros(2).to("cuda")),
+        (1, lambda bias: torch.tensor([0, 1], device="cuda")),
+        (1, lambda bias: bias.sum().item()),
+        (1, lambda bias: int(bias.sum())),
+        (1, lambda bias: bool(bias.sum() > 0)),
+        (1, lambda bias: bias.tolist()),
+        (1, lambda bias: bias.cpu()),
+        (1, lambda bias: bias.to("cpu")),
+        (1, lambda bias: bias.nonzero()),
+        (0, lambda bias: torch.zeros(2).sum().item()),
+    ],
+)
+def test_it_counts_how_often_the_cpu_waits(layer, waits, use):
+    before = stand_in.WAITS
+    use(layer.bias.detach())
+    assert stand_in.WAITS - before == waits

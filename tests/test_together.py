@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from dataclasses import asdict, replace
+from functools import wraps
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,7 @@ def learn(folder: Path, dropout: float, stop_at: int = -1) -> dict:
     """Train; stop as if killed before that step."""
     take = training.train_step
 
+    @wraps(take)  # it is the same training
     def train_step(run, batch, steps):
         if run.progress.step == stop_at:
             os._exit(1)

@@ -20,16 +20,18 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import stand_in
 import torch
 from safetensors.torch import load_file, save_file
 from tqdm.auto import tqdm
 
 from lookback import rnnsearch
 from lookback.bottleneck import Bottleneck, BottleneckConfig
-from lookback.lab import checkpoints, training
+from lookback.lab import checkpoints, corpus, together, training
 from lookback.lab.checkpoints import Run, TrainingConfig, write
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import translate
+from lookback.lab.identity import written
 from lookback.lab.subwords import Subwords
 from lookback.lab.training import (
     average,
@@ -39,7 +41,8 @@ from lookback.lab.training import (
     validation_loss,
 )
 from lookback.rnnsearch import AdditiveAttention, RNNsearch, RNNsearchConfig
-from lookback.vocabulary import PAD, Vocabulary
+from lookback.transformer import Transformer, TransformerConfig
+from lookback.vocabulary import END, PAD, START, Vocabulary
 
 SOURCE = Vocabulary("the a black white cat dog sleeps barks".split())
 TARGET = Vocabulary("le un noir blanc chat chien dort aboie".split())
@@ -245,6 +248,76 @@ def test_seeds_are_fixed(tmp_path):
         ends.append(model.readout.output.weight)
     assert torch.equal(ends[0], ends[1])
     assert not torch.equal(ends[0], ends[2])
+
+
+def plainly(model, config: TrainingConfig) -> list[float]:
+    """The same training, as one would first write it; the losses of its
+    epochs. It makes each batch of words and fetches each number at once."""
+    adam = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
+    means, step = [], 0
+    for epoch in range(config.epochs):
+        model.train()
+        pairs, dice = pairs_of(epoch), random.Random(epoch)
+        dice.shuffle(pairs)
+        pairs.sort(key=lambda pair: (len(pair.target), len(pair.source)))
+        size, total, count = config.batch, 0.0, 0
+        parts = [pairs[i : i + size] for i in range(0, len(pairs), size)]
+        dice.shuffle(parts)
+        for part in parts:
+            torch.manual_seed(step)
+            said = [TARGET.encode(pair.target) for pair in part]
+            given, target_in, target_out = (
+                torch.nn.utils.rnn.pad_sequence(
+                    [torch.tensor(row) for row in rows], batch_first=True
+                )
+                for rows in (
+                    [[*SOURCE.encode(pair.source), END] for pair in part],
+                    [[START, *row] for row in said],
+                    [[*row, END] for row in said],
+                )
+            )
+            words = (target_out != PAD).sum().item()
+            lost = loss(model(given, target_in), target_out, config.smoothing)
+            adam.zero_grad()
+            (lost / words).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
+            adam.param_groups[0]["lr"] = learning_rate(config, step, 18)
+            adam.step()
+            total, count, step = total + lost.item(), count + words, step + 1
+        means.append(total / count)
+    return means
+
+
+@pytest.mark.parametrize("kind", [Bottleneck, RNNsearch])
+def test_it_learns_to_the_bit_what_a_plain_loop_learns(kind, tmp_path):
+    """Though it encodes ahead, and lets the device add up its losses."""
+    model = model_of(kind, dropout=0.3)
+    with training.no_denormals():
+        means = plainly(model, TINY)
+    ours = model_of(kind, dropout=0.3)
+    progress = train(ours, pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out)
+    assert [row["train_loss"] for row in progress.curve] == means
+    last = load_file(tmp_path / "last.safetensors")
+    for key, weight in model.state_dict().items():
+        assert torch.equal(last[f"model.{key}"], weight), key
+
+
+def test_an_epoch_s_pairs_are_encoded_once(tmp_path):
+    """And those of an epoch like the one before not at all."""
+
+    class Counting(Vocabulary):
+        def encode(self, words):
+            counted.append(words)
+            return super().encode(words)
+
+    def like_the_one_before(epoch):
+        return pairs_of(epoch // 2)
+
+    counted, english = [], Counting(SOURCE.words[4:])
+    config = replace(TINY, epochs=4, patience=4)
+    given = english, TARGET, config, tmp_path, lambda _: {"score": 0.0}
+    train(model_of(), like_the_one_before, *given)
+    assert len(counted) == 2 * 22
 
 
 def scripted(scores, seen):
@@ -510,8 +583,89 @@ def test_a_checkpoint_of_another_loss_is_refused(tmp_path, monkeypatch):
     given = pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out
     train(model_of(), *given)
     monkeypatch.setattr(training, "loss", lambda *given: 2 * loss(*given))
-    with pytest.raises(ValueError, match="with other loss: go back"):
+    with pytest.raises(ValueError, match="other training and validation: go"):
         train(model_of(), *given)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (training, "learning_rate"),
+        (training, "train_step"),
+        (training, "finish_epoch"),
+        (training, "batches"),
+        (corpus, "pad"),
+        (corpus.Batch, "to"),
+        (together, "share"),
+        (Run, "save"),
+    ],
+)
+def test_a_checkpoint_of_another_training_is_refused(
+    tmp_path, monkeypatch, owner, name
+):
+    """The schedule, the step, the batches: whatever a training calls."""
+    given = pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out
+    started(tmp_path)
+    original = getattr(owner, name)
+    with monkeypatch.context() as edited:
+        edited.setattr(owner, name, lambda *given: original(*given))
+        with pytest.raises(ValueError, match="with other training.*: go back"):
+            train(model_of(), *given)
+
+
+class Shelf:
+    """Where a caller may find sentences without holding on to them."""
+
+    first = 0
+
+
+def taken(epoch):
+    return pairs_of(epoch + (Shelf.first if epoch else 0))
+
+
+def test_an_epoch_goes_on_with_its_own_sentences_or_not_at_all(
+    tmp_path, monkeypatch
+):
+    given = taken, SOURCE, TARGET, TINY, tmp_path, held_out
+    step = training.train_step
+
+    @wraps(step)
+    def stopped(run, *more):
+        if run.progress.step == 9:  # the third of the second epoch is saved
+            raise KeyboardInterrupt
+        step(run, *more)
+
+    with monkeypatch.context() as edited:
+        edited.setattr(training, "train_step", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            train(model_of(), *given)
+    monkeypatch.setattr(Shelf, "first", 1)
+    with pytest.raises(ValueError, match="other sentences in epoch 2: go back"):
+        train(model_of(), *given)
+    monkeypatch.setattr(Shelf, "first", 0)
+    assert train(model_of(), *given).step == 18
+
+
+def test_a_checkpoint_of_other_sentences_to_come_is_refused(tmp_path):
+    given = SOURCE, TARGET, TINY, tmp_path
+    first = pairs_of(0)
+    train(model_of(), lambda epoch: first[epoch:], *given, held_out)
+    with pytest.raises(ValueError, match="with other arrangement: go back"):
+        train(model_of(), lambda epoch: first[2 * epoch :], *given, held_out)
+
+
+def test_a_docstring_may_change():
+    def rate(config, step, steps):
+        """Twice."""
+        return 2 * learning_rate(config, step, steps)
+
+    first = written(rate)
+
+    def rate(config, step, steps):
+        """Twice as fast."""
+        return 2 * learning_rate(config, step, steps)
+
+    assert written(rate) == first
 
 
 def test_two_processes_in_one_folder_are_one_too_many(tmp_path):
@@ -648,6 +802,59 @@ def test_a_step_clips_the_gradient_and_takes_the_rate(tmp_path):
     assert moved == pytest.approx(rate, rel=0.05)  # Adam's first step
 
 
+def transformer() -> Transformer:
+    sizes = dict(d_model=16, heads=2, layers=2, d_ff=32)
+    torch.manual_seed(0)
+    return Transformer(TransformerConfig(len(SOURCE), len(TARGET), **sizes))
+
+
+# Packing wants the lengths on the CPU and sends an order back, which
+# unpacking fetches.
+@pytest.mark.parametrize(("make", "waits"), [(transformer, 0), (model_of, 3)])
+def test_a_step_does_not_wait_for_the_gpu(make, waits, tmp_path, monkeypatch):
+    # It sends its factor to where the weights are, by what C++ says: here.
+    monkeypatch.setattr(torch.nn.utils, "clip_grad_norm_", lambda *_: None)
+    monkeypatch.setattr(torch.backends.cudnn, "is_acceptable", lambda _: False)
+    batch = collate(PAIRS, SOURCE, TARGET)
+    with stand_in.StandIn():
+        run = Run(make().to("cuda"), TINY, tmp_path)
+        training.train_step(run, batch, 10)
+        before = stand_in.WAITS, stand_in.COUNT
+        training.train_step(run, batch, 10)
+        assert stand_in.WAITS - before[0] == waits
+        assert stand_in.COUNT > before[1] + 100  # so it was there
+        assert run.progress.loss == 0 == run.progress.seconds
+        before = stand_in.WAITS
+        run.settle()
+        assert stand_in.WAITS == before + 1
+    assert run.progress.loss > 0 and run.progress.seconds > 0
+
+
+def test_validation_waits_for_the_gpu_once(tmp_path):
+    with stand_in.StandIn():
+        model = transformer().to("cuda")
+        before = stand_in.WAITS
+        validation_loss(model, PAIRS, SOURCE, TARGET, size=1)
+        assert stand_in.WAITS == before + 1
+
+
+def test_a_settlement_counts_neither_twice_nor_what_is_between(tmp_path):
+    run, batch = Run(model_of(), TINY, tmp_path), collate(PAIRS, SOURCE, TARGET)
+    training.train_step(run, batch, 10)
+    run.settle()
+    first = asdict(run.progress)
+    time.sleep(0.2)  # as if it validated
+    run.settle()
+    assert asdict(run.progress) == first
+    begun = time.perf_counter()
+    training.train_step(run, batch, 10)
+    run.settle()
+    spent = time.perf_counter() - begun
+    assert first["seconds"] < run.progress.seconds
+    assert run.progress.seconds <= first["seconds"] + spent
+    assert run.progress.loss > first["loss"] > 0
+
+
 DEVICE = training.device  # as it is, before the fixture `on_the_cpu`
 
 
@@ -690,6 +897,36 @@ def test_trains_on_cuda(kind, tmp_path):
         model, lambda _: PAIRS, SOURCE, TARGET, config, tmp_path, held_out
     )
     assert progress.curve[-1]["loss"] < 0.5 * progress.curve[0]["loss"]
+
+
+@pytest.mark.cuda
+def test_a_step_on_cuda_waits_for_nothing(tmp_path):
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device here")
+    run = Run(transformer().cuda(), TINY, tmp_path)
+    batch = collate(PAIRS, SOURCE, TARGET)
+    training.train_step(run, batch, 10)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for _ in range(3):
+            training.train_step(run, batch, 10)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    run.settle()
+    assert run.progress.loss > 0
+
+
+@pytest.mark.cuda
+def test_a_run_goes_from_cuda_to_the_cpu_and_back(tmp_path):
+    """Adam counts its steps on either; a checkpoint fits both."""
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device here")
+    batch = collate(PAIRS, SOURCE, TARGET)
+    for steps, place in enumerate(("cuda", "cpu", "cuda"), start=1):
+        run = Run(transformer().to(place), TINY, tmp_path)
+        training.train_step(run, batch, 10)
+        run.save()
+        assert run.progress.step == steps
 
 
 def test_a_run_whose_weights_are_no_numbers_stops_and_keeps_its_best(tmp_path):

@@ -9,6 +9,7 @@ depend on seed and step alone, and need not be kept.)
 import json
 import math
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -21,9 +22,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from lookback.lab import together
-from lookback.lab.corpus import Pair
+from lookback.lab.corpus import Numbers, Pair
 from lookback.lab.download import digest
-from lookback.lab.identity import code, differences, digest_of, written
+from lookback.lab.identity import code, differences, digest_of, reached
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
@@ -76,9 +77,10 @@ class Progress:
     epoch: int = 0
     step: int = 0  # of all epochs together
     done: int = 0  # batches of this epoch
+    sentences: str = ""  # a digest of this epoch's
     loss: float = 0.0  # summed over this epoch's target tokens
     tokens: int = 0  # target tokens of this epoch
-    seconds: float = 0.0  # spent in training steps, all epochs
+    seconds: float = 0.0  # spent in training, all epochs; see Run.settle
     trained: int = 0  # target tokens, all epochs
     best: float = -math.inf
     best_epoch: int = 0
@@ -87,7 +89,7 @@ class Progress:
 
     @property
     def tokens_per_second(self) -> float:
-        """Target tokens trained on per second of training steps."""
+        """Target tokens trained on per second of training."""
         return self.trained / self.seconds if self.seconds else 0.0
 
 
@@ -115,17 +117,48 @@ class Run:
             ],
             "sentences": digest(json.dumps(pairs).encode()),
             "code": digest(code(model).encode()),
-        } | {name: digest(written(f).encode()) for name, f in functions.items()}
+        } | {name: digest(reached(f).encode()) for name, f in functions.items()}
         self.optimizer = torch.optim.Adam(
-            model.parameters(), lr=config.learning_rate, betas=(0.9, 0.98)
+            model.parameters(),
+            lr=config.learning_rate,
+            betas=(0.9, 0.98),
+            fused=model.device.type == "cuda",  # one kernel for all weights
         )
         self.progress = Progress()
+        # The loss of this epoch, where no step has to wait for it.
+        self.lost = torch.zeros((), dtype=torch.float64, device=model.device)
+        self.since: float | None = None  # the first step not yet settled
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / "last.safetensors").exists():
             self.restore()
 
+    def begin(self, rows: Sequence[Numbers]) -> None:
+        """Note the sentences of an epoch; refuse, with ValueError, to go on
+        with other ones than it began with."""
+        progress, found = self.progress, digest(json.dumps(rows).encode())
+        if progress.done and found != progress.sentences:
+            raise ValueError(
+                f"{self.folder} holds a run with other sentences in epoch"
+                f" {progress.epoch + 1}: go back to those, or remove"
+                f" {self.folder} to start the run afresh"
+            )
+        progress.sentences = found
+
+    def settle(self) -> None:
+        """Wait for the device, and note the loss and the time so far.
+
+        That time is from the first step since the last settlement to the end
+        of the last one, the making of the batches between them included;
+        validation and checkpoints are not.
+        """
+        self.progress.loss = self.lost.item()
+        if self.since is not None:
+            self.progress.seconds += time.perf_counter() - self.since
+            self.since = None
+
     def save(self) -> None:
-        """Write model, optimiser and progress atomically."""
+        """Settle; write model, optimiser and progress atomically."""
+        self.settle()
         if together.rank():
             return
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
@@ -159,6 +192,7 @@ class Run:
                 f" to those, or {advice}"
             )
         self.progress = Progress(**progress)
+        self.lost.fill_(self.progress.loss)
         self.model.load_state_dict(
             {k[6:]: v for k, v in tensors.items() if k.startswith("model.")}
         )

@@ -62,10 +62,8 @@ def beam(
     model.eval()
     count, where = len(source), source.device
     memory = model.encode(source)
-    state = pick(
-        model.start(memory), torch.arange(count).repeat_interleave(width)
-    )
-    memory = pick(memory, torch.arange(count).repeat_interleave(width))
+    rows = torch.arange(count, device=where).repeat_interleave(width)
+    state, memory = pick(model.start(memory), rows), pick(memory, rows)
     token = torch.full((count * width,), START, device=where)
     # Only the first of the equal prefixes may grow at the first step.
     total = torch.full((count, width), -torch.inf, device=where)
@@ -74,22 +72,21 @@ def beam(
     over = torch.zeros(count, width, dtype=torch.bool, device=where)
     tokens = token.new_empty(count, width, 0)
     looks: list[Tensor] = []
+    origins: list[Tensor] = []  # in which row each prefix was a step before
+    broken = torch.zeros((), dtype=torch.bool, device=where)
     base = torch.arange(count, device=where).unsqueeze(1) * width
     most = limit(source)
     if longest is not None:
         most = torch.full_like(most, longest)
-    forbidden = torch.tensor([PAD, START] + [UNK] * forbid_unknown)
+    forbidden = [PAD, START] + [UNK] * forbid_unknown
+    forbidden = torch.tensor(forbidden, device=where)
     for length in range(1, int(most.max()) + 1):
         logits, state, weights = model.step(token, state, memory)
-        if logits.isnan().any():
-            raise ValueError(
-                "the model's logits are NaN: its training has diverged;"
-                " train it again with a lower learning rate"
-            )
-        logits = logits.float().index_fill(1, forbidden.to(where), -torch.inf)
+        broken = broken | logits.isnan().any()
+        logits = logits.float().index_fill(1, forbidden, -torch.inf)
         logp = torch.log_softmax(logits, -1).view(count, width, -1)
         # A finished prefix grows by <pad>, at no cost.
-        logp[over] = -torch.inf
+        logp.masked_fill_(over.unsqueeze(-1), -torch.inf)
         logp[..., PAD] = torch.where(over, 0.0, logp[..., PAD])
         grown = total.unsqueeze(-1) + logp
         grown_lengths = lengths + ~over
@@ -108,28 +105,51 @@ def beam(
             dim=-1,
         )
         if weights is not None:
-            looks = [look[rows] for look in [*looks, weights]]
+            looks.append(weights)
+            origins.append(rows)
         over = over | (word == END) | (length >= most).unsqueeze(1)
-        if over.all():
+        # All that is asked of the device in a step, at once.
+        finished, diverged = torch.stack([over.all(), broken]).tolist()
+        if diverged:
+            raise ValueError(
+                "the model's logits are NaN: its training has diverged;"
+                " train it again with a lower learning rate"
+            )
+        if finished:
             break
     scores = total / lengths**power
-    first = scores.argmax(dim=-1)
+    score, first = scores.max(dim=-1)
+    rows = base.squeeze(1) + first
+    found = tokens.flatten(0, 1)[rows].tolist()
+    said = [[word for word in row if word != PAD] for row in found]
     return [
-        collect(i, int(k), tokens, scores, looks, width, source)
-        for i, k in enumerate(first)
+        Translation(*each)
+        for each in zip(
+            said,
+            score.tolist(),
+            retrace(looks, origins, rows, said, source),
+            strict=True,
+        )
     ]
 
 
-def collect(i, k, tokens, scores, looks, width, source) -> Translation:
-    """The k-th prefix of sentence i as a Translation."""
-    words = [t for t in tokens[i, k].tolist() if t != PAD]
-    weights = None
-    if looks:
-        words_in = int((source[i] != PAD).sum())
-        weights = torch.stack(
-            [look[i * width + k, :words_in] for look in looks[: len(words)]]
-        ).cpu()
-    return Translation(words, float(scores[i, k]), weights)
+def retrace(looks, origins, rows, said, source) -> list[Tensor | None]:
+    """Where each of the prefixes in `rows` looked, [target, source].
+
+    Back from the last word, since a prefix has changed its row on its way.
+    """
+    if not looks:
+        return [None] * len(said)
+    path = []
+    for look, origin in zip(reversed(looks), reversed(origins), strict=True):
+        rows = origin[rows]
+        path.append(look[rows])
+    weights = torch.stack(path[::-1], dim=1).cpu()
+    words_in = (source != PAD).sum(dim=1).tolist()
+    return [
+        part[: len(words), :count].clone()
+        for part, words, count in zip(weights, said, words_in, strict=True)
+    ]
 
 
 def pick(part, rows: Tensor):

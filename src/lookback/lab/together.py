@@ -76,8 +76,9 @@ def parallel(model: nn.Module) -> nn.Module:
 
 def added(number: Tensor) -> Tensor:
     """The sum over all processes."""
-    number = number.detach().clone()
+    number = number.detach()
     if size() > 1:
+        number = number.clone()
         distributed.all_reduce(number)
     return number
 

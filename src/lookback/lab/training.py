@@ -32,7 +32,7 @@ from lookback.lab.checkpoints import (
     read,
     write,
 )
-from lookback.lab.corpus import Pair, batches, collate
+from lookback.lab.corpus import Batch, Pair, batches, collate, encode
 from lookback.lab.identity import digest_of
 from lookback.translator import Translator
 from lookback.vocabulary import PAD, Vocabulary
@@ -107,36 +107,41 @@ def validation_loss(
 ) -> float:
     """Mean cross-entropy in nats per target word, without smoothing."""
     model.eval()
-    total, count = 0.0, 0
+    total = torch.zeros((), dtype=torch.float64, device=model.device)
+    count = 0
     for start in range(0, len(pairs), size):
         batch = collate(pairs[start : start + size], source, target)
+        count += int((batch.target_out != PAD).sum())
         batch = batch.to(model.device)
         logits = model(batch.source, batch.target_in)
-        total += loss(logits, batch.target_out).item()
-        count += (batch.target_out != PAD).sum().item()
-    return total / count
+        total += loss(logits, batch.target_out)
+    return total.item() / count
 
 
-def train_step(run: Run, batch, steps: int) -> None:
-    """One update: forward, backward, clip, Adam."""
+def train_step(run: Run, batch: Batch, steps: int) -> None:
+    """One update: forward, backward, clip, Adam.
+
+    It asks the device for nothing, so that a GPU has work while the CPU makes
+    the next batch: words are counted before they travel, and the loss is
+    added up where it is.
+    """
     config, progress = run.config, run.progress
-    batch = batch.to(run.model.device)
-    started = time.perf_counter()
+    if run.since is None:
+        run.since = time.perf_counter()
     torch.manual_seed(  # of dropout: no process silences as another does
         1_000_003 * (config.seed + 1_000 * together.rank()) + progress.step
     )
     for group in run.optimizer.param_groups:
         group["lr"] = learning_rate(config, progress.step, steps)
     words = int((batch.target_out != PAD).sum())
-    mine = together.share(batch)
+    mine = together.share(batch).to(run.model.device)
     logits = run.parallel(mine.source, mine.target_in)
     total = loss(logits, mine.target_out, config.smoothing)
     run.optimizer.zero_grad(set_to_none=True)
     (total * together.size() / words).backward()
     torch.nn.utils.clip_grad_norm_(run.model.parameters(), config.clip)
     run.optimizer.step()
-    progress.loss += together.added(total).item()  # waits for the device
-    progress.seconds += time.perf_counter() - started
+    run.lost += together.added(total)
     progress.tokens += words
     progress.trained += words
     progress.step += 1
@@ -155,14 +160,16 @@ def train(
 ) -> Progress:
     """Train `model`, leave it with its best weights, return the progress.
 
-    `pairs(epoch)` gives the sentence pairs of an epoch; `validate` returns
+    `pairs(epoch)` gives the sentence pairs of an epoch, the same ones or new
+    ones, and leaves those that it has given as they are; `validate` returns
     numbers for the curve, "score" among them: higher is better. Training
     stops after `patience` epochs without a better one, and at once where a
     weight has become NaN. `folder` holds the checkpoints: call again with the
     same arguments to resume. The weights after each of the last `keep` epochs
     stay there, for `average`. Raises Diverged where no epoch had a score that
-    is a number, and ValueError where `folder` holds a run of
-    other code, data or settings, or where another process trains in it.
+    is a number, and ValueError where `folder` holds a run of other code
+    (model, validation, or this training itself), data or settings, or where
+    another process trains in it.
     """
     keep_memory()
     with alone(folder), no_denormals():
@@ -173,8 +180,9 @@ def train(
             folder,
             (source, target),
             pairs(0),
+            training=train,
+            arrangement=pairs,
             validation=validate,
-            loss=loss,
         )
         go_on(run, pairs, source, target, validate, keep)
         recall(model, run)
@@ -184,20 +192,18 @@ def train(
 def go_on(run: Run, pairs, source, target, validate, keep: int) -> None:
     """The epochs that are left; see `train`."""
     config, progress, model = run.config, run.progress, run.model
-
-    def in_tokens(pair: Pair) -> tuple[int, int]:
-        return len(target.encode(pair.target)), len(source.encode(pair.source))
-
     per_epoch = math.ceil(len(pairs(0)) / config.batch)
     steps = per_epoch * config.epochs
+    known: list[Pair] | None = None
     while progress.epoch < config.epochs:
         if progress.epoch - progress.best_epoch >= config.patience:
             break
         model.train()
+        if (now := [*pairs(progress.epoch)]) != known:  # else as before
+            known, rows = now, encode(now, source, target)
+            run.begin(rows)
         epoch_seed = 1_000_003 * config.seed + progress.epoch
-        parts = batches(
-            pairs(progress.epoch), config.batch, epoch_seed, in_tokens
-        )
+        parts = batches(rows, config.batch, epoch_seed)
         bar = tqdm(
             islice(parts, progress.done, None),  # the rest of an epoch
             total=per_epoch,
@@ -207,11 +213,13 @@ def go_on(run: Run, pairs, source, target, validate, keep: int) -> None:
             disable=together.rank() > 0,
         )
         for part in bar:
-            train_step(run, collate(part, source, target), steps)
+            train_step(run, Batch.of(part), steps)
             if progress.step % config.save_every == 0:
                 run.save()
                 bar.set_postfix(loss=progress.loss / progress.tokens)
-        if not all(p.isfinite().all() for p in model.parameters()):
+        run.settle()
+        finite = [p.isfinite().all() for p in model.parameters()]
+        if not torch.stack(finite).all():
             break  # weights that are NaN stay NaN
         finish_epoch(run, validate, keep)
 
@@ -266,7 +274,7 @@ def finish_epoch(
         old = run.folder / f"epoch-{progress.epoch - keep}.safetensors"
         old.unlink(missing_ok=True)
     progress.done = progress.tokens = 0
-    progress.loss = 0.0
+    run.lost.zero_()
     run.save()
     together.told(None)  # wait until it is written
 
