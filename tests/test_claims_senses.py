@@ -275,6 +275,7 @@ def test_what_each_family_is_good_for(found):
     assert words["light"]["bags"]["after"] > words["light"]["bags"]["before"]
 
 
+@pytest.mark.nightly
 @pytest.mark.multi30k
 def test_what_tells_a_light_comes_after_it():
     found = [o for o in experiment.real()["light"] if o.sense == 0]

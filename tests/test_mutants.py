@@ -12,6 +12,7 @@ import ast
 import copy
 import inspect
 import textwrap
+from itertools import count
 
 import pytest
 import torch
@@ -139,22 +140,22 @@ def parsed(solution):
     return ast.parse(textwrap.dedent(inspect.getsource(solution)))
 
 
-def mutants(solution):
+def mutants(solution, step=1):
     """What is changed, in words, and the function so changed."""
-    tree = parsed(solution)
+    tree, turn = parsed(solution), count()
     arguments = list(inspect.signature(solution).parameters)
     for node, put in places(tree):
         right = ast.unparse(node)
         for slip in slips(node, arguments):
-            if (wrong := ast.unparse(slip)) != right:
+            if (wrong := ast.unparse(slip)) != right and next(turn) % step == 0:
                 put(slip)
                 yield f"{right} -> {wrong}", compiled(tree, solution)
         put(node)
 
 
-def survivors(made):
-    """The mutants of an exercise's solution that its check lets pass."""
-    return [what for what, mutant in mutants(made.solution) if made(mutant)]
+def survivors(made, step=1):
+    found = mutants(made.solution, step)
+    return [what for what, mutant in found if made(mutant)]
 
 
 TRAINED = ("looks_backwards", "writes_backwards")  # nine in ten is enough
@@ -275,11 +276,23 @@ EQUAL = {
 }
 
 
+every = pytest.mark.parametrize("made", CODED, ids=lambda made: made.name)
+
+
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("made", CODED, ids=lambda made: made.name)
+@every
 def test_every_mutant_is_caught_or_equal(made):
     assert made(compiled(parsed(made.solution), made.solution)) is True
     assert sorted(survivors(made)) == sorted(EQUAL.get(made.name, {}))
+
+
+@pytest.mark.filterwarnings("ignore")
+@every
+def test_mutants_are_caught_or_equal(made):
+    """Twenty of each solution, as far apart as can be."""
+    step = max(1, len([*mutants(made.solution)]) // 20)
+    assert {*survivors(made, step)} <= {*EQUAL.get(made.name, {})}
 
 
 def test_mutants_are_many_and_different():

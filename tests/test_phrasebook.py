@@ -30,7 +30,7 @@ from lookback.lab.grammar import (
 
 @pytest.fixture(scope="module")
 def pairs():
-    return phrasebook.sample(5000, seed=2014)
+    return phrasebook.sample(3000, seed=2014)
 
 
 def the(text, determiner="the", plural=False):

@@ -157,26 +157,47 @@ MOMENTS = {
 }
 
 
-def main(folder: Path) -> None:
+BY_DAY = (
+    "in the middle of an epoch",
+    "writing a checkpoint",
+    "between the best weights and the checkpoint",
+)
+CLOCK = "by the clock"
+NAMES = [
+    name
+    if name in BY_DAY
+    else pytest.param(name, marks=pytest.mark.nightly, id=name)
+    for name in (*MOMENTS, CLOCK)
+]
+
+
+def main(folder: Path, *names: str) -> None:
     torch.set_num_threads(1)  # so that it is safe to fork
     # By default all forks share one: who dies with it stops the others.
     tqdm.set_lock(threading.RLock())
     run_once(folder / "never", "")
-    for name, moments in MOMENTS.items():
-        for moment in moments:
+    for name in {*MOMENTS} & {*names}:
+        for moment in MOMENTS[name]:
             assert not live(folder / name, moment), (name, moment)
         assert live(folder / name, ""), name
-    kills, wait = 0, 30
-    while not live(folder / "by the clock", f"alarm {wait}"):
-        kills, wait = kills + 1, wait * 3 // 2
-    (folder / "kills").write_text(str(kills))
+    if CLOCK in names:
+        kills, wait = 0, 30
+        while not live(folder / CLOCK, f"alarm {wait}"):
+            kills, wait = kills + 1, wait * 3 // 2
+        (folder / "kills").write_text(str(kills))
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory):
+def killed(request, tmp_path_factory):
+    """A folder for each moment that somebody asks about, by day or night."""
     folder = tmp_path_factory.mktemp("killed")
+    names = [
+        item.callspec.params["name"]
+        for item in request.session.items
+        if item.name.startswith("test_a_killed_run_ends_as_one_that_was_not[")
+    ]
     done = subprocess.run(
-        [sys.executable, __file__, str(folder)],
+        [sys.executable, __file__, str(folder), *names],
         capture_output=True,
         text=True,
         timeout=300,
@@ -194,7 +215,7 @@ def outcome(folder):
     return load_file(folder / "final.safetensors"), counted
 
 
-@pytest.mark.parametrize("name", [*MOMENTS, "by the clock"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_killed_run_ends_as_one_that_was_not(killed, name):
     weights, counted = outcome(killed / name)
     expected_weights, expected = outcome(killed / "never")
@@ -205,6 +226,7 @@ def test_a_killed_run_ends_as_one_that_was_not(killed, name):
         assert torch.equal(weight, expected_weights[key]), key
 
 
+@pytest.mark.nightly
 def test_the_clock_did_kill(killed):
     assert int((killed / "kills").read_text()) > 0
 
@@ -945,11 +967,12 @@ def test_a_run_whose_weights_are_no_numbers_stops_and_keeps_its_best(tmp_path):
 
 if __name__ == "__main__":
     begun = time.perf_counter()
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])
     print(f"{time.perf_counter() - begun:.1f} s", file=sys.stderr)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="of Linux's kernel")
+@pytest.mark.nightly
 def test_memory_that_is_freed_stays_with_the_process():
     code = """
 import resource, torch

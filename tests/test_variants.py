@@ -15,8 +15,8 @@ def test_there_are_enough():
 
 @each
 def test_a_seed_gives_one_set_of_numbers_and_another_another(made):
-    given = [made.variant(seed).given for seed in range(30)]
-    assert given == [made.variant(seed).given for seed in range(30)]
+    given = [made.variant(seed).given for seed in range(12)]
+    assert given == [made.variant(seed).given for seed in range(12)]
     assert len(set(given)) > 5
     assert not any("{" in one for one in given)
 

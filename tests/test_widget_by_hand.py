@@ -86,7 +86,7 @@ def test_any_numbers_are_judged_alike(made):
     pool = [0.0, -1.0, 1.0, 1e300, -1e300, 5e-324, *right(made)]
     for _, numbers in slips(made):
         pool += numbers
-    for _ in range(30):
+    for _ in range(8):
         numbers = [
             rng.choice(pool) * rng.choice([1, 1, 1, -1, 0.99])
             for _ in right(made)

@@ -97,6 +97,9 @@
   }
   const frame = document.createElement("div");
   frame.className = "timeline-line";
+  frame.tabIndex = 0; // on a phone it is walked through sideways
+  frame.role = "region";
+  frame.ariaLabel = "Timeline";
   frame.append(line);
   document.querySelector(".timeline-box")?.before(bar, frame, told);
   show();
