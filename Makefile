@@ -43,6 +43,8 @@ export PLAYWRIGHT_BROWSERS_PATH := $(CACHE)/playwright
 export PYTHONUTF8 := 1
 # Kernels choose their own backend; one from outside would hide the figures.
 unexport MPLBACKEND
+# Else every process would compile torch anew.
+unexport PYTHONDONTWRITEBYTECODE
 # No debugger's warning about frozen modules from every kernel.
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 

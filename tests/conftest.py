@@ -3,7 +3,6 @@
 import gc
 import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,6 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.setdefault("MPLBACKEND", "agg")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-# jsonschema would build a grammar of addresses out of it, for three seconds.
-sys.modules.setdefault("rfc3987_syntax", None)
 # Nothing of what is imported and collected becomes garbage.
 gc.disable()
 

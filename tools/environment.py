@@ -34,6 +34,9 @@ SETTINGS = {
 # Its builds for CPU and CUDA bear one version, so there is no hash of it, and
 # it names the CUDA libraries for itself. Which is taken depends on the machine.
 TORCH = re.compile(r"(torch|triton|cuda-[\w-]+|nvidia-[\w-]+)==")
+# Jupyter asks jsonschema for every format. For one of them it would build a
+# grammar of addresses in every process that imports it, 3 s long; for us none.
+GRAMMAR = re.compile(r"(lark|rfc3987-syntax)==")
 # BertViz asks for these, and its views, as the pages show them, do not.
 UNUSED = re.compile(
     r"(boto3|botocore|jmespath|s3transfer|sentencepiece|transformers)=="
@@ -194,6 +197,7 @@ def lock():
     first = {pin: pin.split(" \\\n")[0] for pin in every}
     torch = re.compile("torch==")
     every = [p for p in every if torch.match(p) or not TORCH.match(p)]
+    every = [pin for pin in every if not GRAMMAR.match(pin)]
     names = {pin.split("==")[0] for pin in compiled("--extra", "book")}
     book = [
         first[pin]
