@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from jaxtyping import install_import_hook
 
 # One thread: small tensors gain nothing from more, and two threads that wait
 # for one another cost six times the work.
@@ -17,6 +18,20 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 gc.disable()
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Arguments are held against the shapes in the signatures.
+
+    By day those of the ideas and the bench; the exercises' hand the same
+    tensors on so often that asking takes as long as computing.
+    """
+    ideas = [f"lookback.{p.stem}" for p in ROOT.glob("src/lookback/[a-z]*.py")]
+    by_day = "not nightly" in config.option.markexpr
+    names = [*ideas, "lookback.lab"] if by_day else ["lookback"]
+    install_import_hook(names, "beartype.beartype")
+
+
 NIGHT = re.compile(r"^pytestmark = pytest\.mark\.nightly$", re.MULTILINE)
 
 

@@ -90,6 +90,7 @@ def book(tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.nightly
 def test_pages_run_beside_each_other_and_the_build_finds_them(book):
     """A page that fails is left to the build; one that is gone does no harm."""
     book.write("one", "print(1)")
@@ -121,6 +122,7 @@ def test_a_page_runs_anew_when_what_it_opened_has_changed(book, part):
     assert book.build(*both) == (["reads"], ["plain"])
 
 
+@pytest.mark.nightly
 def test_an_edited_page_runs_anew_and_so_does_it_when_set_back(book):
     book.write("one", "print(1)")
     book.build("one")

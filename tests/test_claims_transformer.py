@@ -51,6 +51,7 @@ def seen(looks: list[tuple[str, str]], words: tuple) -> list[str]:
     return [where for word, where in looks if word in words]
 
 
+@pytest.mark.nightly
 def test_head_3_looks_from_the_article_to_the_noun(looks):
     assert set(seen(looks[2], ARTICLES)) <= NOUNS
     assert len(seen(looks[2], ARTICLES)) == 4

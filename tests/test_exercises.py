@@ -213,6 +213,7 @@ def test_a_check_leaves_no_trace(made):
     assert before[1] == random.getstate()
 
 
+@pytest.mark.nightly
 @every
 def test_a_check_works_in_the_readers_default_dtype(made):
     torch.set_default_dtype(torch.float64)
@@ -222,6 +223,7 @@ def test_a_check_works_in_the_readers_default_dtype(made):
         torch.set_default_dtype(torch.float32)
 
 
+@pytest.mark.nightly
 @every
 def test_output_is_plain_narrow_text(made, capsys):
     made(right_answer(made)), made(), made("x" if made.by_hand else len)
@@ -325,6 +327,7 @@ def test_an_answer_may_print(made, capsys):
     assert "print shows a value" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.nightly
 @coded
 def test_a_check_works_without_gradients_around_it(made):
     with torch.no_grad():

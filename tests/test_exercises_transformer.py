@@ -640,6 +640,7 @@ class Fused(transformer.MultiHeadAttention):
         return self.W_O(found.transpose(1, 2).flatten(2))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("attention", [Looped, Fused])
 @pytest.mark.parametrize("norm", ["LayerNorm", "nn.LayerNorm"])
 @pytest.mark.parametrize(

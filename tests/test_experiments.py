@@ -759,6 +759,7 @@ def test_chrf_of_all_captions_counts_each_of_them_once():
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("rival", ladder.RIVALS)
 def test_rivals_are_held_against_the_cursors(rival):
     good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"

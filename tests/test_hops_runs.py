@@ -164,6 +164,7 @@ def test_where_it_looked_is_counted(monkeypatch):
     assert rows["3"][2][2] == pytest.approx(0.8)
 
 
+@pytest.mark.nightly
 def test_a_guess_is_as_good_as_chance_makes_it(monkeypatch):
     """With three persons in six places."""
     monkeypatch.setattr(hops, "TESTS", 600)

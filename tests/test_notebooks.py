@@ -307,6 +307,7 @@ def test_links_lead_somewhere_in_the_built_book():
             assert anchor in ids(file), f"{url}: no such place"
 
 
+@pytest.mark.nightly
 @pytest.mark.site
 def test_numbers_are_those_of_the_built_book():
     book = Book(ROOT)

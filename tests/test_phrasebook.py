@@ -448,6 +448,7 @@ def test_lengths_spread_and_repeats_are_rare(pairs):
     assert len({tuple(pair.source) for pair in pairs}) >= 0.95 * len(pairs)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "length, low, high", [("short", 4, 8), ("medium", 9, 15), ("long", 16, 30)]
 )

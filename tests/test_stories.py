@@ -29,6 +29,7 @@ def whereabouts(sentences):
     return at
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("length", "facts"), SEEN)
 def test_the_answer_is_where_the_name_is(length, facts):
     for one in stories.stories(3, 200, length, facts):
@@ -121,6 +122,7 @@ def test_stories_become_numbers_and_can_be_read_back():
         assert batch.facts[i] == len(one.support)
 
 
+@pytest.mark.nightly
 def test_each_place_is_the_answer_about_as_often():
     told = stories.stories(6, 3000, 10, 2)
     counts = torch.tensor(

@@ -234,6 +234,7 @@ def test_the_clock_did_kill(killed):
 # Learning.
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", [Bottleneck, RNNsearch])
 def test_a_tiny_model_learns_four_pairs_by_heart(kind, tmp_path):
     model = model_of(kind)
@@ -260,6 +261,7 @@ def test_a_tiny_model_learns_four_pairs_by_heart(kind, tmp_path):
     assert [words for words, _ in said] == [p.target for p in PAIRS]
 
 
+@pytest.mark.nightly
 def test_seeds_are_fixed(tmp_path):
     ends = []
     for number, seed in enumerate((0, 0, 1)):
@@ -584,6 +586,7 @@ def held_out_with(pairs):
     return validate
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "other",
     [

@@ -240,6 +240,7 @@ def learned() -> Transformer:
     return model.eval()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("width", [1, 5])
 def test_it_learns_four_sentences_by_heart(learned, width):
     said = translate(learned, [p.source for p in PAIRS], SOURCE, TARGET, width)

@@ -5,7 +5,12 @@ from answers_by_hand import BY_HAND, answer_of, right, slips
 from widgets_common import on_the_page
 
 VARIED = [made for made in BY_HAND if made.variant]
-SEEDS = (0, 1, "a name", 20_261_123)
+SEEDS = (
+    0,
+    "a name",
+    pytest.param(1, marks=pytest.mark.nightly),
+    pytest.param(20_261_123, marks=pytest.mark.nightly),
+)
 each = pytest.mark.parametrize("made", VARIED, ids=lambda made: made.name)
 
 

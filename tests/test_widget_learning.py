@@ -167,6 +167,7 @@ def place(task: str, n: int, i: int) -> int:
     return n - 1 - i if task == "reverse" else i
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_look_finds_the_letters_from_the_shipped_settings(seed):
     """In 400 steps; about 250 are enough."""
@@ -185,6 +186,7 @@ def test_the_look_finds_the_letters_from_the_shipped_settings(seed):
     assert sum(found["right"][:6]) / 6 > 60
 
 
+@pytest.mark.nightly
 def test_what_the_chapter_says_is_seen():
     state = Learning()
     given = {"width": state.width, "task": state.task, "rate": state.rate}

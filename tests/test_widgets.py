@@ -285,6 +285,7 @@ def test_squeeze_refuses_weights_that_are_cut_or_missing(squeeze):
             Squeeze(ALPHABET, {"8": broken}, width="8", text="a")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("size", [0.0, 5e-324, 1e-30, 1e6])
 def test_what_is_accepted_can_be_drawn(size, recwarn):
     for scores in ([size, -size, 0.0], [size] * 3):

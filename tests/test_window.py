@@ -174,6 +174,7 @@ def test_writing_ends_when_the_window_has_left_the_last_letter(model):
     assert write(model, text, chance)[0].shape == (0, 3)
 
 
+@pytest.mark.nightly
 def test_a_writer_learns_a_line_by_heart():
     lines = pen.lines(["ab"], np.random.default_rng(0))
     model = Writer(WriterConfig(hidden=24, kernels=2, mixtures=2))

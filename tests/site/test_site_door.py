@@ -21,13 +21,13 @@ FORMS = ROOT / ".github" / "ISSUE_TEMPLATE"
 @lru_cache(maxsize=2)  # tests of one page follow each other
 def page(site, name: str) -> BeautifulSoup:
     text = (site / f"{name}.html").read_text("utf-8")
-    return BeautifulSoup(text, "html.parser")
+    return BeautifulSoup(text, "lxml")
 
 
 def head(site, name: str) -> BeautifulSoup:
     """What stands before the page's body, which takes long to parse."""
     text = (site / f"{name}.html").read_text("utf-8").split("</head>")[0]
-    return BeautifulSoup(text, "html.parser")
+    return BeautifulSoup(text, "lxml")
 
 
 @cache

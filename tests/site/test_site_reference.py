@@ -13,7 +13,7 @@ from contents import by_day, chapters
 @cache
 def soup(path: Path) -> BeautifulSoup:
     """The parsed page."""
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "lxml")
 
 
 def words(node) -> str:
@@ -31,6 +31,7 @@ def symbol_rows(page: BeautifulSoup) -> list[list[str]]:
     ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", chapters())
 def test_the_notation_says_what_the_chapter_says(site, name):
     [table] = soup(site / "book/notation.html").select("table.notation")
