@@ -170,6 +170,7 @@ def test_batched_equals_one_by_one(model, width):
     same(beam(model, pad(SOURCES), width), alone)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("end", [0.0, 3.0])
 def test_a_wide_beam_equals_exhaustive_search(seed, end):

@@ -11,6 +11,8 @@ from test_exercises import said_about
 
 from lookback.exercises import check
 
+pytestmark = pytest.mark.nightly
+
 
 def sigma(a):
     return 1 / (1 + math.exp(-a))

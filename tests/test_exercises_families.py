@@ -10,6 +10,8 @@ from torch.nn import functional as F
 from lookback.exercises import check
 from lookback.families import see, shape
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize(
     ("answer", "words"),

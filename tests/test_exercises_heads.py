@@ -6,6 +6,8 @@ from test_exercises import said_about
 
 from lookback.exercises import check
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize(
     "answer, words",

@@ -10,6 +10,8 @@ from torch.nn import functional as F
 
 from lookback.exercises import check
 
+pytestmark = pytest.mark.nightly
+
 
 def walked(share=lambda e: e.softmax(-1), kept=(1, 1), ask=None):
     """Both hops on paper, with one thing done otherwise."""

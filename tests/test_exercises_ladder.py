@@ -11,6 +11,8 @@ from lookback.exercises import check
 from lookback.lab import metrics
 from lookback.significance import bleu, caption_rows, swapped_gaps
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize(
     "answer, words",

@@ -11,6 +11,8 @@ from torch.nn import functional as F
 from lookback import kin
 from lookback.exercises import check
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize(
     ("answer", "words"),

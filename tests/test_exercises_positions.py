@@ -10,6 +10,8 @@ from test_exercises import said_about
 from lookback.exercises import check
 from lookback.positions import angles, rotate, sinusoidal
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize(
     "answer, words",

@@ -9,6 +9,8 @@ from torch.nn import functional as F
 
 from lookback.exercises import check
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize(
     "answer, words",

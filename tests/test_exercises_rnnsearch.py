@@ -12,6 +12,8 @@ from torch.nn import functional as F
 
 from lookback.exercises import check, rnnsearch
 
+pytestmark = pytest.mark.nightly
+
 INF = float("inf")
 
 

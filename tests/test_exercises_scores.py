@@ -12,6 +12,8 @@ from torch.nn import functional as F
 from lookback import scores
 from lookback.exercises import check
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize(
     "answer, words",

@@ -10,6 +10,8 @@ from test_exercises import said_about
 from lookback import serial
 from lookback.exercises import check
 
+pytestmark = pytest.mark.nightly
+
 RIGHT = [47_185_920, 32_378_880, 1024]
 
 

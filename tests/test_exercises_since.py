@@ -12,6 +12,8 @@ from torch.nn import functional as F
 from lookback.exercises import check
 from lookback.positions import rotate, sinusoidal
 
+pytestmark = pytest.mark.nightly
+
 TOKEN, WHOLE = 98_304, 196.608
 
 

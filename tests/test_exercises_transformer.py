@@ -9,6 +9,8 @@ from torch.nn import functional as F
 from lookback.exercises import check, transformer
 from lookback.exercises.rnnsearch import strings
 
+pytestmark = pytest.mark.nightly
+
 
 @pytest.mark.parametrize(
     "answer, words",

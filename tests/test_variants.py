@@ -18,6 +18,7 @@ def test_there_are_enough():
     assert len(VARIED) >= 12
 
 
+@pytest.mark.nightly
 @each
 def test_a_seed_gives_one_set_of_numbers_and_another_another(made):
     given = [made.variant(seed).given for seed in range(12)]

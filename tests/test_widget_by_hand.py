@@ -34,6 +34,7 @@ def test_a_right_answer_is_right(made):
     assert outcome is True and len(words) > 15
 
 
+@pytest.mark.nightly
 @each
 def test_a_slip_is_named_for_what_it_is_and_for_no_other(made):
     for hint, numbers in slips(made):
@@ -112,6 +113,7 @@ def test_an_answer_that_is_not_there_is_asked_for_alike(made):
     assert said[1].startswith("NaN or infinity")
 
 
+@pytest.mark.nightly
 @each
 def test_what_cannot_be_read_is_named_by_its_field(made):
     labels = sum(made.page()["fields"], [])

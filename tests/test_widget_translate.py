@@ -258,6 +258,7 @@ def test_the_files_are_laid_for_the_site_and_for_the_disk(tmp_path):
         assert b64decode(script.split('"')[3]) == data
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [

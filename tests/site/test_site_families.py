@@ -188,6 +188,7 @@ def test_what_the_gpt_cannot_take_is_named(gpt, typed, says):
     )
 
 
+@pytest.mark.nightly
 def test_the_blank_is_filled_as_torch_fills_it(bert):
     _, words = machine("bert")
     caption = "a man in a red shirt is playing the guitar .".split()

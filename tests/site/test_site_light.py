@@ -29,6 +29,7 @@ SHOWN = """() => [...document.querySelectorAll(".widget-picture img")]
 HELD = """() => document.activeElement.closest(".lookback-widget") !== null"""
 
 
+@pytest.mark.nightly
 def test_a_link_inside_the_page_wakes_what_it_leads_to(visit):
     one = visit("book/heads", asleep=True)
     ids = one.page.evaluate(SECTIONS)

@@ -48,6 +48,7 @@ def test_the_notation_says_what_the_chapter_says(site, name):
         assert any(all(cell in text for cell in cells) for text in said), symbol
 
 
+@pytest.mark.nightly
 def test_each_work_links_back_to_where_it_is_cited(site):
     entries = soup(site / "book/bibliography.html").select("div.citation")
     assert entries
@@ -63,6 +64,7 @@ def test_each_work_links_back_to_where_it_is_cited(site):
             ), words(entry)
 
 
+@pytest.mark.nightly
 def test_each_myth_leads_to_its_claim(site):
     listed = soup(site / "book/myths.html").select("article li")
     assert len(listed) > 30
@@ -98,6 +100,7 @@ def test_the_search_knows_the_terms_in_three_languages(visit, typed):
 TICK = ".exercise-list input"
 
 
+@pytest.mark.nightly
 def test_ticks_stay_and_travel_in_a_file(visit, tmp_path):
     one = visit("book/exercises", kept=False)
     page = one.page

@@ -142,6 +142,7 @@ def test_single_steps_by_mouse(learning):
     expect(root.locator(".scroll tbody tr")).to_have_count(1 + 10 + n + 1)
 
 
+@pytest.mark.nightly
 def test_settings_by_keyboard(learning):
     one, root, state = learning
     press = one.page.keyboard.press

@@ -183,6 +183,7 @@ def test_a_figure_that_cannot_be_read_says_so_and_stops_no_other(browser):
     page.close()
 
 
+@pytest.mark.nightly
 def test_a_bertviz_frame_stands_apart(at_start):
     """Its scripts reach neither the page around it nor the storage."""
     one = at_start("book/heads")

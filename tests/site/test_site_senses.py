@@ -51,6 +51,7 @@ def check(root, state, text, covered=()) -> None:
     assert np.allclose(numbers(root, "lean"), truth, atol=2e-3)
 
 
+@pytest.mark.nightly
 def test_a_caption_is_read_and_a_word_covered(asker):
     one, root, state = asker
     act(root, "begin").press("Enter")

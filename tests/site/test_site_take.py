@@ -122,6 +122,7 @@ def words(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", by_day(KINDS, "alignment-stepper"))
 def test_a_figure_can_be_taken_along(visit, site, kind):
     name = pages_with(site, kind)[0]

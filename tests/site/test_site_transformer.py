@@ -96,6 +96,7 @@ def test_every_station_by_mouse(one):
     assert f"{count(state):,} parameters" in root.inner_text()
 
 
+@pytest.mark.nightly
 def test_generation_asks_with_one_word(one):
     root, state = one
     act(root, "generation").click()
