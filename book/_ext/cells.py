@@ -127,8 +127,12 @@ def run(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
 
     with ThreadPoolExecutor(workers) as pool:
         done = as_completed([pool.submit(run_page, page) for page in waiting])
-        pages = (each.result() for each in done)
-        list(status_iterator(pages, "running cells... ", length=len(waiting)))
+        total = len(waiting)
+        told = (
+            f"{each.result()}, {total - count} left"
+            for count, each in enumerate(done, 1)
+        )
+        list(status_iterator(told, "running cells... ", length=total))
 
 
 def start(app: Sphinx, config: Config) -> None:
