@@ -5,6 +5,7 @@ import json
 import random
 import re
 import shutil
+from collections import UserList
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -192,7 +193,8 @@ def folders(tmp_path, monkeypatch):
     monkeypatch.setattr(copying, "PER_EPOCH", 16)
     for name, value in (("VOCAB", 2000), ("BATCH", 2), ("ROUNDS", 1)):
         monkeypatch.setattr(speed, name, value)
-    trained, train = [], training.train
+    # No list, since a run's identity has the data that its functions hold.
+    trained, train = UserList(), training.train
 
     def counted(model, *arguments, **options):
         trained.append(type(model).__name__)
