@@ -9,7 +9,7 @@ import {
   sentence,
   signsOf,
 } from "../../src/lookback/widgets/handwriting.js";
-import { drawn, mixtureOf, windowOf } from "../../src/lookback/widgets/window.js";
+import { drawn, mixtureOf, windowOf } from "../../src/lookback/widgets/soft_window.js";
 import { near } from "./near.mjs";
 
 /** @param {[number, number, number]} point @param {number[]} phi */

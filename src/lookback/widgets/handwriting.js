@@ -27,10 +27,10 @@ import {
   voice,
   widget,
 } from "./lib/view.js";
-import { writer } from "./window.js";
+import { writer } from "./soft_window.js";
 
-/** @typedef {import("./window.js").Made} Made */
-/** @typedef {import("./window.js").Weights} Weights */
+/** @typedef {import("./soft_window.js").Made} Made */
+/** @typedef {import("./soft_window.js").Weights} Weights */
 /** @typedef {{machine: Record<string, import("./lib/half.js").Packed>, text: string,
  *   bias: number, seed: number, speed: number, step: number}} State step: −1 is the last */
 

@@ -1,6 +1,6 @@
 """The trained writer of `lookback.window`, writing what the reader types.
 
-Graves 2013, arXiv 1308.0850, section 5. It runs in window.js, on numbers of
+Graves 2013, arXiv 1308.0850, section 5. It runs in soft_window.js, on numbers of
 chance that are the same in every browser and here.
 """
 
