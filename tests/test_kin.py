@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from lookback import kin, scores, tape, window
 from lookback.attention import attend
-from lookback.hops import hop
+from lookback.memory_networks import hop
 
 SOURCE, D = 7, 4
 

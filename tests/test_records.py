@@ -22,7 +22,6 @@ from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.cursors import Cursors
 from lookback.experiments import EXPERIMENTS, copying
 from lookback.families import Body
-from lookback.hops import MemN2N
 from lookback.lab import int8, records, tables, weights
 from lookback.lab.checkpoints import TrainingConfig
 from lookback.lab.corpus import TESTS, digests
@@ -33,6 +32,7 @@ from lookback.lab.records import (
     quote,
     save,
 )
+from lookback.memory_networks import MemN2N
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transformer import Transformer
 from lookback.vocabulary import Vocabulary
@@ -72,7 +72,7 @@ KINDS = {
     **{f"copying-{n}": Bottleneck for n in copying.WIDTHS},
     "cursors": Cursors,
     "gpt": Body,
-    "hops": MemN2N,
+    "memory_networks": MemN2N,
     "phrasebook": RNNsearch,
     "rnnsearch": RNNsearch,
     "senses": Body,

@@ -7,8 +7,8 @@ import pytest
 import torch
 from widgets_common import ask, near, refuses, shown
 
-from lookback.hops import HopsConfig, MemN2N
 from lookback.lab import stories
+from lookback.memory_networks import HopsConfig, MemN2N
 from lookback.vocabulary import SPECIALS
 from lookback.widgets import Story, pack
 from lookback.widgets.lib.half import unpack

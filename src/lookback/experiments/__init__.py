@@ -26,7 +26,7 @@ EXPERIMENTS = (
     "linear",
     "softless",
     "glimpses",
-    "hops",
+    "memory_networks",
     "window",
     "tape",
     "families",

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from lookback.bottleneck import Bottleneck
 from lookback.cursors import Cursors
-from lookback.hops import MemN2N
 from lookback.lab import weights
 from lookback.lab.decoding import translate
+from lookback.memory_networks import MemN2N
 from lookback.rnnsearch import RNNsearch
 from lookback.transformer import Transformer
 from lookback.vocabulary import END, SPECIALS, START, Vocabulary
@@ -70,8 +70,8 @@ def other_weights(sentences: Sequence[str], **place) -> OtherWeights:
 
 
 def story(told: Sequence[tuple[str, str]], asked: str, step: int = -1) -> Story:
-    """The network of the experiment `hops`, with the ages that are needed."""
-    model, words, _ = weights.load("hops", MemN2N)
+    """The recorded memory network, with the ages that are needed."""
+    model, words, _ = weights.load("memory_networks", MemN2N)
     tensors = pack(
         {
             name: part[:MOST] if name.startswith("ages") else part

@@ -13,9 +13,9 @@ vectors so long that it has as many numbers as three hops. The memory network
 stands by itself; it looks hard and is told. All are asked about longer stories
 too.
 
-    python -m lookback.experiments.hops
+    python -m lookback.experiments.memory_networks
 
-writes records/hops.json, and the weights of the network with gaps.
+writes records/memory_networks.json, and the weights of the network with gaps.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,6 @@ import torch
 from torch.nn import functional as F
 
 from lookback.experiments.runs import campaign
-from lookback.hops import HopsConfig, MemN2N, MemNN, ages, scattered, shortfall
 from lookback.lab import weights
 from lookback.lab.stories import (
     NAMES,
@@ -38,6 +37,14 @@ from lookback.lab.stories import (
     vocabulary,
 )
 from lookback.lab.training import device
+from lookback.memory_networks import (
+    HopsConfig,
+    MemN2N,
+    MemNN,
+    ages,
+    scattered,
+    shortfall,
+)
 from lookback.vocabulary import PAD
 
 SEEDS = 5
@@ -237,7 +244,7 @@ def run(name: str, seed: int, folder: Path) -> dict:
         found["cold"] = by_facts(asked(model, own, heat=0.0)[0])
     if name == KEPT and seed == 0:
         words = vocabulary()
-        weights.save("hops", model.cpu(), words, words)
+        weights.save("memory_networks", model.cpu(), words, words)
     return found
 
 
@@ -309,7 +316,7 @@ def parts() -> dict:
 def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     campaign(
-        "hops",
+        "memory_networks",
         __doc__,
         parts(),
         summary,

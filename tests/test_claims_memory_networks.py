@@ -1,8 +1,8 @@
-"""What the chapter `hops` says of its record."""
+"""What the chapter `memory_networks` says of its record."""
 
 from lookback.lab import records
 
-RECORD = records.load("hops")
+RECORD = records.load("memory_networks")
 RESULTS, CONFIG = RECORD["results"], RECORD["config"]
 OWN, *LONGER = map(str, CONFIG["lengths"])
 FACTS = ("1", "2", "3")

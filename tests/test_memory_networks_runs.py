@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from lookback.experiments import hops
-from lookback.hops import MemN2N, MemNN, shortfall
+from lookback.experiments import memory_networks
 from lookback.lab import records, stories, weights
+from lookback.memory_networks import MemN2N, MemNN, shortfall
 
 SMALL = {"STORIES": 30, "TESTS": 6, "UPDATES": 4, "START": 2, "BATCH": 5}
 
@@ -15,17 +15,17 @@ def small(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(records, "FOLDER", tmp_path)
     for name, value in SMALL.items():
-        monkeypatch.setattr(hops, name, value)
-    monkeypatch.setattr(hops, "EVERY", 2)
-    monkeypatch.setattr(hops, "LENGTHS", (12, 14))
-    hops.gather.cache_clear()
+        monkeypatch.setattr(memory_networks, name, value)
+    monkeypatch.setattr(memory_networks, "EVERY", 2)
+    monkeypatch.setattr(memory_networks, "LENGTHS", (12, 14))
+    memory_networks.gather.cache_clear()
     yield
-    hops.gather.cache_clear()
+    memory_networks.gather.cache_clear()
 
 
 def test_networks_are_what_their_names_say():
-    for name in hops.NETWORKS:
-        model = hops.network(name)
+    for name in memory_networks.NETWORKS:
+        model = memory_networks.network(name)
         if name == "memory network":
             assert isinstance(model, MemNN)
             continue
@@ -40,14 +40,17 @@ def test_networks_are_what_their_names_say():
 
 def test_the_wide_hop_has_as_many_numbers_as_three_hops():
     wide, three = (
-        sum(part.numel() for part in hops.network(name).parameters())
+        sum(part.numel() for part in memory_networks.network(name).parameters())
         for name in ("1 wide hop", "3 hops")
     )
     assert wide == three
 
 
 def test_rates_are_what_their_names_say():
-    rates = {name: hops.rate_of(name) / hops.RATE for name in hops.NETWORKS}
+    rates = {
+        name: memory_networks.rate_of(name) / memory_networks.RATE
+        for name in memory_networks.NETWORKS
+    }
     slower = {name: rate for name, rate in rates.items() if rate != 1}
     assert slower == {
         "3 hops, a quarter": 0.25,
@@ -56,66 +59,78 @@ def test_rates_are_what_their_names_say():
         "told, a quarter": 0.25,
         "hard, a quarter": 0.25,
     }
-    batch = hops.gather(4, 5, 12)
+    batch = memory_networks.gather(4, 5, 12)
     for name in slower:
         torch.manual_seed(0)
-        model, plain = hops.network(name), name.partition(",")[0]
-        assert hops.loss(name, model, batch) == hops.loss(plain, model, batch)
-        assert hops.heat_of(name) == hops.heat_of(plain)
+        model, plain = memory_networks.network(name), name.partition(",")[0]
+        assert memory_networks.loss(name, model, batch) == memory_networks.loss(
+            plain, model, batch
+        )
+        assert memory_networks.heat_of(name) == memory_networks.heat_of(plain)
 
 
 def test_the_kinds_of_question_stand_one_after_another():
-    batch = hops.gather(3, 4, 12)
+    batch = memory_networks.gather(3, 4, 12)
     assert batch.facts.tolist() == [1] * 4 + [2] * 4 + [3] * 4
-    shares = hops.by_facts(torch.tensor([1.0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0]))
+    shares = memory_networks.by_facts(
+        torch.tensor([1.0, 0, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0])
+    )
     assert shares == {"1": 0.25, "2": 0.5, "3": 0.75}
 
 
 def test_only_the_long_one_reads_long_stories(monkeypatch):
-    monkeypatch.setattr(hops, "STORIES", 30)
+    monkeypatch.setattr(memory_networks, "STORIES", 30)
     for name in ("3 hops", "gaps", "long"):
-        lengths = [part.story.shape[1] for part in hops.lessons(name, 0)]
-        assert lengths == (list(hops.LENGTHS) if name == "long" else [12])
-    counts = [len(part.answer) for part in hops.lessons("long", 0)]
+        lengths = [
+            part.story.shape[1] for part in memory_networks.lessons(name, 0)
+        ]
+        assert lengths == (
+            list(memory_networks.LENGTHS) if name == "long" else [12]
+        )
+    counts = [len(part.answer) for part in memory_networks.lessons("long", 0)]
     assert counts == [30, 30, 30]  # ten of each kind
 
 
 def test_losses_are_what_their_names_say():
-    batch = hops.gather(4, 5, 12)
+    batch = memory_networks.gather(4, 5, 12)
     torch.manual_seed(0)
-    model = hops.network("3 hops").double()
+    model = memory_networks.network("3 hops").double()
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(0.3)  # no share is so small that it is cut off
     logits, looks = model(batch.story, batch.question)
     plain = torch.nn.functional.cross_entropy(logits, batch.answer)
-    torch.testing.assert_close(hops.loss("3 hops", model, batch), plain)
+    torch.testing.assert_close(
+        memory_networks.loss("3 hops", model, batch), plain
+    )
     cost = 0.0
     for i, support in enumerate(batch.support.tolist()):
         for k, place in enumerate(support):
             if place >= 0:
                 cost -= float(looks[k][i, place].log()) / len(batch.answer)
-    told = hops.loss("told", model, batch)
+    told = memory_networks.loss("told", model, batch)
     assert float(told) == pytest.approx(float(plain) + cost)
     hard, _ = model(batch.story, batch.question, temperature=0.0)
     torch.testing.assert_close(
-        hops.loss("hard", model, batch),
+        memory_networks.loss("hard", model, batch),
         torch.nn.functional.cross_entropy(hard, batch.answer),
     )
-    starts = hops.loss("3 hops", model, batch, starts=True)
+    starts = memory_networks.loss("3 hops", model, batch, starts=True)
     bare, _ = model(batch.story, batch.question, temperature=None)
     torch.testing.assert_close(
         starts, torch.nn.functional.cross_entropy(bare, batch.answer)
     )
     torch.manual_seed(1)
-    one, two = (float(hops.loss("gaps", model, batch)) for _ in range(2))
+    one, two = (
+        float(memory_networks.loss("gaps", model, batch)) for _ in range(2)
+    )
     assert one != two != float(plain)  # other ages each time
 
 
 def test_the_memory_networks_loss_counts_every_fact_once():
-    batch = hops.gather(5, 4, 12)
+    batch = memory_networks.gather(5, 4, 12)
     torch.manual_seed(0)
-    model = hops.network("memory network").double()
+    model = memory_networks.network("memory network").double()
     scores, looks = model(
         batch.story, batch.question, batch.facts, batch.support
     )
@@ -125,7 +140,7 @@ def test_the_memory_networks_loss_counts_every_fact_once():
             if place >= 0:
                 row, at = looks[k][i : i + 1], torch.tensor([place])
                 cost += float(shortfall(row, at))
-    found = hops.loss("memory network", model, batch)
+    found = memory_networks.loss("memory network", model, batch)
     assert float(found) == pytest.approx(cost / len(batch.answer))
 
 
@@ -133,7 +148,7 @@ class Knows:
     """Looks where it should, one fact a hop, in the order of need."""
 
     def __init__(self, batch):
-        self.config = hops.HopsConfig(len(stories.vocabulary()))
+        self.config = memory_networks.HopsConfig(len(stories.vocabulary()))
         self.batch = batch
 
     def __call__(self, story, question, old, heat):
@@ -147,10 +162,10 @@ class Knows:
 
 
 def test_where_it_looked_is_counted(monkeypatch):
-    monkeypatch.setattr(hops, "device", lambda: torch.device("cpu"))
-    batch = hops.gather(6, 5, 12)
+    monkeypatch.setattr(memory_networks, "device", lambda: torch.device("cpu"))
+    batch = memory_networks.gather(6, 5, 12)
     knows = Knows(batch)
-    rows, chained = hops.looked(knows, batch)
+    rows, chained = memory_networks.looked(knows, batch)
     assert chained == {"1": 1.0, "2": 1.0, "3": 1.0}
     for facts in (1, 2, 3):
         for k in range(facts):
@@ -159,7 +174,9 @@ def test_where_it_looked_is_counted(monkeypatch):
     support = batch.support.clone()
     support[4, 0] = (support[4, 0] + 1) % 12  # it is elsewhere,
     support[14, 2] = (support[14, 2] + 3) % 12  # the third one too
-    rows, chained = hops.looked(knows, batch._replace(support=support))
+    rows, chained = memory_networks.looked(
+        knows, batch._replace(support=support)
+    )
     assert chained["1"] < 1 and chained["3"] == pytest.approx(0.8)
     assert rows["3"][2][2] == pytest.approx(0.8)
 
@@ -167,25 +184,27 @@ def test_where_it_looked_is_counted(monkeypatch):
 @pytest.mark.nightly
 def test_a_guess_is_as_good_as_chance_makes_it(monkeypatch):
     """With three persons in six places."""
-    monkeypatch.setattr(hops, "TESTS", 600)
+    monkeypatch.setattr(memory_networks, "TESTS", 600)
     for facts in stories.NAMES:
-        assert hops.guess(facts) == pytest.approx(1 / 3 + 2 / 3 / 6, abs=0.04)
+        assert memory_networks.guess(facts) == pytest.approx(
+            1 / 3 + 2 / 3 / 6, abs=0.04
+        )
 
 
 @pytest.mark.nightly
 def test_it_runs_resumes_and_writes_its_record(small, tmp_path, monkeypatch):
-    hops.main(["--seeds", "2"])
-    results = records.load("hops")["results"]
-    assert [*results] == [*hops.NETWORKS, "guess"]
-    for name in hops.NETWORKS:
+    memory_networks.main(["--seeds", "2"])
+    results = records.load("memory_networks")["results"]
+    assert [*results] == [*memory_networks.NETWORKS, "guess"]
+    for name in memory_networks.NETWORKS:
         found = results[name]
         assert found["seeds"] == len(found["runs"]) == 2
         assert set(found["right"]) == {"12", "14"}
         assert ("oldest" in found) == (name != "memory network")
         assert [row["updates"] for row in found["runs"][0]["curve"]] == [2, 4]
-    model, words, _ = weights.load("hops", MemN2N, tmp_path)
+    model, words, _ = weights.load("memory_networks", MemN2N, tmp_path)
     assert len(words) == len(stories.vocabulary())
     assert len(model.words) == 4
-    monkeypatch.setattr(hops, "teach", None)  # all runs are kept
-    hops.main(["--seeds", "2"])
-    assert records.load("hops")["results"] == results
+    monkeypatch.setattr(memory_networks, "teach", None)  # all runs are kept
+    memory_networks.main(["--seeds", "2"])
+    assert records.load("memory_networks")["results"] == results

@@ -1,4 +1,4 @@
-"""Plausible wrong answers to the chapter `hops`, and their hints."""
+"""Plausible wrong answers to the chapter `memory_networks`, and their hints."""
 
 import math
 

@@ -9,13 +9,13 @@ import pytest
 import torch
 from playwright.sync_api import Locator
 
-from lookback.hops import HopsConfig, MemN2N
 from lookback.lab import stories
+from lookback.memory_networks import HopsConfig, MemN2N
 from lookback.widgets.lib.half import unpack
 from lookback.widgets.story import MOST
 from stepping import act, live, numbers, problem, widgets
 
-PAGE = "book/hops"
+PAGE = "book/memory_networks"
 WORDS = stories.vocabulary()
 HOPS = 3
 

@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lookback.hops import (
+from lookback.lab.stories import collate, stories, vocabulary
+from lookback.memory_networks import (
     HopsConfig,
     MemN2N,
     MemNN,
@@ -15,7 +16,6 @@ from lookback.hops import (
     shares,
     shortfall,
 )
-from lookback.lab.stories import collate, stories, vocabulary
 
 WORDS = vocabulary()
 SMALL = HopsConfig(len(WORDS), hops=3, d=5)

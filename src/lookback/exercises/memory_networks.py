@@ -1,4 +1,4 @@
-"""The exercises of `hops`: each check beside its reference solution.
+"""The exercises of `memory_networks`: each check beside its reference solution.
 
 What is right is found by torch's own attention, by slow loops or by trying
 temperatures, never by the solution's formula.
