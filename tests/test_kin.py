@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lookback import kin, scores, tape, window
+from lookback import kin, ntm, scores, window
 from lookback.attention import attend
 from lookback.memory_networks import hop
 
@@ -66,7 +66,7 @@ def test_the_memory_network_takes_one_row():
 def test_the_content_look_is_the_tapes():
     query, keys = memory()
     strength = torch.full((1, 1, 1), 4.0, dtype=torch.float64)
-    truth = tape.content(query[None, None], strength, keys[None])[0, 0]
+    truth = ntm.content(query[None, None], strength, keys[None])[0, 0]
     close(kin.content_look(query, keys), truth)
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 from widgets_common import ask, near, refuses, shown
 
-from lookback.experiments.tape import follow, strings
-from lookback.tape import NTM, NTMConfig
+from lookback.experiments.ntm import follow, strings
+from lookback.ntm import NTM, NTMConfig
 from lookback.widgets import Copier, pack
 from lookback.widgets.copier import LETTERS, MOST, inputs
 from lookback.widgets.lib.half import unpack

@@ -4,7 +4,7 @@ import pytest
 import torch
 from widgets_common import ask, near, refuses, shown
 
-from lookback.tape import Dials, address
+from lookback.ntm import Dials, address
 from lookback.widgets import TapeHead
 from lookback.widgets.tape_head import DIALS, SLOTS, SYMBOLS
 

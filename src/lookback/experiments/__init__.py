@@ -28,7 +28,7 @@ EXPERIMENTS = (
     "glimpses",
     "memory_networks",
     "window",
-    "tape",
+    "ntm",
     "families",
     "stacks",
     "pictures",

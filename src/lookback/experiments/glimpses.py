@@ -26,8 +26,8 @@ from torch import Tensor
 from torch.distributions import Categorical
 from torch.nn import functional as F
 
+from lookback.experiments.ntm import packed, unpacked
 from lookback.experiments.runs import campaign
-from lookback.experiments.tape import packed, unpacked
 from lookback.glimpses import (
     JOINS,
     Controller,

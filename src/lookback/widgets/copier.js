@@ -20,7 +20,7 @@ import {
   voice,
   widget,
 } from "./lib/view.js";
-import { follow } from "./tape.js";
+import { follow } from "./ntm.js";
 
 /** @typedef {{machine: Record<string, import("./lib/half.js").Packed>, text: string,
  *   slots: number, step: number}} State */
@@ -50,7 +50,7 @@ export function inputsOf(text) {
 const letterOf = (logits) => LETTERS[logits.reduce((sum, x, k) => sum + (x > 0 ? 1 << k : 0), 0)];
 
 /** The text copied: every step, what is written, how many bits are wrong.
- * @param {import("./tape.js").Weights} weights @param {string} text @param {number} slots */
+ * @param {import("./ntm.js").Weights} weights @param {string} text @param {number} slots */
 export function run(weights, text, slots) {
   const steps = follow(weights, inputsOf(text), slots);
   const answers = steps.slice(text.length + 2).map(({ logits }) => logits);

@@ -1,4 +1,4 @@
-"""The trained machine of `lookback.tape`, copying the reader's own text.
+"""The trained machine of `lookback.ntm`, copying the reader's own text.
 
 Each letter is six bits. The machine runs in tape.js, on a tape of any length.
 """
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from traitlets import Dict, Int, Unicode, validate
 
-from lookback.tape import NTM, NTMConfig
+from lookback.ntm import NTM, NTMConfig
 from lookback.widgets import base
 from lookback.widgets.lib.checks import need
 from lookback.widgets.lib.half import unpack, whole

@@ -20,14 +20,14 @@ import {
   voice,
   widget,
 } from "./lib/view.js";
-import { address, blank, written } from "./tape.js";
+import { address, blank, written } from "./ntm.js";
 import limits from "./tape_head.json" with { type: "json" };
 
 /** @typedef {{key: string, strength: number, gate: number, move: number, blur: number,
  *   gamma: number}} Set the dials */
 /** @typedef {Set & {ink: string}} Deed what was written, "" where the head read */
 /** @typedef {Deed & {done: Deed[]}} State */
-/** @typedef {import("./tape.js").Stages} Stages */
+/** @typedef {import("./ntm.js").Stages} Stages */
 
 const SYMBOLS = [...limits.symbols];
 const STAGES = /** @type {const} */ ([

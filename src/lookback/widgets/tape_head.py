@@ -3,7 +3,7 @@
     w_c(i) = softmax_i(β cos(k, M(i)))     w_g = g w_c + (1 − g) w_before
     w̃(i) = Σ_j w_g(j) s(i − j)             w(i) = w̃(i)^γ / Σ_j w̃(j)^γ
 
-The stages of `lookback.tape`, run in tape.js.
+The stages of `lookback.ntm`, run in tape.js.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 from matplotlib.figure import Figure
 from traitlets import Dict, Float, Int, List, Unicode, validate
 
-from lookback.tape import BLANK, Dials, address, read, write
+from lookback.ntm import BLANK, Dials, address, read, write
 from lookback.widgets import base
 from lookback.widgets.lib.checks import need
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lookback.tape import (
+from lookback.ntm import (
     BLANK,
     NTM,
     Dials,

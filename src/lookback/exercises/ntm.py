@@ -1,4 +1,4 @@
-"""The exercises of `tape`: each check beside its reference solution.
+"""The exercises of `ntm`: each check beside its reference solution.
 
 What is right is found by sums over slots, one at a time, never by the
 solution's formula.

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { inputsOf, readText } from "../../src/lookback/widgets/copier.js";
-import { blank, content, sharpen, shift, written } from "../../src/lookback/widgets/tape.js";
+import { blank, content, sharpen, shift, written } from "../../src/lookback/widgets/ntm.js";
 import {
   dialsOf,
   holds,

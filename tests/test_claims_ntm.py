@@ -1,4 +1,4 @@
-"""The copying experiment, and what the chapter `tape` says of its record."""
+"""The copying experiment, and what the chapter `ntm` says of its record."""
 
 import json
 from copy import deepcopy
@@ -6,18 +6,18 @@ from copy import deepcopy
 import pytest
 import torch
 
-from lookback.experiments import tape
+from lookback.experiments import ntm
 from lookback.lab import records
-from lookback.tape import NTM, NTMConfig, content, sharpen, shift
+from lookback.ntm import NTM, NTMConfig, content, sharpen, shift
 from lookback.widgets.copier import LETTERS, inputs
 
 
 def test_a_string_is_marks_bits_and_silence():
     torch.manual_seed(0)
-    given, bits = tape.strings(5, 3, repeats=2)
+    given, bits = ntm.strings(5, 3, repeats=2)
     assert given.shape == (5, 1 + 3 + 1 + 6, 8) and bits.shape == (5, 6, 6)
-    assert given[:, 0, tape.START].eq(1).all() and given[:, 0].sum() == 5
-    assert given[:, 4, tape.END].eq(1).all() and given[:, 4].sum() == 5
+    assert given[:, 0, ntm.START].eq(1).all() and given[:, 0].sum() == 5
+    assert given[:, 4, ntm.END].eq(1).all() and given[:, 4].sum() == 5
     assert torch.equal(given[:, 1:4, :6], bits[:, :3])
     assert torch.equal(bits[:, :3], bits[:, 3:])
     assert given[:, 5:].sum() == 0 and set(bits.unique().tolist()) == {0, 1}
@@ -26,17 +26,17 @@ def test_a_string_is_marks_bits_and_silence():
 def twin(name):
     """One of the machines, and the whole one with the same weights."""
     torch.manual_seed(0)
-    whole = tape.network("tape")
-    held = tape.network(name)
+    whole = ntm.network("tape")
+    held = ntm.network(name)
     held.load_state_dict(whole.state_dict())
     return held.double(), whole.double()
 
 
 def test_content_only_is_the_whole_machine_without_its_other_stages():
     held, whole = twin("content only")
-    given, _ = tape.strings(3, 4)
+    given, _ = ntm.strings(3, 4)
     now = whole.blank(3, 9)
-    _, dials, weights = tape.follow(held, given.double(), 9)
+    _, dials, weights = ntm.follow(held, given.double(), 9)
     for t, x in enumerate(given.double().unbind(1)):
         found = content(dials[t].key, dials[t].strength, now.memory)
         torch.testing.assert_close(weights[:, t], found)
@@ -45,8 +45,8 @@ def test_content_only_is_the_whole_machine_without_its_other_stages():
 
 def test_shift_only_never_consults_the_tape():
     held, _ = twin("shift only")
-    given, _ = tape.strings(3, 4)
-    _, dials, weights = tape.follow(held, given.double(), 9)
+    given, _ = ntm.strings(3, 4)
+    _, dials, weights = ntm.follow(held, given.double(), 9)
     before = held.blank(3, 9).weights
     for t in range(given.shape[1]):
         before = sharpen(shift(before, dials[t].moves), dials[t].gamma)
@@ -54,42 +54,42 @@ def test_shift_only_never_consults_the_tape():
 
 
 def test_two_heads_that_only_shift():
-    model = tape.network(tape.TWO)
-    assert isinstance(model, tape.ShiftOnly) and model.config.heads == 2
-    given, _ = tape.strings(3, 4)
-    _, dials, _ = tape.follow(model, given, 9)
+    model = ntm.network(ntm.TWO)
+    assert isinstance(model, ntm.ShiftOnly) and model.config.heads == 2
+    given, _ = ntm.strings(3, 4)
+    _, dials, _ = ntm.follow(model, given, 9)
     assert all(one.gate.shape == (3, 2, 1) for one in dials)
     assert all(one.gate.eq(0).all() for one in dials)
 
 
 def test_the_lstm_has_its_bias_and_no_tape():
     torch.manual_seed(0)
-    model = tape.network("LSTM")
-    plain = torch.nn.LSTM(8, tape.HIDDEN, batch_first=True)
-    part = slice(tape.HIDDEN, 2 * tape.HIDDEN)
+    model = ntm.network("LSTM")
+    plain = torch.nn.LSTM(8, ntm.HIDDEN, batch_first=True)
+    part = slice(ntm.HIDDEN, 2 * ntm.HIDDEN)
     gate = model.layer.bias_ih_l0[part].mean()
     bias = plain.bias_ih_l0[part].mean()
     assert (gate - bias).item() > 0.9
-    given, bits = tape.strings(2, 3)
-    assert tape.said(model, given, 3, 5).shape == bits.shape
+    given, bits = ntm.strings(2, 3)
+    assert ntm.said(model, given, 3, 5).shape == bits.shape
     assert torch.equal(model(given, 5), model(given, 50))
 
 
-@pytest.mark.parametrize("name", tape.MACHINES)
+@pytest.mark.parametrize("name", ntm.MACHINES)
 def test_machines_side_by_side_say_what_each_says(name):
     torch.manual_seed(0)
-    models = [tape.network(name).double() for _ in range(3)]
-    given = torch.stack([tape.strings(4, 3)[0].double() for _ in models])
-    found = tape.together(models, given, 3, 9)
+    models = [ntm.network(name).double() for _ in range(3)]
+    given = torch.stack([ntm.strings(4, 3)[0].double() for _ in models])
+    found = ntm.together(models, given, 3, 9)
     for model, x, logits in zip(models, given, found, strict=True):
-        torch.testing.assert_close(tape.said(model, x, 3, 9), logits)
+        torch.testing.assert_close(ntm.said(model, x, 3, 9), logits)
 
 
 @pytest.mark.nightly
 def test_machines_side_by_side_learn_what_each_learns(monkeypatch):
     """Each at its own rate, and clipped by its own gradient."""
-    monkeypatch.setattr(tape, "LIMIT", 0.1)
-    monkeypatch.setattr(tape, "BATCH", 2)
+    monkeypatch.setattr(ntm, "LIMIT", 0.1)
+    monkeypatch.setattr(ntm, "BATCH", 2)
     bits = torch.randint(2, (3, 6)).float().double()
 
     def strings(count, length, times):  # the same for all
@@ -98,13 +98,13 @@ def test_machines_side_by_side_learn_what_each_learns(monkeypatch):
         given[:, 1:4, :6] = bits
         return given, bits.expand(count, 3, 6)
 
-    monkeypatch.setattr(tape, "strings", strings)
+    monkeypatch.setattr(ntm, "strings", strings)
 
     def after(*rates):
         torch.manual_seed(0)
-        first = tape.network("tape").double()
+        first = ntm.network("tape").double()
         models = [deepcopy(first) for _ in rates]
-        found = tape.teach(models, rates, updates=4, longest=3)
+        found = ntm.teach(models, rates, updates=4, longest=3)
         return [one["curve"] for one in found], models
 
     curves, both = after(1e-3, 1e-2)
@@ -120,13 +120,13 @@ def test_machines_side_by_side_learn_what_each_learns(monkeypatch):
 def test_what_was_packed_is_unpacked():
     torch.manual_seed(0)
     model = NTM(NTMConfig())
-    found = tape.unpacked(tape.packed(model))
+    found = ntm.unpacked(ntm.packed(model))
     for name, part in model.state_dict().items():
         assert torch.equal(found[name], part.half().float()), name
 
 
 def test_a_score_counts_bits_and_whole_strings(monkeypatch):
-    monkeypatch.setattr(tape, "STRINGS", 50)
+    monkeypatch.setattr(ntm, "STRINGS", 50)
 
     class Half(torch.nn.Module):
         """Right on bits 0 to 2, and always 1 on the others."""
@@ -143,7 +143,7 @@ def test_a_score_counts_bits_and_whole_strings(monkeypatch):
             return said
 
     torch.manual_seed(0)
-    found = tape.score(Half(), 9, 4)
+    found = ntm.score(Half(), 9, 4)
     assert 0.6 < found["bits"] < 0.9 and found["whole"] < 0.1
 
 
@@ -161,16 +161,16 @@ def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
         "AGAIN": ((2, 2),),
         "LONG": 9,
     }.items():
-        monkeypatch.setattr(tape, name, value)
-    monkeypatch.setattr(tape.dials_of, "__defaults__", (3,))
-    tape.trained.cache_clear()
-    tape.main([])
-    results = records.load("tape")["results"]
-    others = {tape.BLUNT, "repeat", "dials", "shown", "machine"}
-    assert {*tape.MACHINES, *others} == set(results)
+        monkeypatch.setattr(ntm, name, value)
+    monkeypatch.setattr(ntm.dials_of, "__defaults__", (3,))
+    ntm.trained.cache_clear()
+    ntm.main([])
+    results = records.load("ntm")["results"]
+    others = {ntm.BLUNT, "repeat", "dials", "shown", "machine"}
+    assert {*ntm.MACHINES, *others} == set(results)
     assert len(results["tape"]["scores"]["9"]["3"]["each"]) == 3
     assert len(results["dials"]) == 3
-    for name in (*tape.MACHINES, "repeat"):
+    for name in (*ntm.MACHINES, "repeat"):
         runs = [
             json.loads(path.read_text())["rates"]
             for path in sorted(tmp_path.glob(f"runs/tape/{name}-*/result.json"))
@@ -180,12 +180,12 @@ def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
         ]
         assert results[name]["curve"] == lowest
         assert set(results[name]["by rate"]) == {"0.005", "0.01", "0.02"}
-    sizes = sum(part.numel() for part in tape.machine().parameters())
+    sizes = sum(part.numel() for part in ntm.machine().parameters())
     assert sizes == results["tape"]["weights"]
-    tape.trained.cache_clear()
-    monkeypatch.setattr(tape, "teach", None)  # all runs are kept
-    tape.main([])
-    assert records.load("tape")["results"] == results
+    ntm.trained.cache_clear()
+    monkeypatch.setattr(ntm, "teach", None)  # all runs are kept
+    ntm.main([])
+    assert records.load("ntm")["results"] == results
 
 
 # What the page says of the record
@@ -193,14 +193,14 @@ def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def found():
-    return records.load("tape")["results"]
+    return records.load("ntm")["results"]
 
 
 def test_five_seeds_stand_behind_the_table(found):
-    assert records.load("tape")["seeds"] == [0, 1, 2, 3, 4]
-    for name in (*tape.MACHINES, tape.BLUNT, "repeat"):
+    assert records.load("ntm")["seeds"] == [0, 1, 2, 3, 4]
+    for name in (*ntm.MACHINES, ntm.BLUNT, "repeat"):
         assert len(found[name]["updates"]) == 5, name
-        assert set(found[name]["rates"]) <= set(tape.RATES), name
+        assert set(found[name]["rates"]) <= set(ntm.RATES), name
 
 
 def without_a_mistake(one, slots, length):
@@ -241,13 +241,13 @@ def test_content_alone_shift_alone_and_the_lstm_do_not(found):
 
 
 def test_two_heads_need_no_content(found):
-    one = found[tape.TWO]
+    one = found[ntm.TWO]
     assert one["learned"] == 3
     assert without_a_mistake(one, "128", "40") == 3
 
 
 def test_a_blunt_start_learns_later_and_in_fewer_attempts(found):
-    sharp, blunt = found["tape"], found[tape.BLUNT]
+    sharp, blunt = found["tape"], found[ntm.BLUNT]
     assert blunt["learned"] < sharp["learned"]
     assert blunt["median"] > 2 * sharp["median"]
     for rate, learned in blunt["by rate"].items():
@@ -280,7 +280,7 @@ def test_the_machine_in_the_page_is_the_first_that_copies_all(found):
 
 
 def test_the_widgets_text_is_copied():
-    model = tape.machine()
+    model = ntm.machine()
     for text in ("Looking back at the tape", 24 * "a"):
         assert copied(model, text, 64) == text
         assert copied(model, text, len(text) + 1) == text  # and the mark
@@ -314,11 +314,11 @@ def test_some_walk_backwards(found):
 
 @pytest.mark.nightly
 def test_where_the_head_goes_step_by_step():
-    model = tape.machine()
+    model = ntm.machine()
     torch.manual_seed(0)
-    given, _ = tape.strings(100, 8)
+    given, _ = ntm.strings(100, 8)
     with torch.no_grad():
-        at = tape.follow(model, given, 64)[2][:, :, 0].argmax(-1)
+        at = ntm.follow(model, given, 64)[2][:, :, 0].argmax(-1)
     usual = at.mode(dim=0).values.tolist()
     assert usual == 2 * [63, *range(8)]  # the mark, or the jump to it
 
@@ -332,7 +332,7 @@ class Held(NTM):
         now, said = self.blank(len(inputs), slots), []
         for x in inputs.unbind(1):
             quiet = bool(said) and not bool(x.any())
-            end = bool(x[0, tape.END])
+            end = bool(x[0, ntm.END])
             self.phase = "answer" if quiet else "end" if end else "string"
             logits, now, _ = self.step(x, now)
             said.append(logits)
@@ -359,20 +359,20 @@ class Held(NTM):
 )
 def test_which_part_finds_the_start(phase, gate, low, high):
     model = Held(NTMConfig())
-    model.load_state_dict(tape.machine().state_dict())
+    model.load_state_dict(ntm.machine().state_dict())
     model.phases, model.held = (phase,), gate
     torch.manual_seed(0)
-    assert low <= tape.score(model, 32, 8)["bits"] <= high
+    assert low <= ntm.score(model, 32, 8)["bits"] <= high
 
 
 @pytest.mark.nightly
 def test_the_trained_machine_held_to_content_fails():
-    model = tape.machine()
-    held = tape.ContentOnly(model.config)
+    model = ntm.machine()
+    held = ntm.ContentOnly(model.config)
     held.load_state_dict(model.state_dict())
     torch.manual_seed(0)
-    assert tape.score(held, 32, 8)["bits"] < 0.7
-    assert tape.score(model, 32, 8)["bits"] > 0.99
+    assert ntm.score(held, 32, 8)["bits"] < 0.7
+    assert ntm.score(model, 32, 8)["bits"] > 0.99
 
 
 def test_the_machine_is_an_ntm_of_the_recorded_size(found):

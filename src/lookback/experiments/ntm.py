@@ -8,10 +8,10 @@ learning rates, of which the training's own last loss keeps one. Then strings up
 to fifteen times as long, on the tape of the training and on a longer one, and
 what the trained head's dials stand at. Last, a machine whose looks are blunt to
 begin with, and one that learns to copy a string several times. Writes
-records/tape.json with one trained machine in it. Needs no corpus.
+records/ntm.json with one trained machine in it. Needs no corpus.
 
-    python -m lookback.experiments.tape
-    python -m lookback.experiments.tape --only "content only" --seeds 3
+    python -m lookback.experiments.ntm
+    python -m lookback.experiments.ntm --only "content only" --seeds 3
 """
 
 from base64 import b64decode, b64encode
@@ -29,7 +29,7 @@ from lookback.experiments.runs import campaign
 from lookback.experiments.serial import biased
 from lookback.lab import records
 from lookback.lab.training import device
-from lookback.tape import NTM, READER, WRITER, Dials, NTMConfig
+from lookback.ntm import NTM, READER, WRITER, Dials, NTMConfig
 
 BITS, START, END = 6, 6, 7  # and the two marks' places among the inputs
 SLOTS, LONG = 32, 128
@@ -310,7 +310,7 @@ def unpacked(held: dict) -> dict[str, Tensor]:
 def machine() -> NTM:
     """The recorded machine, from the weights in the record."""
     model = NTM(NTMConfig())
-    held = records.load("tape")["results"]["machine"]
+    held = records.load("ntm")["results"]["machine"]
     model.load_state_dict(unpacked(held))
     return model.eval().to(device())
 
@@ -382,7 +382,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for name in (*MACHINES, BLUNT, "repeat")
     }
     campaign(
-        "tape",
+        "ntm",
         __doc__,
         parts,
         summary,

@@ -1,4 +1,4 @@
-"""The two widgets of the chapter `tape`, by mouse and by keyboard.
+"""The two widgets of the chapter `ntm`, by mouse and by keyboard.
 
 What they should show is computed anew by the Python module.
 """
@@ -8,14 +8,14 @@ import pytest
 import torch
 from playwright.sync_api import Locator
 
-from lookback.experiments.tape import follow
-from lookback.tape import NTM, NTMConfig
+from lookback.experiments.ntm import follow
+from lookback.ntm import NTM, NTMConfig
 from lookback.widgets import TapeHead
 from lookback.widgets.copier import LETTERS, inputs
 from lookback.widgets.lib.half import unpack
 from stepping import act, live, numbers, problem, widgets
 
-PAGE = "book/tape"
+PAGE = "book/ntm"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Plausible wrong answers to the chapter `tape`, and their hints."""
+"""Plausible wrong answers to the chapter `ntm`, and their hints."""
 
 import math
 
