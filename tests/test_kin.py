@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lookback import kin, ntm, scores, window
+from lookback import handwriting, kin, ntm, scores
 from lookback.attention import attend
 from lookback.memory_networks import hop
 
@@ -44,7 +44,7 @@ def test_the_soft_window_is_the_chapters():
     query, keys = memory()
     raw = (kin.drawn(3, query)[:, :2] @ query).exp()
     alpha, beta, kappa = (one[None] for one in raw)
-    truth = window.window(alpha, beta, kappa, SOURCE)[0]
+    truth = handwriting.window(alpha, beta, kappa, SOURCE)[0]
     close(kin.soft_window(query, keys), truth)
 
 
@@ -112,7 +112,7 @@ def test_kernel_regression_with_unit_keys_is_the_scaled_dot_product():
 def test_a_normalised_window_is_a_kernel_regression_over_places():
     beta, kappa = 0.8, torch.tensor([3.3], dtype=torch.float64)
     places = torch.arange(1.0, SOURCE + 1, dtype=torch.float64)[:, None]
-    bell = window.window(
+    bell = handwriting.window(
         torch.ones(1, 1).double(),
         torch.full((1, 1), beta, dtype=torch.float64),
         kappa[None],

@@ -22,6 +22,7 @@ from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.cursors import Cursors
 from lookback.experiments import EXPERIMENTS, copying
 from lookback.families import Body
+from lookback.handwriting import Writer
 from lookback.lab import int8, records, tables, weights
 from lookback.lab.checkpoints import TrainingConfig
 from lookback.lab.corpus import TESTS, digests
@@ -36,7 +37,6 @@ from lookback.memory_networks import MemN2N
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transformer import Transformer
 from lookback.vocabulary import Vocabulary
-from lookback.window import Writer
 
 CORPUS = {  # the languages that an experiment reads
     "search": [("en", "fr")],
@@ -79,7 +79,7 @@ KINDS = {
     "transformer": Transformer,
     "tuned-en-fr": Transformer,
     "tuned-rnnsearch": RNNsearch,
-    "window": Writer,
+    "handwriting": Writer,
 }
 COMMITTED = sorted(records.FOLDER.glob("*.json"))
 WEIGHTS = {  # by the model's name

@@ -6,10 +6,10 @@ import pytest
 import torch
 from widgets_common import ask, near, refuses, shown
 
+from lookback.handwriting import Writer, WriterConfig
 from lookback.lab import pen
 from lookback.widgets import Handwriting, pack
 from lookback.widgets.handwriting import LIMITS, MOST, POINTS
-from lookback.window import Writer, WriterConfig
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ EXPERIMENTS = (
     "softless",
     "glimpses",
     "memory_networks",
-    "window",
+    "handwriting",
     "ntm",
     "families",
     "stacks",

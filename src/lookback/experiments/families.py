@@ -22,8 +22,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from lookback.experiments.handwriting import keep, resume
 from lookback.experiments.runs import campaign
-from lookback.experiments.window import keep, resume
 from lookback.families import (
     MASK,
     MASKED,

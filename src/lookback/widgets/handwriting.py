@@ -1,4 +1,4 @@
-"""The trained writer of `lookback.window`, writing what the reader types.
+"""The trained writer of `lookback.handwriting`, writing what the reader types.
 
 Graves 2013, arXiv 1308.0850, section 5. It runs in soft_window.js, on numbers of
 chance that are the same in every browser and here.
@@ -11,12 +11,12 @@ from torch import Tensor
 from traitlets import Dict, Int, Unicode, validate
 from traitlets import Float as Number
 
+from lookback.handwriting import Writer, WriterConfig, write
 from lookback.lab import pen
 from lookback.widgets import base
 from lookback.widgets.lib.checks import need
 from lookback.widgets.lib.half import unpack, whole
 from lookback.widgets.lib.mulberry import uniform
-from lookback.window import Writer, WriterConfig, write
 
 LIMITS = base.limits("handwriting")
 MOST, POINTS = LIMITS["most"], LIMITS["points"]

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from lookback.bottleneck import Bottleneck
 from lookback.cursors import Cursors
+from lookback.handwriting import Writer
 from lookback.lab import weights
 from lookback.lab.decoding import translate
 from lookback.memory_networks import MemN2N
@@ -24,7 +25,6 @@ from lookback.widgets.lib.half import pack
 from lookback.widgets.other_weights import OtherWeights
 from lookback.widgets.squeeze import Squeeze
 from lookback.widgets.story import MOST, Story
-from lookback.window import Writer
 
 LEAST = 5e-5  # the smallest weight whose logarithm is taken
 
@@ -82,8 +82,8 @@ def story(told: Sequence[tuple[str, str]], asked: str, step: int = -1) -> Story:
 
 
 def handwriting(text: str) -> Handwriting:
-    """The writer of the experiment `window`."""
-    model = weights.load("window", Writer)[0]
+    """The writer of the experiment `handwriting`."""
+    model = weights.load("handwriting", Writer)[0]
     return Handwriting(pack(model.cpu().state_dict()), text)
 
 

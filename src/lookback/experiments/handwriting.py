@@ -7,10 +7,10 @@ also at other learning rates, and with four times as many updates; a window
 that is taught no end; one that may slide back. Then lines longer than those of
 the training. Beside them two rulers, which move evenly and learn nothing. First
 of all, the machine that the page has is trained on lines of up to sixty
-letters. Writes records/window.json and the machine's weights. Needs no corpus.
+letters. Writes records/handwriting.json and the machine's weights. Needs no corpus.
 
-    python -m lookback.experiments.window
-    python -m lookback.experiments.window --only machine
+    python -m lookback.experiments.handwriting
+    python -m lookback.experiments.handwriting --only machine
 """
 
 import os
@@ -26,10 +26,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from lookback.experiments.runs import campaign
-from lookback.lab import pen, weights
-from lookback.lab.training import device
-from lookback.rnnsearch import AdditiveAttention
-from lookback.window import (
+from lookback.handwriting import (
     Writer,
     WriterConfig,
     mixture,
@@ -37,6 +34,9 @@ from lookback.window import (
     window,
     write,
 )
+from lookback.lab import pen, weights
+from lookback.lab.training import device
+from lookback.rnnsearch import AdditiveAttention
 
 # how many times the updates and the rate, for other looks by content
 OTHERS = {
@@ -315,8 +315,8 @@ def machine(seed: int, folder: Path) -> dict:
         "curve": teach(model, "window", stages, seed, folder),
         "weights": sum(part.numel() for part in model.parameters()),
     }
-    weights.save("window", model)
-    model = weights.load("window", Writer)[0]  # as it is kept
+    weights.save("handwriting", model)
+    model = weights.load("handwriting", Writer)[0]  # as it is kept
     found["scores"] = {
         str(n): score(model, "window", n) for n in (*TESTS, LONG)
     }
@@ -364,7 +364,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return machine(seed, folder) if seed == 0 else {}
 
     campaign(
-        "window",
+        "handwriting",
         __doc__,
         {"machine": first}
         | {name: part(name) for name in NETWORKS}

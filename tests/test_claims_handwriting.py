@@ -1,12 +1,12 @@
-"""The writing experiment, and what the chapter `window` says of its record."""
+"""The writing experiment, and what the chapter `handwriting` says of its record."""
 
 import numpy as np
 import pytest
 import torch
 
-from lookback.experiments import window as trial
+from lookback.experiments import handwriting as trial
+from lookback.handwriting import Writer, WriterConfig, write
 from lookback.lab import pen, records, weights
-from lookback.window import Writer, WriterConfig, write
 
 SMALL = WriterConfig(hidden=8, kernels=2, mixtures=2)
 
@@ -100,7 +100,7 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(
 
 @pytest.fixture(scope="module")
 def record():
-    return records.load("window")
+    return records.load("handwriting")
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def results(record):
 
 @pytest.fixture(scope="module")
 def machine():
-    return weights.load("window", Writer)[0].cpu()
+    return weights.load("handwriting", Writer)[0].cpu()
 
 
 def each(results, name, length):

@@ -1,4 +1,4 @@
-"""The exercises of `window`: each check beside its reference solution.
+"""The exercises of `handwriting`: each check beside its reference solution.
 
 What is right is found letter by letter and bell by bell, or by torch's own
 normal distribution, never by the solution's formula.

@@ -1,4 +1,4 @@
-"""The machine of the chapter `window` that writes by hand, by mouse and keys.
+"""The machine of the chapter `handwriting` that writes by hand, by mouse and keys.
 
 What it should write is computed anew by the Python module.
 """
@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, expect
 from lookback.widgets import Handwriting
 from stepping import act, live, numbers, problem, widgets
 
-PAGE = "book/window"
+PAGE = "book/handwriting"
 TEXT = "the end"
 
 

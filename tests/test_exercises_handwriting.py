@@ -1,4 +1,4 @@
-"""Plausible wrong answers to the chapter `window`, and their hints."""
+"""Plausible wrong answers to the chapter `handwriting`, and their hints."""
 
 import math
 

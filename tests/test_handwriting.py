@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch.distributions import MultivariateNormal
 
-from lookback.lab import pen
-from lookback.window import (
+from lookback.handwriting import (
     Mixture,
     Writer,
     WriterConfig,
@@ -18,6 +17,7 @@ from lookback.window import (
     window,
     write,
 )
+from lookback.lab import pen
 
 SMALL = WriterConfig(hidden=6, kernels=2, mixtures=3)
 
