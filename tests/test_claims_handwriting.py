@@ -1,4 +1,4 @@
-"""The writing experiment, and what the chapter `handwriting` says of its record."""
+"""The writing experiment, and what `handwriting` says of its record."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The machine of the chapter `handwriting` that writes by hand, by mouse and keys.
+"""The model of the chapter `handwriting`, by mouse and keys.
 
 What it should write is computed anew by the Python module.
 """

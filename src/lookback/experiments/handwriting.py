@@ -7,7 +7,8 @@ also at other learning rates, and with four times as many updates; a window
 that is taught no end; one that may slide back. Then lines longer than those of
 the training. Beside them two rulers, which move evenly and learn nothing. First
 of all, the machine that the page has is trained on lines of up to sixty
-letters. Writes records/handwriting.json and the machine's weights. Needs no corpus.
+letters. Writes records/handwriting.json and the model's weights. Needs no
+corpus.
 
     python -m lookback.experiments.handwriting
     python -m lookback.experiments.handwriting --only machine

@@ -1,7 +1,7 @@
 """The trained writer of `lookback.handwriting`, writing what the reader types.
 
-Graves 2013, arXiv 1308.0850, section 5. It runs in soft_window.js, on numbers of
-chance that are the same in every browser and here.
+Graves 2013, arXiv 1308.0850, section 5. It runs in soft_window.js, on numbers
+of chance that are the same in every browser and here.
 """
 
 import torch

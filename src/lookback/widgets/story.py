@@ -3,7 +3,8 @@
     p_i = softmax_i(u · m_i),  u' = u + Σ_i p_i c_i,  â = softmax(W u)
 
 Sukhbaatar et al. 2015, arXiv 1503.08895: the model of
-`lookback.memory_networks`, trained on the stories of `lookback.lab.stories`. It runs in story.js.
+`lookback.memory_networks`, trained on the stories of `lookback.lab.stories`. It
+runs in story.js.
 """
 
 import numpy as np
