@@ -34,7 +34,7 @@ EXPERIMENTS = (
     "pictures",
     "plays",
     "since",
-    "senses",
+    "probing",
     "neighbours",
     "explanation",
     "depth",

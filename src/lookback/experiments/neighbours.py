@@ -17,10 +17,10 @@ from pathlib import Path
 
 import torch
 
-from lookback import senses
+from lookback import probing
 from lookback.experiments.explanation import over_seeds
+from lookback.experiments.probing import BAGS, apples, of_words, read, turned
 from lookback.experiments.runs import campaign
-from lookback.experiments.senses import BAGS, apples, of_words, read, turned
 from lookback.families import Body
 from lookback.lab import corpus, weights
 
@@ -31,12 +31,12 @@ LISTS = ("two", "all")  # of experiments.senses.BAGS
 def of_list(name: str, seed: int, folder: Path) -> dict:
     """What turns a list of words."""
     found, ends = apples(), BAGS[name]
-    return turned(lambda these: senses.bag(these, *ends, found)[None], seed)[0]
+    return turned(lambda these: probing.bag(these, *ends, found)[None], seed)[0]
 
 
 def of_body(seed: int, folder: Path) -> dict:
     """What turns the top level of the book's BERT."""
-    body = weights.load("senses", Body)[0]
+    body = weights.load("probing", Body)[0]
     read_in = partial(of_words, body, "BERT", vocabulary=read()[1])
     return turned(lambda these: read_in(these)[-1:], seed)[0]
 
@@ -61,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         summary,
         config={
             "lists": {name: list(BAGS[name]) for name in LISTS},
-            "folds": senses.FOLDS,
-            "penalties": list(senses.PENALTIES),
+            "folds": probing.FOLDS,
+            "penalties": list(probing.PENALTIES),
         },
         data=corpus.digests("en", "fr"),
         seeds=SEEDS,

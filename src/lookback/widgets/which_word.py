@@ -1,6 +1,6 @@
 """Which word decides? A BERT reads a caption, and probes say which sense it is.
 
-    p(sense 1) at a level = σ(w · x + b), its lean           lookback.senses
+    p(sense 1) at a level = σ(w · x + b), its lean           lookback.probing
 
 The machine is the BERT of `experiments.senses`, its weights in a byte each
 (`lab.int8`). They are no part of the state: the page fetches them when they
@@ -38,7 +38,7 @@ TEXTS = (
 
 def recorded() -> dict:
     """The probes of the record, and what their senses are called."""
-    levels = records.load("senses")["results"]["apple"]["probes"]
+    levels = records.load("probing")["results"]["apple"]["probes"]
     return {
         word: {"senses": names, "levels": levels[word]}
         for word, names in NAMES.items()

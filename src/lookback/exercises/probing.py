@@ -1,4 +1,4 @@
-"""The exercises of `senses`: each check beside its reference solution.
+"""The exercises of `probing`: each check beside its reference solution.
 
 What is right is counted one occurrence at a time, or told by a function that
 remembers what it was given, never by the solution's formula.

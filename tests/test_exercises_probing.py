@@ -1,4 +1,4 @@
-"""Plausible wrong answers to the chapter `senses`, and their hints."""
+"""Plausible wrong answers to the chapter `probing`, and their hints."""
 
 import math
 from fractions import Fraction

@@ -7,17 +7,17 @@ import torch
 
 from lookback import senses
 from lookback.experiments import explanation, neighbours
-from lookback.experiments import senses as experiment
+from lookback.experiments import probing as experiment
 from lookback.families import MASKED, Body, BodyConfig
 from lookback.lab import int8, phrasebook, records
-from lookback.senses import Occurrence
+from lookback.probing import Occurrence
 from lookback.vocabulary import SPECIALS, Vocabulary
 from lookback.widgets import machines, which_word
 
 
 @pytest.fixture(scope="module")
 def found():
-    return records.load("senses")["results"]
+    return records.load("probing")["results"]
 
 
 @pytest.fixture(scope="module")
@@ -354,7 +354,7 @@ def chances(text, probes, body, words, covered=()):
 
 @pytest.mark.nightly
 def test_what_counts_in_the_captions_of_the_widget():
-    body, words = machines.load("senses")
+    body, words = machines.load("probing")
     body, probes = int8.rounded(body).eval(), which_word.recorded()
     counts, alone = [], 0
     for text in which_word.TEXTS:

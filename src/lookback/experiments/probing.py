@@ -8,10 +8,10 @@ senses from their levels, from those of the same bodies before the training,
 and from bags of the words around. Last, words around *apple* are covered, or
 exchanged for those around another.
 
-    python -m lookback.experiments.senses
-    python -m lookback.experiments.senses --only BERT
+    python -m lookback.experiments.probing
+    python -m lookback.experiments.probing --only BERT
 
-writes records/senses.json, and the weights of the BERT of seed 0.
+writes records/probing.json, and the weights of the BERT of seed 0.
 """
 
 import random
@@ -25,7 +25,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 
-from lookback import senses
+from lookback import probing
 from lookback.experiments import families
 from lookback.experiments.families import curve, rows, teach
 from lookback.experiments.runs import campaign
@@ -42,7 +42,7 @@ from lookback.families import (
 from lookback.lab import aligner, corpus, weights
 from lookback.lab.corpus import Pair, batches
 from lookback.lab.training import device
-from lookback.senses import Occurrence, bag, examine, fit, merged
+from lookback.probing import Occurrence, bag, examine, fit, merged
 from lookback.vocabulary import SPECIALS, Vocabulary
 
 # Each word with two senses, as French tells them: each is found 20 times.
@@ -135,7 +135,7 @@ def learn(family: str, seed: int, folder: Path) -> dict:
     """Train one body; the first BERT goes with the book."""
     body, found = trained(family, seed, folder)
     if (family, seed) == ("BERT", 0):
-        weights.save("senses", body, read()[1], read()[1])
+        weights.save("probing", body, read()[1], read()[1])
     return found
 
 
@@ -172,7 +172,7 @@ def real() -> dict[str, list[Occurrence]]:
         for places in [aligner.align(table, pair)]
     ]
     return {
-        word: senses.occurrences(word, names, read()[0], linked)
+        word: probing.occurrences(word, names, read()[0], linked)
         for word, names in SENSES.items()
     }
 
@@ -181,7 +181,7 @@ def real() -> dict[str, list[Occurrence]]:
 def apples() -> list[Occurrence]:
     """Those of the pseudo-word."""
     captions = [pair.source for pair in corpus.load("train")]
-    return senses.pseudo_word(APPLE, (FOOD, DEVICES), captions)
+    return probing.pseudo_word(APPLE, (FOOD, DEVICES), captions)
 
 
 def truth(found: Sequence[Occurrence]) -> Int[Tensor, " occurrences"]:
@@ -385,19 +385,19 @@ def turned(
     found, y = apples(), truth(apples())
     x = read_in(found)
     new = {name: read_in(c) for name, c in exchanged(found, seed).items()}
-    fold, levels = senses.folds(y, seed), []
+    fold, levels = probing.folds(y, seed), []
     for level in range(len(x)):
         said = {name: torch.empty_like(y) for name in ("as it is", *new)}
-        for k, probe in enumerate(senses.probes(x[level], y, seed)):
+        for k, probe in enumerate(probing.probes(x[level], y, seed)):
             at = fold == k
             for name, vector in ({"as it is": x} | new).items():
                 said[name][at] = (probe.lean(vector[level][at]) > 0.5).long()
         right = said["as it is"] == y
         levels.append(
             {
-                "right": senses.balanced_accuracy(said["as it is"], y),
+                "right": probing.balanced_accuracy(said["as it is"], y),
                 "right without": {
-                    name: senses.balanced_accuracy(said[name], y)
+                    name: probing.balanced_accuracy(said[name], y)
                     for name in ("near", "far")
                 },
                 "turned": {
@@ -417,8 +417,8 @@ def deciding(body: Body, vocabulary: Vocabulary) -> dict:
     """
     found, y = apples(), truth(apples())
     x = of_words(body, "BERT", found, vocabulary)[-1]
-    fold = senses.folds(y, 0)
-    probe = senses.probes(x, y, 0)[0]
+    fold = probing.folds(y, 0)
+    probe = probing.probes(x, y, 0)[0]
     kept = [i for i in range(len(found)) if fold[i] == 0][:COVERED]
     away, turns, words = [], 0, 0
     for i in kept:
@@ -453,7 +453,7 @@ def probes_of(
     return [
         [round(v, 5) for v in [*probe.w.tolist(), float(probe.b)]]
         for x in of_words(body, "BERT", found, vocabulary)
-        for probe in [fit(x, y, senses.PENALTIES[1])]
+        for probe in [fit(x, y, probing.PENALTIES[1])]
     ]
 
 
@@ -549,7 +549,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
 def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     campaign(
-        "senses",
+        "probing",
         __doc__,
         {family: partial(learn, family) for family in TRAINED}
         | {"senses": all_words, "apple": all_apples},
@@ -565,8 +565,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "epochs": families.EPOCHS,
             "batch": families.BATCH,
             "rate": families.RATE,
-            "folds": senses.FOLDS,
-            "penalties": list(senses.PENALTIES),
+            "folds": probing.FOLDS,
+            "penalties": list(probing.PENALTIES),
         },
         data=corpus.digests("en", "fr"),
         seeds=SEEDS,

@@ -1,4 +1,4 @@
-"""The two widgets of the chapter `senses`, by mouse and by keyboard.
+"""The two widgets of the chapter `probing`, by mouse and by keyboard.
 
 What they should show is computed anew by torch.
 """
@@ -13,7 +13,7 @@ from lookback.vocabulary import END, START
 from lookback.widgets import OtherWeights, machines
 from stepping import act, live, numbers, problem, widgets
 
-PAGE = "book/senses"
+PAGE = "book/probing"
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def asker(at_start):
 
 @torch.no_grad()
 def leans(state: dict, text: str, covered=()) -> list[float]:
-    body, words = machines.load("senses")
+    body, words = machines.load("probing")
     body = int8.rounded(body).double().eval()
     typed = text.split()
     at = next(i for i, w in enumerate(typed) if w in state["probes"])
