@@ -4,7 +4,7 @@ import pytest
 import torch
 from widgets_common import ask, refuses, shown
 
-from lookback.since import GPT, PUBLISHED, KVCache, SinceConfig
+from lookback.modern_gpt import GPT, PUBLISHED, KVCache, SinceConfig
 from lookback.widgets import CacheSize
 from lookback.widgets.cache_size import LIMITS
 

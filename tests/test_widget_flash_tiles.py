@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 from widgets_common import ask, near, refuses, shown
 
-from lookback.since import traffic
+from lookback.modern_gpt import traffic
 from lookback.widgets import FlashTiles
 from lookback.widgets.flash_tiles import PLACES, SIZES, D, drawn, tiles
 

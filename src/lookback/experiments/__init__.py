@@ -33,7 +33,7 @@ EXPERIMENTS = (
     "stacks",
     "pictures",
     "plays",
-    "since",
+    "modern_gpt",
     "probing",
     "neighbours",
     "explanation",

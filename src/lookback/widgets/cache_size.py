@@ -4,13 +4,13 @@
 
 of so many tokens as have been read or, with a window, as fit into it.
 
-`lookback.since.cache_bytes`, run in cache_size.js.
+`lookback.modern_gpt.cache_bytes`, run in cache_size.js.
 """
 
 from matplotlib.figure import Figure
 from traitlets import Int, validate
 
-from lookback.since import cache_bytes
+from lookback.modern_gpt import cache_bytes
 from lookback.widgets import base
 from lookback.widgets.lib.checks import need
 

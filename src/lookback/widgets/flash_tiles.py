@@ -3,7 +3,7 @@
     μ ← max(μ, s)    ℓ ← e^(μ_old − μ) ℓ + Σ e^(s − μ)
     o ← e^(μ_old − μ) o + Σ e^(s − μ) v            result o / ℓ
 
-`lookback.since.flash` and `traffic`, run in flash_tiles.js with the same
+`lookback.modern_gpt.flash` and `traffic`, run in flash_tiles.js with the same
 numbers.
 """
 
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from traitlets import Bool, Int, validate
 
-from lookback.since import flash
+from lookback.modern_gpt import flash
 from lookback.widgets import base
 from lookback.widgets.lib.checks import need
 from lookback.widgets.lib.mulberry import uniform

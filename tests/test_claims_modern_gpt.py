@@ -1,4 +1,4 @@
-"""What the chapter `since` says of its record, seed by seed."""
+"""What the chapter `modern_gpt` says of its record, seed by seed."""
 
 import math
 from dataclasses import asdict
@@ -7,13 +7,13 @@ from statistics import mean, stdev
 
 import pytest
 
-from lookback.experiments import since
+from lookback.experiments import modern_gpt
 from lookback.lab import records
-from lookback.since import GPT, cache_bytes
+from lookback.modern_gpt import GPT, cache_bytes
 
-RECORD = records.load("since")
+RECORD = records.load("modern_gpt")
 RESULTS = RECORD["results"]
-OWN = str(since.LENGTHS[0])
+OWN = str(modern_gpt.LENGTHS[0])
 
 
 def nats(name, length=OWN):
@@ -31,8 +31,8 @@ def interval(name):
 
 
 def test_every_change_and_every_size_has_three_seeds():
-    assert RECORD["seeds"] == [0, 1, 2] and since.SEEDS == 3
-    names = set(since.parts())
+    assert RECORD["seeds"] == [0, 1, 2] and modern_gpt.SEEDS == 3
+    names = set(modern_gpt.parts())
     assert names | {"lines"} == set(RESULTS)
     for name in names:
         assert [run["seed"] for run in RESULTS[name]["runs"]] == [0, 1, 2]
@@ -40,8 +40,8 @@ def test_every_change_and_every_size_has_three_seeds():
             assert len(gains(name)) == 3 == len(nats(name))
             assert RESULTS[name]["gain"]["spread"] is not None
             assert RESULTS[name]["nats"][OWN]["spread"] is not None
-    for name in since.FAR:
-        for length in since.LENGTHS:
+    for name in modern_gpt.FAR:
+        for length in modern_gpt.LENGTHS:
             assert len(nats(name, length)) == 3
     for line in RESULTS["lines"].values():
         sizes = [x for x, _ in line["points"]]
@@ -49,7 +49,7 @@ def test_every_change_and_every_size_has_three_seeds():
 
 
 def test_every_change_has_its_weights():
-    for name, config in since.CHANGES.items():
+    for name, config in modern_gpt.CHANGES.items():
         weights = sum(p.numel() for p in GPT(config).parameters())
         assert RESULTS[name]["parameters"] == weights
     old = RESULTS["2017"]["parameters"]
@@ -58,9 +58,9 @@ def test_every_change_has_its_weights():
 
 
 def test_the_first_seed_chose_the_rate_on_the_validation_text():
-    for name in since.CHANGES:
+    for name in modern_gpt.CHANGES:
         first, *others = RESULTS[name]["runs"]
-        assert len(first["attempts"]) == len(since.RATES)
+        assert len(first["attempts"]) == len(modern_gpt.RATES)
         best = min(first["attempts"], key=lambda one: one["valid"])
         assert first["rate"] == best["rate"]
         for run in others:
@@ -68,12 +68,14 @@ def test_the_first_seed_chose_the_rate_on_the_validation_text():
 
 
 def test_turned_places_and_slopes_are_clear_of_chance():
-    assert {n for n in since.CHANGES if interval(n)[0] > 0 and n != "2017"} == {
+    assert {
+        n for n in modern_gpt.CHANGES if interval(n)[0] > 0 and n != "2017"
+    } == {
         "RoPE",
         "ALiBi",
     }
     assert min(gains("RoPE")) > 0.1
-    for name in set(since.CHANGES) - {"RoPE", "today"}:
+    for name in set(modern_gpt.CHANGES) - {"RoPE", "today"}:
         assert max(gains(name)) < min(gains("RoPE")) / 2
 
 
@@ -85,8 +87,8 @@ def test_today_gains_no_more_than_turned_places_and_one_seed_learned_badly():
     assert min(one["valid"] for one in last) > 1.95
     changed = [
         name
-        for name, value in asdict(since.TODAY).items()
-        if value != asdict(since.OLD)[name]
+        for name, value in asdict(modern_gpt.TODAY).items()
+        if value != asdict(modern_gpt.OLD)[name]
     ]
     assert len(changed) == 5 and "positions" in changed
 
@@ -100,7 +102,7 @@ def test_four_rows_lean_with_every_seed_and_their_intervals_reach_zero(
     assert all(sign * one > 0 for one in gains(name))
     low, high = interval(name)
     assert low < 0 < high
-    assert 4 * since.CHANGES["MQA"].kv_heads == since.OLD.kv_heads
+    assert 4 * modern_gpt.CHANGES["MQA"].kv_heads == modern_gpt.OLD.kv_heads
 
 
 def test_for_all_rows_at_once_rope_is_clear_and_alibi_just_fails():
@@ -122,8 +124,8 @@ def test_every_row_is_in_one_of_the_three_groups():
     leaning = {"SwiGLU", "GELU", "MQA", "today"}
     nothing = {"pre-norm", "RMSNorm", "GQA", "experts", "window"}
     assert len(clear | leaning | nothing) == 11
-    assert clear | leaning | nothing == set(since.CHANGES) - {"2017"}
-    assert max(since.CHANGES, key=lambda n: stdev(gains(n))) == "today"
+    assert clear | leaning | nothing == set(modern_gpt.CHANGES) - {"2017"}
+    assert max(modern_gpt.CHANGES, key=lambda n: stdev(gains(n))) == "today"
 
 
 @pytest.mark.parametrize(
@@ -133,8 +135,8 @@ def test_five_rows_bought_nothing_that_can_be_seen(name):
     assert min(gains(name)) < 0 < max(gains(name))
     low, high = interval(name)
     assert low < 0 < high
-    assert 2 * since.CHANGES["GQA"].kv_heads == since.OLD.kv_heads
-    assert since.CHANGES["window"].window == 16
+    assert 2 * modern_gpt.CHANGES["GQA"].kv_heads == modern_gpt.OLD.kv_heads
+    assert modern_gpt.CHANGES["window"].window == 16
 
 
 def test_beyond_its_length_the_waves_are_lost_and_turning_bends_and_breaks():
@@ -149,7 +151,7 @@ def test_beyond_its_length_the_waves_are_lost_and_turning_bends_and_breaks():
         assert far > short + 0.3
 
 
-@pytest.mark.parametrize("length", since.LENGTHS)
+@pytest.mark.parametrize("length", modern_gpt.LENGTHS)
 def test_slopes_stay_level(length):
     for short, far in zip(nats("ALiBi"), nats("ALiBi", length), strict=True):
         assert abs(far - short) < 0.01
@@ -169,7 +171,7 @@ def test_bits_of_the_expert():
     """What is needed is nearly the two bits of four equally busy experts."""
     runs = [run["experts"] for run in RESULTS["experts"]["runs"]]
     for layer in (layer for run in runs for layer in run):
-        assert since.CHANGES["experts"].experts == 4
+        assert modern_gpt.CHANGES["experts"].experts == 4
         assert 1.95 < layer["entropy"] <= 2
         assert layer["letter"] < layer["entropy"]
     assert runs[0][0]["letter"] > max(run[0]["letter"] for run in runs[1:])
@@ -178,15 +180,17 @@ def test_bits_of_the_expert():
 def test_what_the_model_of_today_goes_on_with():
     """A name and a colon; after 64 letters words that are none."""
     said = RESULTS["today"]["runs"][0]["said"]
-    assert said.startswith(since.PROMPT) and since.PROMPT.endswith(":\n")
-    assert len(said) > 2 * since.CONTEXT
+    assert said.startswith(modern_gpt.PROMPT) and modern_gpt.PROMPT.endswith(
+        ":\n"
+    )
+    assert len(said) > 2 * modern_gpt.CONTEXT
 
 
 def test_the_cache_has_its_bytes_and_saves_time():
     clock = RESULTS["clock"]
-    for count in since.WRITTEN:
+    for count in modern_gpt.WRITTEN:
         one = clock[str(count)]
-        kv_heads, layers = since.TODAY.kv_heads, since.TODAY.layers
+        kv_heads, layers = modern_gpt.TODAY.kv_heads, modern_gpt.TODAY.layers
         assert one["bytes"] == cache_bytes(layers, kv_heads, 16, count, 4)
     assert clock["512"]["ratio"] > clock["128"]["ratio"] > 1
     assert clock["512"]["ratio"] > 3
@@ -217,7 +221,7 @@ def test_the_loss_falls_with_weights_and_letters_and_bends_away():
 
 
 def test_what_the_pictures_are_said_to_show():
-    found = {name: RESULTS[name]["nats"] for name in since.FAR}
+    found = {name: RESULTS[name]["nats"] for name in modern_gpt.FAR}
     at = {n: {k: v["mean"] for k, v in one.items()} for n, one in found.items()}
     assert all(abs(x - 2.0) < 0.05 for x in at["ALiBi"].values())
     for length in ("128", "256", "512"):

@@ -1,4 +1,4 @@
-"""Plausible wrong answers to the chapter `since`, and their hints."""
+"""Plausible wrong answers to the chapter `modern_gpt`, and their hints."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The exercises of `since`: each check beside its reference solution.
+"""The exercises of `modern_gpt`: each check beside its reference solution.
 
 What is right is found by another route: complex numbers for the rotations, a
 plain softmax over all keys, a sum over a model's matrices one by one.

@@ -1,4 +1,4 @@
-"""The widgets of the chapter `since`, by mouse and by keyboard.
+"""The widgets of the chapter `modern_gpt`, by mouse and by keyboard.
 
 What they should show is computed anew by the Python module.
 """
@@ -10,11 +10,11 @@ import pytest
 import torch
 from playwright.sync_api import Locator
 
-from lookback.since import cache_bytes, flash, traffic
+from lookback.modern_gpt import cache_bytes, flash, traffic
 from lookback.widgets.flash_tiles import PLACES, D, drawn, tiles
 from stepping import act, live, numbers, problem, widgets
 
-PAGE = "book/since"
+PAGE = "book/modern_gpt"
 
 
 @pytest.fixture

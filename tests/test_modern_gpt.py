@@ -9,8 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from lookback.feedforward import FeedForward
-from lookback.positions import rotate
-from lookback.since import (
+from lookback.modern_gpt import (
     GPT,
     PUBLISHED,
     Block,
@@ -28,6 +27,7 @@ from lookback.since import (
     width_of,
     write,
 )
+from lookback.positions import rotate
 
 SMALL = SinceConfig(vocab=11, d_model=16, layers=2, heads=4, d_ff=24)
 TODAY = replace(

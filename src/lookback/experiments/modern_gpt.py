@@ -8,10 +8,10 @@ text keeps one for all seeds. Those that differ in where they look read the test
 text in longer windows too. Today's machine is also trained at other widths, and
 for fewer and more updates, at the first of the rates: how the loss falls, with
 the error of the fitted line. Last, writing with the cache of keys and values
-and without. Writes records/since.json.
+and without. Writes records/modern_gpt.json.
 
-    python -m lookback.experiments.since
-    python -m lookback.experiments.since --only RoPE ALiBi
+    python -m lookback.experiments.modern_gpt
+    python -m lookback.experiments.modern_gpt --only RoPE ALiBi
 """
 
 import json
@@ -31,7 +31,7 @@ from torch.nn import functional as F
 from lookback.experiments.runs import campaign
 from lookback.lab import corpus, download
 from lookback.lab.training import device
-from lookback.since import GPT, Experts, KVCache, SinceConfig, write
+from lookback.modern_gpt import GPT, Experts, KVCache, SinceConfig, write
 
 SEEDS = 3
 UPDATES, BATCH, CONTEXT = 500, 16, 64  # letters in a window of training
@@ -426,7 +426,7 @@ def parts() -> dict:
 def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     campaign(
-        "since",
+        "modern_gpt",
         __doc__,
         parts(),
         summary,
