@@ -19,14 +19,12 @@ from torch.nn import functional as F
 
 from lookback import ladder as bench
 from lookback.bottleneck import Bottleneck, BottleneckConfig
-from lookback.cursors import Cursors
 from lookback.experiments import (
     EXPERIMENTS,
     alignment,
     best,
     brevity,
     copying,
-    cursors,
     german,
     growth,
     in_page,
@@ -39,6 +37,7 @@ from lookback.experiments import (
     search,
     serial,
     speed,
+    transducer,
     tuned,
 )
 from lookback.lab import corpus, metrics, phrasebook, records, training, weights
@@ -47,6 +46,7 @@ from lookback.lab.decoding import greedy
 from lookback.lab.training import TrainingConfig
 from lookback.ladder import way_to
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.transducer import Cursors
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.translator import Translator
 from lookback.vocabulary import END, Vocabulary
@@ -179,14 +179,14 @@ def folders(tmp_path, monkeypatch):
     }
     monkeypatch.setattr(alignment, "PARTS", few)
     for name, value in (("PAIRS", 40), ("TESTS", 12), ("HELD_OUT", 5)):
-        monkeypatch.setattr(cursors, name, value)
-    monkeypatch.setattr(cursors, "TRAINING", ONE_EPOCH)
-    monkeypatch.setattr(cursors, "CLAUSES", (1, 2))
-    monkeypatch.setattr(cursors, "LONG", 2)
+        monkeypatch.setattr(transducer, name, value)
+    monkeypatch.setattr(transducer, "TRAINING", ONE_EPOCH)
+    monkeypatch.setattr(transducer, "CLAUSES", (1, 2))
+    monkeypatch.setattr(transducer, "LONG", 2)
     for name, value in (("PIECES", 40), ("LENGTHS", (3, 4)), ("ROUNDS", 1)):
-        monkeypatch.setattr(cursors, name, value)
-    few = {name: cursors.MAKE[name] for name in ("cursors", "outside")}
-    monkeypatch.setattr(cursors, "MAKE", few)
+        monkeypatch.setattr(transducer, name, value)
+    few = {name: transducer.MAKE[name] for name in ("cursors", "outside")}
+    monkeypatch.setattr(transducer, "MAKE", few)
     monkeypatch.setattr(copying, "WIDTHS", (4, 6))
     monkeypatch.setattr(copying, "LONGEST", 3)
     monkeypatch.setattr(copying, "TESTS", 5)
@@ -234,7 +234,7 @@ def trials():
         "search": (search, 4, {"bottleneck", "rnnsearch", "transformer"}),
         "length": (length, 2, set()),
         "alignment": (alignment, 2, {"phrasebook"}),
-        "cursors": (cursors, 6, {"cursors"}),
+        "cursors": (transducer, 6, {"cursors"}),
         "copying": (copying, 2, {"copying-4", "copying-6"}),
         "tuned": (tuned, 8, {"tuned-en-fr", "tuned-rnnsearch"}),
         "ladder": (ladder, 4, set()),
@@ -250,12 +250,12 @@ def test_kinds_of_words_for_a_finger_that_never_goes_back():
     target = "le cheval vieux du roi dort et ils tombent".split()
     links = {(0, 0), (4, 1), (3, 2), (2, 3), (1, 4), (5, 5)}
     links |= {(6, 6), (7, 7), (8, 8)}
-    found = cursors.kinds(phrasebook.Pair(source, target, frozenset(links)))
+    found = transducer.kinds(phrasebook.Pair(source, target, frozenset(links)))
     back = ["back 1", "back 2", "back 3"]
     assert found == ["plain"] * 2 + back + ["plain"] * 2 + ["pronoun", "plain"]
 
 
-MAKE = cursors.MAKE
+MAKE = transducer.MAKE
 
 
 def test_the_cursors_and_their_rivals_have_as_many_weights():
@@ -274,11 +274,11 @@ def test_every_readout_drops_of_state_context_and_word(name):
     drops = [each for each in model.modules() if isinstance(each, nn.Dropout)]
     calls = []
     for each in drops:
-        assert each.p == cursors.SIZES["dropout"]
+        assert each.p == transducer.SIZES["dropout"]
         each.register_forward_hook(lambda _, given, out: calls.append(given[0]))
     model(torch.full((1, 3), 5), torch.full((1, 7), 5))
     shapes = sorted(tuple(each.shape[1:]) for each in calls)
-    hidden = cursors.SIZES["hidden"]
+    hidden = transducer.SIZES["hidden"]
     source, context = (3, hidden), {(3, 2 * hidden), (7, 2 * hidden)}
     assert shapes.count((7, hidden)) == 2  # the words, and the states
     assert shapes.count(source) == 1 and len(shapes) == 4

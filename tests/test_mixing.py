@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from lookback.cursors import CursorsConfig, Places, odds
 from lookback.mixing import Afresh, Mixing, MixingConfig
+from lookback.transducer import CursorsConfig, Places, odds
 from lookback.vocabulary import END, PAD, START
 
 SOURCE = torch.tensor([[4, 5, 6, 7, END], [8, 4, END, PAD, PAD]])

@@ -19,7 +19,6 @@ import safetensors.torch
 import torch
 
 from lookback.bottleneck import Bottleneck, BottleneckConfig
-from lookback.cursors import Cursors
 from lookback.experiments import EXPERIMENTS, copying
 from lookback.families import Body
 from lookback.handwriting import Writer
@@ -35,6 +34,7 @@ from lookback.lab.records import (
 )
 from lookback.memory_networks import MemN2N
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.transducer import Cursors
 from lookback.transformer import Transformer
 from lookback.vocabulary import Vocabulary
 
@@ -70,7 +70,7 @@ KINDS = {
     "bert": Body,
     "bottleneck": Bottleneck,
     **{f"copying-{n}": Bottleneck for n in copying.WIDTHS},
-    "cursors": Cursors,
+    "transducer": Cursors,
     "gpt": Body,
     "memory_networks": MemN2N,
     "phrasebook": RNNsearch,

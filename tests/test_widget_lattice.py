@@ -9,16 +9,16 @@ import torch
 from traitlets import TraitError
 from widgets_common import ask, near, refuses, shown
 
-from lookback.cursors import (
+from lookback.lab import weights
+from lookback.lab.decoding import greedy
+from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.transducer import (
     Cursors,
     CursorsConfig,
     backward_sums,
     forward_sums,
     posterior,
 )
-from lookback.lab import weights
-from lookback.lab.decoding import greedy
-from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.vocabulary import END, START, Vocabulary
 from lookback.widgets import Lattice
 from lookback.widgets.lib import rows

@@ -37,10 +37,10 @@ from torch import Tensor, nn
 
 from lookback.attention import attend
 from lookback.bottleneck import Readout, RecurrentTranslator, reverse
-from lookback.cursors import Cursors, CursorsConfig
 from lookback.layers import Embedding, EncoderLayer
 from lookback.mixing import Mixing, MixingConfig
 from lookback.rnnsearch import AdditiveAttention, annotate
+from lookback.transducer import Cursors, CursorsConfig
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.translator import Translator
 from lookback.vocabulary import PAD

@@ -28,7 +28,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from lookback.bottleneck import Readout, State
-from lookback.cursors import (
+from lookback.rnnsearch import Annotations, RNNsearch, RNNsearchConfig
+from lookback.transducer import (
     NEVER,
     Cursors,
     CursorsConfig,
@@ -38,7 +39,6 @@ from lookback.cursors import (
     odds,
     precise,
 )
-from lookback.rnnsearch import Annotations, RNNsearch, RNNsearchConfig
 
 
 @dataclass(frozen=True)

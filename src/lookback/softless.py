@@ -31,10 +31,10 @@ from torch import Tensor, nn
 
 from lookback.attention import attend
 from lookback.bottleneck import Readout, State
-from lookback.cursors import precise, product
 from lookback.fastweights import linear_attention, positive, remember, written
 from lookback.rnnsearch import annotate
 from lookback.scores import unit
+from lookback.transducer import precise, product
 from lookback.translator import Translator
 from lookback.vocabulary import PAD
 

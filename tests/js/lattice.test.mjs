@@ -1,7 +1,7 @@
 // The lattice's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bestPath, forwardSums, logSum } from "../../src/lookback/widgets/cursors.js";
+import { bestPath, forwardSums, logSum } from "../../src/lookback/widgets/transducer.js";
 import { follow, readSentence, summed } from "../../src/lookback/widgets/lattice.js";
 import {
   fit,

@@ -44,7 +44,7 @@ def test_a_link_inside_the_page_wakes_what_it_leads_to(visit):
 @pytest.mark.parametrize("from_disk", SERVED_OR_NOT)
 def test_the_keyboard_finds_a_sleeping_figure(visit, from_disk):
     """Its picture can be reached; then its first control has the focus."""
-    one = visit("book/cursors", asleep=True, from_disk=from_disk)
+    one = visit("book/transducer", asleep=True, from_disk=from_disk)
     picture = one.page.locator(".widget-picture").first
     assert picture.get_attribute("tabindex") == "0"
     picture.evaluate("(one) => one.focus({ preventScroll: true })")
@@ -97,7 +97,7 @@ def test_what_a_reader_waits_for_is_measured(browser, site, monkeypatch):
     for name, value in {"SLOWER": 1, "LINE": 10**9, "DELAY": 0}.items():
         monkeypatch.setattr(pages, name, value)
     with pages.served(site) as address:
-        one = pages.visit(browser, f"{address}/book/cursors.html")
+        one = pages.visit(browser, f"{address}/book/transducer.html")
     assert 1000 * one["kilobytes"] <= MOST
     assert 0 < one["first_paint"] < 60_000
     assert 0 < one["figure"] < 60_000

@@ -56,7 +56,8 @@ def test_once_a_page_has_been_opened_all_are_there_without_a_line(
 ):
     """And the page says so then, not before."""
     tab.goto(
-        f"{published.address}/book/cursors.html", wait_until="domcontentloaded"
+        f"{published.address}/book/transducer.html",
+        wait_until="domcontentloaded",
     )
     assert tab.evaluate(HIDDEN)
     tab.wait_for_function(KEPT)

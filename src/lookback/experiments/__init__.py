@@ -8,7 +8,7 @@ EXPERIMENTS = (
     "search",
     "length",
     "alignment",
-    "cursors",
+    "transducer",
     "copying",
     "ladder",
     "best",

@@ -3,7 +3,7 @@
 // them summed, and where the finger was. Python: lattice.py; the models:
 // cursors.js and rnnsearch.js.
 
-import { backwardSums, bestPath, forwardSums, lay, logSum, posteriorOf } from "./cursors.js";
+import { backwardSums, bestPath, forwardSums, lay, logSum, posteriorOf } from "./transducer.js";
 import limits from "./lattice.json" with { type: "json" };
 import { tiles } from "./lib/chart.js";
 import { among, integer, series } from "./lib/link.js";

@@ -2,7 +2,7 @@
 
     α(t, u) = α(t−1, u) p(step | t−1, u) + α(t, u−1) p(y_u | t, u−1)
 
-The model of `lookback.cursors`, trained, and RNNsearch on the same pair. The
+The model of `lookback.transducer`, trained, and RNNsearch on the same pair. The
 page translates the sentence itself: cursors.js and rnnsearch.js are run there.
 """
 
@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from traitlets import Dict, Int, List, Unicode, validate
 
-from lookback.cursors import Cursors, CursorsConfig
 from lookback.lab.decoding import greedy
+from lookback.transducer import Cursors, CursorsConfig
 from lookback.vocabulary import END, Vocabulary
 from lookback.widgets import base
 from lookback.widgets.lib import pictures

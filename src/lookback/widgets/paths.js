@@ -65,7 +65,7 @@ export function lead(moves, t, u, U) {
 }
 
 /** log p of a path's moves, one by one.
- * @param {string} moves @param {import("./cursors.js").Lattice} lattice */
+ * @param {string} moves @param {import("./transducer.js").Lattice} lattice */
 export const taken = (moves, { write, step }) =>
   nodesOf(moves)
     .slice(0, moves.length)

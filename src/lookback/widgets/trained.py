@@ -9,12 +9,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from lookback.bottleneck import Bottleneck
-from lookback.cursors import Cursors
 from lookback.handwriting import Writer
 from lookback.lab import weights
 from lookback.lab.decoding import translate
 from lookback.memory_networks import MemN2N
 from lookback.rnnsearch import RNNsearch
+from lookback.transducer import Cursors
 from lookback.transformer import Transformer
 from lookback.vocabulary import END, SPECIALS, START, Vocabulary
 from lookback.widgets.alignment_stepper import AlignmentStepper
@@ -43,7 +43,7 @@ def squeeze(text: str, width: int = 16) -> Squeeze:
 def lattice(sentences: Sequence[str]) -> Lattice:
     """The phrasebook's cursors and its RNNsearch, a letter a number."""
     loaded = {
-        "cursors": weights.load("cursors", Cursors),
+        "cursors": weights.load("transducer", Cursors),
         "rnnsearch": weights.load("phrasebook", RNNsearch),
     }
     models = {

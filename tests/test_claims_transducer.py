@@ -1,4 +1,4 @@
-"""What the chapter `cursors` says of its records."""
+"""What the chapter `transducer` says of its records."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from lookback.experiments.ladder import chrf, rows
 from lookback.lab import phrasebook, records
 from lookback.significance import factors
 
-RESULTS = records.load("cursors")["results"]
+RESULTS = records.load("transducer")["results"]
 FOUND = {name: row for name, row in RESULTS.items() if name != "cost"}
 
 

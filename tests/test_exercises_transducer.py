@@ -1,4 +1,4 @@
-"""Plausible wrong answers to the chapter `cursors`, and their hints."""
+"""Plausible wrong answers to the chapter `transducer`, and their hints."""
 
 import math
 from itertools import combinations_with_replacement
@@ -8,7 +8,7 @@ import pytest
 import torch
 from test_exercises import said_about
 
-from lookback import cursors
+from lookback import transducer
 from lookback.exercises import check
 
 pytestmark = pytest.mark.nightly
@@ -115,13 +115,13 @@ def without_logs(write, step):
 
 def by_the_book(write, step):
     mask = torch.ones(1, write.shape[1], dtype=torch.bool)
-    alpha = cursors.forward_sums(write[None], step[None], mask)
+    alpha = transducer.forward_sums(write[None], step[None], mask)
     return (alpha[0, -1] + write[-1]).logsumexp(0)
 
 
 def until_the_last(write, step):
     mask = torch.ones(1, write.shape[1], dtype=torch.bool)
-    alpha = cursors.forward_sums(write[None], step[None], mask)
+    alpha = transducer.forward_sums(write[None], step[None], mask)
     return alpha[0, -1].logsumexp(0)
 
 
@@ -139,12 +139,12 @@ def best_alone(write, step):
 
 def through(write, step):
     mask = torch.ones(1, write.shape[1], dtype=torch.bool)
-    return cursors.forward_sums(write[None], step[None], mask)[0]
+    return transducer.forward_sums(write[None], step[None], mask)[0]
 
 
 def at_the_last_word(write, step):
     mask = torch.ones(1, write.shape[1], dtype=torch.bool)
-    alpha = cursors.forward_sums(write[None], step[None], mask)
+    alpha = transducer.forward_sums(write[None], step[None], mask)
     return alpha[0, -1, -1] + write[-1, -1]
 
 

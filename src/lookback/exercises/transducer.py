@@ -1,4 +1,4 @@
-"""The exercises of `cursors`: each check beside its reference solution.
+"""The exercises of `transducer`: each check beside its reference solution.
 
 What is right is found by walking every path, one after the other.
 """

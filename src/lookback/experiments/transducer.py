@@ -7,10 +7,10 @@ parameters, as many rounds while the learning rate falls to 0, dropout at the
 same places. Then new sentences of one clause to eight (training has up to 30
 words), the alignments, whose truth is known, and the words that a finger which
 never goes back might miss. Last, what a training step costs, at the ladder's
-size. Writes records/cursors.json and the cursors' weights. Needs no corpus.
+size. Writes records/transducer.json and the cursors' weights. Needs no corpus.
 
-    python -m lookback.experiments.cursors
-    python -m lookback.experiments.cursors --only cursors --seeds 3
+    python -m lookback.experiments.transducer
+    python -m lookback.experiments.transducer --only cursors --seeds 3
 """
 
 import time
@@ -25,7 +25,6 @@ import torch
 from torch import Tensor, nn
 
 from lookback import ladder
-from lookback.cursors import Cursors, CursorsConfig
 from lookback.experiments import alignment
 from lookback.experiments.alignment import HELD_OUT, PAIRS, TESTS
 from lookback.experiments.runs import Fitted, campaign, fit, said, validator
@@ -36,6 +35,7 @@ from lookback.lab.grammar import Pair as Aligned
 from lookback.mixing import Afresh, Mixing, MixingConfig
 from lookback.rnnsearch import RNNsearch
 from lookback.serial import kept
+from lookback.transducer import Cursors, CursorsConfig
 from lookback.translator import Translator
 from lookback.vocabulary import PAD, Vocabulary
 
@@ -220,7 +220,7 @@ def run(name: str, seed: int, folder: Path) -> dict:
     }
     if name == "cursors":
         if seed == 0:
-            weights.save("cursors", *fitted[:3])
+            weights.save("transducer", *fitted[:3])
         known = posteriors(fitted.model, asked, source, target)
         answer["aer_posterior"] = error(known)
     return answer
@@ -299,7 +299,7 @@ def share(kind: str, run: dict) -> float:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
-        "cursors",
+        "transducer",
         __doc__,
         {name: partial(run, name) for name in MAKE} | {"cost": cost},
         summary,

@@ -11,16 +11,16 @@ import pytest
 import torch
 from playwright.sync_api import Locator
 
-from lookback.cursors import NEVER, forward_sums, posterior
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import force, greedy
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
+from lookback.transducer import NEVER, forward_sums, posterior
 from lookback.vocabulary import END, START, Vocabulary
 from lookback.widgets.lattice import build
 from lookback.widgets.lib.rows import unpack
 from stepping import act, live, numbers, problem, widgets
 
-PAGE = "book/cursors"
+PAGE = "book/transducer"
 KIND = "lattice"
 
 

@@ -6,7 +6,7 @@ from math import comb
 import pytest
 import torch
 
-from lookback.cursors import (
+from lookback.transducer import (
     Cursors,
     CursorsConfig,
     backward_sums,
