@@ -46,7 +46,7 @@ from lookback.lab.decoding import greedy
 from lookback.lab.training import TrainingConfig
 from lookback.ladder import way_to
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
-from lookback.transducer import Cursors
+from lookback.transducer import Transducer
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.translator import Translator
 from lookback.vocabulary import END, Vocabulary
@@ -221,7 +221,7 @@ KINDS = {
     "copying-4": Bottleneck,
     "copying-6": Bottleneck,
     "phrasebook": RNNsearch,
-    "cursors": Cursors,
+    "cursors": Transducer,
     "rnnsearch": RNNsearch,
     "transformer": Transformer,
     "tuned-en-fr": Transformer,

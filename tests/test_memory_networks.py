@@ -6,9 +6,9 @@ from torch.nn import functional as F
 
 from lookback.lab.stories import collate, stories, vocabulary
 from lookback.memory_networks import (
-    HopsConfig,
     MemN2N,
     MemNN,
+    MemoryConfig,
     ages,
     bags,
     hop,
@@ -18,7 +18,7 @@ from lookback.memory_networks import (
 )
 
 WORDS = vocabulary()
-SMALL = HopsConfig(len(WORDS), hops=3, d=5)
+SMALL = MemoryConfig(len(WORDS), hops=3, d=5)
 TOLD = [
     one
     for length in (9, 13)
@@ -243,7 +243,7 @@ def test_gradients_reach_every_weight(batch, kind):
 
 def test_it_learns_ten_stories_by_heart(batch):
     torch.manual_seed(5)
-    model = MemN2N(HopsConfig(len(WORDS)))
+    model = MemN2N(MemoryConfig(len(WORDS)))
     adam = torch.optim.Adam(model.parameters(), 0.02)
     for _ in range(60):
         logits, _ = model(batch.story, batch.question)

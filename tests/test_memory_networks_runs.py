@@ -148,7 +148,7 @@ class Knows:
     """Looks where it should, one fact a hop, in the order of need."""
 
     def __init__(self, batch):
-        self.config = memory_networks.HopsConfig(len(stories.vocabulary()))
+        self.config = memory_networks.MemoryConfig(len(stories.vocabulary()))
         self.batch = batch
 
     def __call__(self, story, question, old, heat):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lookback.mixing import Afresh, Mixing, MixingConfig
-from lookback.transducer import CursorsConfig, Places, odds
+from lookback.transducer import Places, TransducerConfig, odds
 from lookback.vocabulary import END, PAD, START
 
 SOURCE = torch.tensor([[4, 5, 6, 7, END], [8, 4, END, PAD, PAD]])
@@ -92,7 +92,7 @@ def test_only_outside_can_two_words_be_likely_that_no_place_allows_at_once():
 def afresh():
     torch.manual_seed(0)
     sizes = dict(embed=6, hidden=5, maxout=4, dropout=0.0)
-    return Afresh(CursorsConfig(9, 8, **sizes)).eval().double()
+    return Afresh(TransducerConfig(9, 8, **sizes)).eval().double()
 
 
 @torch.no_grad()

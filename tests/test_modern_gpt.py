@@ -14,11 +14,11 @@ from lookback.modern_gpt import (
     PUBLISHED,
     Block,
     Experts,
+    GPTConfig,
     KVCache,
     Published,
     RMSNorm,
     SelfAttention,
-    SinceConfig,
     cache_bytes,
     flash,
     rms_norm,
@@ -29,7 +29,7 @@ from lookback.modern_gpt import (
 )
 from lookback.positions import rotate
 
-SMALL = SinceConfig(vocab=11, d_model=16, layers=2, heads=4, d_ff=24)
+SMALL = GPTConfig(vocab=11, d_model=16, layers=2, heads=4, d_ff=24)
 TODAY = replace(
     SMALL,
     norm="pre",
@@ -106,7 +106,7 @@ def test_swiglu_has_about_as_many_weights_as_relu():
         layer = Block(config).feedforward
         return sum(p.numel() for p in layer.parameters() if p.dim() == 2)
 
-    big = SinceConfig()
+    big = GPTConfig()
     gated = weights(replace(big, activation="swiglu"))
     assert abs(gated / weights(big) - 1) < 0.01
 
@@ -369,7 +369,7 @@ def test_imbalance_is_1_if_even_and_grows_with_a_favourite():
 )
 def test_what_does_not_fit_is_refused(wrong, says):
     with pytest.raises(ValueError, match=says):
-        SinceConfig(**wrong)
+        GPTConfig(**wrong)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The experiment of the chapter `modern_gpt`, at a toy's size, with no corpus."""
+"""The experiment of `modern_gpt`, at a toy's size, with no corpus."""
 
 import json
 import math
@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from lookback.experiments import modern_gpt
-from lookback.modern_gpt import GPT, SinceConfig
+from lookback.modern_gpt import GPT, GPTConfig
 
 TEXT = "to be, or not to be: that is the question. " * 60
 SIGNS = sorted(set(TEXT))
@@ -19,7 +19,7 @@ SIGNS = sorted(set(TEXT))
 @pytest.fixture
 def small(monkeypatch, tmp_path):
     """A short text, small machines, few updates, a folder for the record."""
-    old = SinceConfig(len(SIGNS), 8, 1, 2, 16, kv_heads=2)
+    old = GPTConfig(len(SIGNS), 8, 1, 2, 16, kv_heads=2)
     today = replace(old, norm="pre", rms=True, positions="rope", kv_heads=1)
     changes = {
         "2017": old,
@@ -68,7 +68,7 @@ def test_the_text_is_cut_in_three(small):
 def test_it_writes_its_record_and_goes_on_from_it(small):
     arguments = ["--seeds", "2", "--runs", str(small / "runs")]
     modern_gpt.main(arguments)
-    record = json.loads((small / "since.json").read_text())
+    record = json.loads((small / "modern_gpt.json").read_text())
     results = record["results"]
     for name in (*modern_gpt.CHANGES, "2 updates", "width 4"):
         one = results[name]
@@ -88,7 +88,10 @@ def test_it_writes_its_record_and_goes_on_from_it(small):
     for folder in (small / "runs").iterdir():
         (folder / "result.json").unlink()
     modern_gpt.main([*arguments, "--record"])  # all of it is in the record
-    assert json.loads((small / "since.json").read_text())["results"] == results
+    assert (
+        json.loads((small / "modern_gpt.json").read_text())["results"]
+        == results
+    )
 
 
 def test_each_letter_is_asked_for_once_whatever_the_window(small):

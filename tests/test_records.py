@@ -34,7 +34,7 @@ from lookback.lab.records import (
 )
 from lookback.memory_networks import MemN2N
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
-from lookback.transducer import Cursors
+from lookback.transducer import Transducer
 from lookback.transformer import Transformer
 from lookback.vocabulary import Vocabulary
 
@@ -56,7 +56,10 @@ CORPUS = {  # the languages that an experiment reads
     "explanation": [("en", "fr")],
     "tuned": [("en", "fr"), ("de", "en")],
 }
-PLAYS = {"plays": "input.txt", "since": "tinyshakespeare"}  # as each names it
+PLAYS = {
+    "plays": "input.txt",
+    "modern_gpt": "tinyshakespeare",
+}  # as each names it
 ALL_TESTS = (
     "ladder",
     "best",
@@ -70,7 +73,7 @@ KINDS = {
     "bert": Body,
     "bottleneck": Bottleneck,
     **{f"copying-{n}": Bottleneck for n in copying.WIDTHS},
-    "transducer": Cursors,
+    "transducer": Transducer,
     "gpt": Body,
     "memory_networks": MemN2N,
     "phrasebook": RNNsearch,

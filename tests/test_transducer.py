@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from lookback.transducer import (
-    Cursors,
-    CursorsConfig,
+    Transducer,
+    TransducerConfig,
     backward_sums,
     forward_sums,
     posterior,
@@ -87,7 +87,7 @@ SIZES = dict(embed=6, hidden=5, maxout=4, dropout=0.0)
 
 def model_of(seed=0):
     torch.manual_seed(seed)
-    return Cursors(CursorsConfig(9, 8, **SIZES)).eval().double()
+    return Transducer(TransducerConfig(9, 8, **SIZES)).eval().double()
 
 
 def exact(model, source, target):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from widgets_common import ask, refuses, shown
 
-from lookback.modern_gpt import GPT, PUBLISHED, KVCache, SinceConfig
+from lookback.modern_gpt import GPT, PUBLISHED, GPTConfig, KVCache
 from lookback.widgets import CacheSize
 from lookback.widgets.cache_size import LIMITS
 
@@ -34,7 +34,7 @@ def test_the_script_has_the_published_models_as_the_module_has(name, size):
 
 
 def test_a_cache_that_is_counted_has_as_many():
-    config = SinceConfig(d_model=16, heads=4, kv_heads=2, layers=3)
+    config = GPTConfig(d_model=16, heads=4, kv_heads=2, layers=3)
     cache = KVCache(config)
     GPT(config)(torch.zeros(1, 13, dtype=torch.long), cache)
     sizes = dict(layers=3, heads=4, kv_heads=2, d_k=4, length=13, bytes=4)
@@ -43,7 +43,7 @@ def test_a_cache_that_is_counted_has_as_many():
 
 
 def test_a_cache_with_a_window_is_counted():
-    config = SinceConfig(d_model=16, heads=4, kv_heads=2, layers=3, window=5)
+    config = GPTConfig(d_model=16, heads=4, kv_heads=2, layers=3, window=5)
     cache = KVCache(config)
     GPT(config)(torch.zeros(1, 13, dtype=torch.long), cache)
     one = CacheSize(layers=3, heads=4, kv_heads=2, d_k=4, window=5, bytes=4)

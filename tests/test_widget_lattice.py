@@ -13,8 +13,8 @@ from lookback.lab import weights
 from lookback.lab.decoding import greedy
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transducer import (
-    Cursors,
-    CursorsConfig,
+    Transducer,
+    TransducerConfig,
     backward_sums,
     forward_sums,
     posterior,
@@ -39,7 +39,7 @@ def models() -> list:
     """Two models whose weights a page can hold exactly."""
     torch.manual_seed(0)
     both = [
-        Cursors(CursorsConfig(**SIZES, maxout=6)),
+        Transducer(TransducerConfig(**SIZES, maxout=6)),
         RNNsearch(RNNsearchConfig(**SIZES, align=7, maxout=6)),
     ]
     for model in both:
@@ -62,8 +62,8 @@ def widget(packed) -> Lattice:
     return Lattice(WORDS, both, [SENTENCE, "the cat ."])
 
 
-def truth(model: Cursors, source: list, target: list) -> tuple:
-    """write, step and mask, as `Cursors.forward` makes them."""
+def truth(model: Transducer, source: list, target: list) -> tuple:
+    """write, step and mask, as `Transducer.forward` makes them."""
     places = model.encode(torch.tensor([source]))
     given = torch.tensor([[START, *target[:-1]]])
     g, g_step, _ = model.written(given)

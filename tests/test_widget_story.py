@@ -8,7 +8,7 @@ import torch
 from widgets_common import ask, near, refuses, shown
 
 from lookback.lab import stories
-from lookback.memory_networks import HopsConfig, MemN2N
+from lookback.memory_networks import MemN2N, MemoryConfig
 from lookback.vocabulary import SPECIALS
 from lookback.widgets import Story, pack
 from lookback.widgets.lib.half import unpack
@@ -23,7 +23,7 @@ LONG = [*TOLD, ("letter", "box"), ("box", "ben"), ("ben", "garden")]
 def model():
     """Untrained, with numbers that sixteen bits hold."""
     torch.manual_seed(0)
-    made = MemN2N(HopsConfig(len(WORDS), d=6, ages=MOST, draw=0.8))
+    made = MemN2N(MemoryConfig(len(WORDS), d=6, ages=MOST, draw=0.8))
     return made.half().double()
 
 

@@ -11,7 +11,7 @@ Every rung is one `Parts`, and neighbours differ in one field of it:
                    dot        e_ij = (W_a s_{i−1}) · (U_a h_j) / √d_k
                    inside, outside   `mixing.Mixing`: softmax of a sum, sum of
                               softmaxes
-                   cursors    `cursors.Cursors`: every monotone path, summed
+                   cursors    `cursors.Transducer`: every monotone path, summed
     positions, layers, heads, d_ff, residual, norm
                    the stack of `layers` that stands in a reader's place
     part_dropout   what is dropped in that stack, where it is not as elsewhere
@@ -40,7 +40,7 @@ from lookback.bottleneck import Readout, RecurrentTranslator, reverse
 from lookback.layers import Embedding, EncoderLayer
 from lookback.mixing import Mixing, MixingConfig
 from lookback.rnnsearch import AdditiveAttention, annotate
-from lookback.transducer import Cursors, CursorsConfig
+from lookback.transducer import Transducer, TransducerConfig
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.translator import Translator
 from lookback.vocabulary import PAD
@@ -329,7 +329,7 @@ def own(parts: Parts) -> Translator:
         "dropout": parts.dropout,
     }
     if parts.look == "cursors":
-        model = Cursors(CursorsConfig(**sizes))
+        model = Transducer(TransducerConfig(**sizes))
     else:
         outside = parts.look == "outside"
         model = Mixing(MixingConfig(**sizes, align=width, outside=outside))

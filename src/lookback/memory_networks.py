@@ -38,7 +38,7 @@ from lookback.vocabulary import PAD
 
 
 @dataclass(frozen=True)
-class HopsConfig:
+class MemoryConfig:
     """Sizes of either network; the paper's beside ours."""
 
     source_vocab: int
@@ -116,7 +116,7 @@ def hop(
 class MemN2N(nn.Module):
     """Looks softly, once for each hop, and nobody tells it where."""
 
-    def __init__(self, config: HopsConfig):
+    def __init__(self, config: MemoryConfig):
         super().__init__()
         self.config = config
 
@@ -157,7 +157,7 @@ class MemN2N(nn.Module):
 class Match(nn.Module):
     """s([q, f_1, f_2, …], y): each part of it has its own columns of U."""
 
-    def __init__(self, config: HopsConfig):
+    def __init__(self, config: MemoryConfig):
         super().__init__()
         size = (config.source_vocab, config.d)
         self.asked, self.found, self.offered = (
@@ -176,7 +176,7 @@ class Match(nn.Module):
 class MemNN(nn.Module):
     """Looks by arg max, and is told where while it learns."""
 
-    def __init__(self, config: HopsConfig):
+    def __init__(self, config: MemoryConfig):
         super().__init__()
         self.config = config
         self.search, self.respond = Match(config), Match(config)

@@ -31,9 +31,9 @@ from lookback.bottleneck import Readout, State
 from lookback.rnnsearch import Annotations, RNNsearch, RNNsearchConfig
 from lookback.transducer import (
     NEVER,
-    Cursors,
-    CursorsConfig,
     Places,
+    Transducer,
+    TransducerConfig,
     mixture,
     normaliser,
     odds,
@@ -127,10 +127,10 @@ class Landings(NamedTuple):
     keys: Float[Tensor, "batch source hidden"]
 
 
-class Afresh(Cursors):
+class Afresh(Transducer):
     """Two cursors without a walk: every landing is chosen anew."""
 
-    def __init__(self, config: CursorsConfig):
+    def __init__(self, config: TransducerConfig):
         super().__init__(config)
         del self.f_step, self.g_step
         self.q = nn.Linear(config.hidden, config.hidden, bias=False)

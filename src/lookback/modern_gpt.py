@@ -33,7 +33,7 @@ POSITIONS = ("sinusoidal", "rope", "alibi")
 
 
 @dataclass(frozen=True)
-class SinceConfig:
+class GPTConfig:
     """The sizes, and a flag for each row of the chapter's table."""
 
     vocab: int = 65  # letters and signs of the text
@@ -54,7 +54,7 @@ class SinceConfig:
         refuse(self)
 
 
-def refuse(config: SinceConfig) -> None:
+def refuse(config: GPTConfig) -> None:
     """ValueError for a name that is not known, or heads that do not share."""
     for name, value, known in (
         ("norm", config.norm, NORMS[:2]),
@@ -73,7 +73,7 @@ def refuse(config: SinceConfig) -> None:
             )
 
 
-def width_of(config: SinceConfig) -> int:
+def width_of(config: GPTConfig) -> int:
     """The feed-forward layer's width: with a third matrix two thirds."""
     gated = config.activation == "swiglu"
     return 2 * config.d_ff // 3 if gated else config.d_ff
@@ -156,7 +156,7 @@ class KVCache:
     what has left it is thrown away.
     """
 
-    def __init__(self, config: SinceConfig):
+    def __init__(self, config: GPTConfig):
         self.window, self.length = config.window, 0
         self.kept: list[tuple[Tensor, Tensor] | None] = [None] * config.layers
 
@@ -205,7 +205,7 @@ def cache_bytes(
 class SelfAttention(nn.Module):
     """Each place looks at itself and at those before it."""
 
-    def __init__(self, config: SinceConfig):
+    def __init__(self, config: GPTConfig):
         super().__init__()
         self.config, d = config, config.d_model
         self.d_k = d_k = d // config.heads
@@ -266,7 +266,7 @@ class Experts(nn.Module):
     probability is 1, and it is the plain layer.
     """
 
-    def __init__(self, config: SinceConfig):
+    def __init__(self, config: GPTConfig):
         super().__init__()
         d, count = config.d_model, config.experts
         self.router = nn.Linear(d, count, bias=False)
@@ -302,7 +302,7 @@ class Experts(nn.Module):
 class Block(nn.Module):
     """Attention, then a feed-forward layer, with sums and norms around."""
 
-    def __init__(self, config: SinceConfig):
+    def __init__(self, config: GPTConfig):
         super().__init__()
         self.pre, d = config.norm == "pre", config.d_model
         norm = RMSNorm if config.rms else nn.LayerNorm
@@ -331,7 +331,7 @@ class Block(nn.Module):
 class GPT(nn.Module):
     """Letters in, for each place the logits of the next letter out."""
 
-    def __init__(self, config: SinceConfig):
+    def __init__(self, config: GPTConfig):
         super().__init__()
         self.config, d = config, config.d_model
         self.embedding = nn.Embedding(config.vocab, d)

@@ -107,7 +107,7 @@ def posterior(
 
 
 @dataclass(frozen=True)
-class CursorsConfig:
+class TransducerConfig:
     """Sizes; the dropout is on both sides' embeddings and both readouts."""
 
     source_vocab: int
@@ -135,10 +135,10 @@ class Walk(NamedTuple):
     ready: Float[Tensor, "batch source"]  # log α(t, u) / Z(t, u), for the next
 
 
-class Cursors(Translator):
+class Transducer(Translator):
     """Translates by the sum over all monotone paths of finger and pen."""
 
-    def __init__(self, config: CursorsConfig):
+    def __init__(self, config: TransducerConfig):
         super().__init__()
         self.config = config
         embed, hidden = config.embed, config.hidden

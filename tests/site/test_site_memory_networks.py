@@ -10,7 +10,7 @@ import torch
 from playwright.sync_api import Locator
 
 from lookback.lab import stories
-from lookback.memory_networks import HopsConfig, MemN2N
+from lookback.memory_networks import MemN2N, MemoryConfig
 from lookback.widgets.lib.half import unpack
 from lookback.widgets.story import MOST
 from stepping import act, live, numbers, problem, widgets
@@ -32,7 +32,7 @@ def story(at_start):
 def truth(state: dict, told: list, asked: str):
     """Weights of every hop, and the places' shares, by torch."""
     d = state["weights"]["words.0"]["shape"][1]
-    model = MemN2N(HopsConfig(len(WORDS), HOPS, d, ages=MOST)).double()
+    model = MemN2N(MemoryConfig(len(WORDS), HOPS, d, ages=MOST)).double()
     model.load_state_dict(
         {
             name: torch.tensor(unpack(one))

@@ -38,9 +38,9 @@ from lookback.lab.stories import (
 )
 from lookback.lab.training import device
 from lookback.memory_networks import (
-    HopsConfig,
     MemN2N,
     MemNN,
+    MemoryConfig,
     ages,
     scattered,
     shortfall,
@@ -53,7 +53,7 @@ HELD_OUT = 1_000_000  # the seed of the stories that nobody learns from
 UPDATES, BATCH, RATE, CLIP = 1600, 128, 0.02, 1.0  # Adam, falling to 0
 START = 400  # updates without softmax
 LENGTH, LENGTHS = 12, (12, 18, 30)  # sentences; the first is trained on
-OLDEST = HopsConfig.ages - 1
+OLDEST = MemoryConfig.ages - 1
 WIDE = 64  # numbers in a vector of the wide hop
 SOLVED = 0.9  # of the answers right
 EVERY = 400  # updates between two points of a curve
@@ -104,8 +104,8 @@ def lessons(name: str, seed: int) -> list[Batch]:
 def network(name: str) -> MemN2N | MemNN:
     """Untrained, and sent to the device."""
     few = {"1 hop": 1, "1 wide hop": 1, "no ages": 1, "2 hops": 2}.get(name, 3)
-    d = WIDE if name == "1 wide hop" else HopsConfig.d
-    config = HopsConfig(len(vocabulary()), few, d)
+    d = WIDE if name == "1 wide hop" else MemoryConfig.d
+    config = MemoryConfig(len(vocabulary()), few, d)
     model = (MemNN if name == "memory network" else MemN2N)(config)
     if name == "no ages":
         for rows in model.ages:
@@ -329,9 +329,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "learning_rate": RATE,
             "clip": CLIP,
             "lengths": list(LENGTHS),
-            "d": HopsConfig.d,
-            "ages": HopsConfig.ages,
-            "draw": HopsConfig.draw,
+            "d": MemoryConfig.d,
+            "ages": MemoryConfig.ages,
+            "draw": MemoryConfig.draw,
         },
         seeds=SEEDS,
         arguments=arguments,

@@ -1,7 +1,7 @@
 """What has each change since 2017 bought, on one small GPT?
 
 Two layers of width 64 read tinyshakespeare letter by letter. One flag of
-`since.SinceConfig` is switched on at a time; then several together, which is
+`since.GPTConfig` is switched on at a time; then several together, which is
 the machine of today. All get as many letters and updates. With the first seed
 each has an attempt at each of a few learning rates, of which the validation
 text keeps one for all seeds. Those that differ in where they look read the test
@@ -31,7 +31,7 @@ from torch.nn import functional as F
 from lookback.experiments.runs import campaign
 from lookback.lab import corpus, download
 from lookback.lab.training import device
-from lookback.modern_gpt import GPT, Experts, KVCache, SinceConfig, write
+from lookback.modern_gpt import GPT, Experts, GPTConfig, KVCache, write
 
 SEEDS = 3
 UPDATES, BATCH, CONTEXT = 500, 16, 64  # letters in a window of training
@@ -42,7 +42,7 @@ SHARES = (0.9, 0.05)  # of the text: training, validation; the rest is the test
 ASKED = 20_000  # letters of the validation text that choose the rate
 LENGTHS = (64, 128, 256, 512)  # windows of the test; the first as trained
 FAR = ("2017", "RoPE", "ALiBi", "window", "today")  # are given all of them
-OLD = SinceConfig()
+OLD = GPTConfig()
 TODAY = replace(
     OLD,
     norm="pre",
@@ -72,7 +72,7 @@ WRITTEN = (64, 128, 256, 512)  # letters that are written, for the clock
 PROMPT, SAID = "KING RICHARD:\n", 240  # what a trained one goes on from
 
 
-def wide(width: int) -> SinceConfig:
+def wide(width: int) -> GPTConfig:
     """Today's machine, narrower or wider."""
     return replace(TODAY, d_model=width, d_ff=4 * width)
 
@@ -108,7 +108,7 @@ def cost(model: GPT, window: Int[Tensor, "batch longer"]) -> Tensor:
 
 
 def teach(
-    config: SinceConfig,
+    config: GPTConfig,
     rate: float,
     seed: int,
     text: Tensor,
@@ -151,7 +151,7 @@ def nats(model: GPT, text: Int[Tensor, " letters"], length: int) -> float:
 
 
 def attempt(
-    config: SinceConfig, rate: float, seed: int, updates: int
+    config: GPTConfig, rate: float, seed: int, updates: int
 ) -> tuple[GPT, dict]:
     """Train once; what the validation text says, and the CPU's seconds."""
     train, valid, _ = texts()
@@ -163,7 +163,7 @@ def attempt(
 
 
 def run(
-    config: SinceConfig,
+    config: GPTConfig,
     seed: int,
     updates: int,
     lengths: Sequence[int],

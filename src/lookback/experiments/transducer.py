@@ -35,7 +35,7 @@ from lookback.lab.grammar import Pair as Aligned
 from lookback.mixing import Afresh, Mixing, MixingConfig
 from lookback.rnnsearch import RNNsearch
 from lookback.serial import kept
-from lookback.transducer import Cursors, CursorsConfig
+from lookback.transducer import Transducer, TransducerConfig
 from lookback.translator import Translator
 from lookback.vocabulary import PAD, Vocabulary
 
@@ -49,10 +49,10 @@ LENGTHS = (10, 20, 40, 80, 160)
 SIZES = {"embed": 64, "hidden": 64, "dropout": 0.2}
 MAXOUT = 78  # of the cursors, and of the diagonal
 MAKE: dict[str, Callable[[int, int], Translator]] = {
-    "cursors": lambda s, t: Cursors(
-        CursorsConfig(s, t, maxout=MAXOUT, **SIZES)
+    "cursors": lambda s, t: Transducer(
+        TransducerConfig(s, t, maxout=MAXOUT, **SIZES)
     ),
-    "afresh": lambda s, t: Afresh(CursorsConfig(s, t, maxout=68, **SIZES)),
+    "afresh": lambda s, t: Afresh(TransducerConfig(s, t, maxout=68, **SIZES)),
     "diagonal": lambda s, t: diagonal(s, t),
     "rnnsearch": lambda s, t: dropping(alignment.MAKE["rnnsearch"](s, t)),
     "inside": lambda s, t: mixing(s, t, outside=False),
@@ -98,7 +98,7 @@ def dropping(model: RNNsearch) -> RNNsearch:
 
 
 def posteriors(
-    model: Cursors,
+    model: Transducer,
     pairs: Sequence[Pair],
     source: Vocabulary,
     target: Vocabulary,

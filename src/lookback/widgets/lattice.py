@@ -12,7 +12,7 @@ from torch import Tensor
 from traitlets import Dict, Int, List, Unicode, validate
 
 from lookback.lab.decoding import greedy
-from lookback.transducer import Cursors, CursorsConfig
+from lookback.transducer import Transducer, TransducerConfig
 from lookback.vocabulary import END, Vocabulary
 from lookback.widgets import base
 from lookback.widgets.lib import pictures
@@ -120,10 +120,10 @@ class Lattice(base.Widget):
         figure.axes[-1].set_ylabel("probability of the place")
 
 
-def build(packed: dict) -> Cursors:
+def build(packed: dict) -> Transducer:
     """The model of the packed weights, in double precision."""
     weights = {k: torch.tensor(unpack(one)) for k, one in packed.items()}
-    config = CursorsConfig(
+    config = TransducerConfig(
         *(
             len(weights[f"{side}_embedding.weight"])
             for side in ("source", "target")
@@ -132,6 +132,6 @@ def build(packed: dict) -> Cursors:
         hidden=weights["pen.weight_hh_l0"].shape[1],
         maxout=weights["f.output.weight"].shape[1],
     )
-    model = Cursors(config).double().eval()
+    model = Transducer(config).double().eval()
     model.load_state_dict(weights)
     return model

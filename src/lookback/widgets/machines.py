@@ -19,7 +19,7 @@ from lookback.vocabulary import Vocabulary
 
 MACHINES = {"tuned-rnnsearch": RNNsearch, "tuned-en-fr": Transformer}
 # They write, fill in, and lean to a sense, in one language.
-BODIES = {"gpt": Body, "bert": Body, "senses": Body}
+BODIES = {"gpt": Body, "bert": Body, "probing": Body}
 ALL = MACHINES | BODIES
 
 

@@ -14,7 +14,7 @@ from lookback.lab import weights
 from lookback.lab.decoding import translate
 from lookback.memory_networks import MemN2N
 from lookback.rnnsearch import RNNsearch
-from lookback.transducer import Cursors
+from lookback.transducer import Transducer
 from lookback.transformer import Transformer
 from lookback.vocabulary import END, SPECIALS, START, Vocabulary
 from lookback.widgets.alignment_stepper import AlignmentStepper
@@ -43,7 +43,7 @@ def squeeze(text: str, width: int = 16) -> Squeeze:
 def lattice(sentences: Sequence[str]) -> Lattice:
     """The phrasebook's cursors and its RNNsearch, a letter a number."""
     loaded = {
-        "cursors": weights.load("transducer", Cursors),
+        "cursors": weights.load("transducer", Transducer),
         "rnnsearch": weights.load("phrasebook", RNNsearch),
     }
     models = {

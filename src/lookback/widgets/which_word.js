@@ -128,7 +128,7 @@ function build(model, read) {
     node.setAttribute("aria-busy", "true");
     try {
       const all = questions(typed, state.covered, at, index);
-      const [own, ...others] = await ask.levels({ name: "senses", all, at: at + 1 });
+      const [own, ...others] = await ask.levels({ name: "probing", all, at: at + 1 });
       if (wanted !== key) return;
       const { levels } = probes[word];
       came = {
@@ -156,7 +156,7 @@ function build(model, read) {
       return complain(`Type a caption with one of these words: ${Object.keys(probes).join(", ")}.`);
     }
     try {
-      const pieces = await ask.words("senses");
+      const pieces = await ask.words("probing");
       index ??= new Map(pieces.map((word, id) => [word, id]));
     } catch (error) {
       return fail(error);

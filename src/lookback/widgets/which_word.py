@@ -67,7 +67,7 @@ class WhichWord(base.Widget):
     level = Int(4).tag(sync=True)
 
     def __init__(self, probes=None, texts=TEXTS, text=None, **how):
-        known = {"senses": {"title": "BERT", **machines.known("senses")}}
+        known = {"probing": {"title": "BERT", **machines.known("probing")}}
         super().__init__(
             machines=known,
             probes=recorded() if probes is None else probes,
