@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from lookback import kin
+from lookback import lookups
 from lookback.experiments import glimpses
 from lookback.glimpses import (
     JOINS,
@@ -237,7 +237,9 @@ def test_the_letters_in_the_page_were_never_learned_from():
 
 
 def test_what_is_said_of_the_table_of_traits():
-    found = {name: kin.traits(look) for name, (_, look) in kin.KIN.items()}
+    found = {
+        name: lookups.traits(look) for name, (_, look) in lookups.KIN.items()
+    }
     averages = [t.sums_to_one and t.never_negative for t in found.values()]
     assert sum(averages) == 8
     blind = [name for name, t in found.items() if not t.gradient_to_query]
@@ -266,5 +268,5 @@ def test_short_quotes_only():
 
 def test_the_page_comes_after_its_works():
     """1964 is the oldest look, 2020 the youngest, as the page says."""
-    years = [year for year, _ in kin.KIN.values()]
+    years = [year for year, _ in lookups.KIN.values()]
     assert (years[0], years[-1]) == (1964, 2020)

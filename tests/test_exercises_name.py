@@ -8,7 +8,7 @@ import torch
 from test_exercises import said_about
 from torch.nn import functional as F
 
-from lookback import kin
+from lookback import lookups
 from lookback.exercises import check
 
 pytestmark = pytest.mark.nightly
@@ -481,21 +481,24 @@ def later(keys):
 @pytest.mark.parametrize(
     ("mine", "words"),
     [
-        (kin.scaled_dot, "does not see place"),
-        (kin.fast_weights, "does not sum to 1 and does not see place"),
-        (kin.soft_window, "does not sum to 1 and does not see content"),
-        (kin.memory_network, "let a gradient reach the query"),
+        (lookups.scaled_dot, "does not see place"),
+        (lookups.fast_weights, "does not sum to 1 and does not see place"),
+        (lookups.soft_window, "does not sum to 1 and does not see content"),
+        (lookups.memory_network, "let a gradient reach the query"),
         (
             lambda q, k: (k @ q + later(k)).softmax(-1),
             "no weight was ever negative",
         ),
-        (lambda q, k: 2 * kin.dot(q, k) - 1 / len(k), "does not see place"),
+        (lambda q, k: 2 * lookups.dot(q, k) - 1 / len(k), "does not see place"),
         (
             lambda q, k: 2 * (k @ q + later(k)).softmax(-1) - 1,
             "does not sum to 1",
         ),
         (lambda q, k: q, "not for each number of a key"),
-        (lambda q, k: kin.dot(q, k).sum(), "There is a weight for each key"),
+        (
+            lambda q, k: lookups.dot(q, k).sum(),
+            "There is a weight for each key",
+        ),
     ],
 )
 def test_all_but_one(mine, words, capsys):
@@ -518,7 +521,7 @@ def by_division(query, keys):
 
 def by_difference(query, keys):
     near = (keys @ query + later(keys)).softmax(-1)
-    return near + kin.dot(query, keys) - kin.dot(-query, keys)
+    return near + lookups.dot(query, keys) - lookups.dot(-query, keys)
 
 
 def by_product(query, keys):

@@ -9,7 +9,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from lookback import kin
+from lookback import lookups
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     Hint,
@@ -183,7 +183,7 @@ def kernel_regression(mine):
 
 def _blind_additive(query, keys):
     """RNNsearch's score without its tanh: the query drops out."""
-    W, U, V = kin.drawn(3, query)
+    W, U, V = lookups.drawn(3, query)
     return ((W @ query + keys @ U.T) @ V[0]).softmax(-1)
 
 
@@ -213,17 +213,17 @@ _ALIKE = "scaled dot, where all rows hold the same value"
 _LAST = "scaled dot, where the rows differ in their last number alone"
 _EVEN = "fast weights, with a gradient whose numbers sum to 0"
 _REACHED = (
-    ("scaled dot", kin.scaled_dot, True),
-    ("fast weights", kin.fast_weights, True),
-    ("memory network", kin.memory_network, False),
-    ("soft window", kin.soft_window, True),
+    ("scaled dot", lookups.scaled_dot, True),
+    ("fast weights", lookups.fast_weights, True),
+    ("memory network", lookups.memory_network, False),
+    ("soft window", lookups.soft_window, True),
     ("RNNsearch without its tanh", _blind_additive, False),
     ("a weight for each place, whatever is asked", _place_only, False),
-    ("kernel regression", kin.kernel_regression, True),
-    (_DOWN, kin.fast_weights, True),
-    (_ALIKE, kin.scaled_dot, False),
-    (_LAST, kin.scaled_dot, True),
-    (_EVEN, kin.fast_weights, True),
+    ("kernel regression", lookups.kernel_regression, True),
+    (_DOWN, lookups.fast_weights, True),
+    (_ALIKE, lookups.scaled_dot, False),
+    (_LAST, lookups.scaled_dot, True),
+    (_EVEN, lookups.fast_weights, True),
 )
 
 
@@ -274,7 +274,7 @@ def reaches_query(mine):
                 "You say no where the numbers of the gradient sum to 0, and "
                 "are not 0. Take the size of each before you join them."
             )
-        if look is kin.scaled_dot:
+        if look is lookups.scaled_dot:
             raise Hint(
                 "You say no of the scaled dot product. Does your query have "
                 "requires_grad_() before the look? And is it the context "
@@ -340,7 +340,7 @@ def _slanted(query, keys):
 
 def _last_doubled(query, keys):
     """Fast weights of which the last third counts double."""
-    weights = kin.fast_weights(query, keys).clone()
+    weights = lookups.fast_weights(query, keys).clone()
     weights[-len(keys) // 3 :] *= 2
     return weights
 
@@ -363,12 +363,12 @@ def _all_alike(query, keys):
 
 
 _PLACED = (
-    ("dot", kin.dot, False),
-    ("soft window", kin.soft_window, True),
-    ("memory network", kin.memory_network, False),
+    ("dot", lookups.dot, False),
+    ("soft window", lookups.soft_window, True),
+    ("memory network", lookups.memory_network, False),
     ("a dot product to which later rows add something", _slanted, True),
     ("the plain mean", _all_alike, False),
-    ("linear", kin.linear, False),
+    ("linear", lookups.linear, False),
     ("fast weights whose last rows count double", _last_doubled, True),
     ("shares by the size of the keys' first numbers", _shares, False),
 )
@@ -396,14 +396,14 @@ def sees_place(mine):
                 "All your answers are turned round: True is for a look of "
                 "which some weight does NOT go with its key."
             )
-        if look is kin.dot:
+        if look is lookups.dot:
             raise Hint(
                 "You say yes of the dot product. If the keys change places, "
                 "its weights change places with them: so compare the new "
                 "weights with the OLD ones in the same new order. (With a "
                 "permutation and its inverse exchanged it fails too.)"
             )
-        if look is kin.soft_window:
+        if look is lookups.soft_window:
             raise Hint(
                 "You say no of the soft window, which reads nothing but "
                 "places. Its weights stay where they are when the keys move: "
@@ -581,7 +581,7 @@ def all_but_one(mine):
         """The reader's look, its gradient as it is."""
         return mine.function(query, keys)
 
-    found = kin.traits(look)
+    found = lookups.traits(look)
     lacking = [
         words for name, words in _SAID.items() if not getattr(found, name)
     ]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lookback import handwriting, kin, ntm, scores
+from lookback import handwriting, lookups, ntm, scores
 from lookback.attention import attend
 from lookback.memory_networks import hop
 
@@ -30,44 +30,44 @@ def test_kernel_regression_row_by_row():
         for key in keys
     ]
     truth = torch.tensor([x / sum(near) for x in near], dtype=torch.float64)
-    close(kin.kernel_regression(query, keys, 0.7), truth)
+    close(lookups.kernel_regression(query, keys, 0.7), truth)
 
 
 def test_fast_weights_are_one_matrix_times_the_query():
     query, keys = memory()
     values = memory(1)[1][:, :3]
     W = sum(torch.outer(v, k) for k, v in zip(keys, values, strict=True))
-    close(kin.fast_weights(query, keys) @ values, W @ query)
+    close(lookups.fast_weights(query, keys) @ values, W @ query)
 
 
 def test_the_soft_window_is_the_chapters():
     query, keys = memory()
-    raw = (kin.drawn(3, query)[:, :2] @ query).exp()
+    raw = (lookups.drawn(3, query)[:, :2] @ query).exp()
     alpha, beta, kappa = (one[None] for one in raw)
     truth = handwriting.window(alpha, beta, kappa, SOURCE)[0]
-    close(kin.soft_window(query, keys), truth)
+    close(lookups.soft_window(query, keys), truth)
 
 
 def test_rnnsearch_is_the_additive_score():
     query, keys = memory()
-    W, U, V = kin.drawn(3, query)
+    W, U, V = lookups.drawn(3, query)
     energies = scores.additive(query[None, None], keys[None], W, U, V[0])
-    close(kin.rnnsearch(query, keys), energies[0, 0].softmax(-1))
+    close(lookups.rnnsearch(query, keys), energies[0, 0].softmax(-1))
 
 
 def test_the_memory_network_takes_one_row():
     query, keys = memory()
-    [U] = kin.drawn(1, query)
+    [U] = lookups.drawn(1, query)
     each = torch.stack([(U @ query) @ (U @ key) for key in keys])
     truth = F.one_hot(each.argmax(), SOURCE).double()
-    close(kin.memory_network(query, keys), truth)
+    close(lookups.memory_network(query, keys), truth)
 
 
 def test_the_content_look_is_the_tapes():
     query, keys = memory()
     strength = torch.full((1, 1, 1), 4.0, dtype=torch.float64)
     truth = ntm.content(query[None, None], strength, keys[None])[0, 0]
-    close(kin.content_look(query, keys), truth)
+    close(lookups.content_look(query, keys), truth)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.3])
@@ -75,22 +75,22 @@ def test_end_to_end_is_a_hop_without_its_sum(temperature):
     query, keys = memory()
     mask = torch.ones(1, SOURCE, dtype=torch.bool)
     _, p = hop(query[None], keys[None], keys[None], mask, temperature)
-    close(kin.end_to_end(query, keys, temperature), p[0])
+    close(lookups.end_to_end(query, keys, temperature), p[0])
 
 
 def test_dot_and_scaled_dot_are_the_chapters():
     query, keys = memory()
     asked, held = query[None, None], keys[None]
     truth = scores.dot(asked, held)[0, 0].softmax(-1)
-    close(kin.dot(query, keys), truth)
+    close(lookups.dot(query, keys), truth)
     _, truth = attend(query[None], keys, keys)
-    close(kin.scaled_dot(query, keys), truth[0])
+    close(lookups.scaled_dot(query, keys), truth[0])
 
 
 def test_linear_attention_row_by_row():
     query, keys = memory()
     each = [(F.elu(query) + 1) @ (F.elu(key) + 1) for key in keys]
-    close(kin.linear(query, keys), torch.stack(each) / sum(each))
+    close(lookups.linear(query, keys), torch.stack(each) / sum(each))
 
 
 # What ties them.
@@ -103,10 +103,10 @@ def unit(rows):
 def test_kernel_regression_with_unit_keys_is_the_scaled_dot_product():
     query, keys = memory()
     width = len(query) ** 0.25  # b² = √d
-    found = kin.kernel_regression(query, unit(keys), width)
-    close(found, kin.scaled_dot(query, unit(keys)))
-    other = kin.kernel_regression(query, keys, width)
-    assert not torch.allclose(other, kin.scaled_dot(query, keys), atol=0.01)
+    found = lookups.kernel_regression(query, unit(keys), width)
+    close(found, lookups.scaled_dot(query, unit(keys)))
+    other = lookups.kernel_regression(query, keys, width)
+    assert not torch.allclose(other, lookups.scaled_dot(query, keys), atol=0.01)
 
 
 def test_a_normalised_window_is_a_kernel_regression_over_places():
@@ -119,34 +119,36 @@ def test_a_normalised_window_is_a_kernel_regression_over_places():
         SOURCE,
     )[0]
     width = (1 / (2 * beta)) ** 0.5
-    found = kin.kernel_regression(kappa, places, width)
+    found = lookups.kernel_regression(kappa, places, width)
     close(bell / bell.sum(), found)
 
 
 def test_end_to_end_grows_cold_and_is_a_memory_network():
     query, keys = memory()
-    [U] = kin.drawn(1, query)
-    cold = kin.end_to_end(U @ query, keys @ U.T, 1e-6)
-    close(cold, kin.memory_network(query, keys))
+    [U] = lookups.drawn(1, query)
+    cold = lookups.end_to_end(U @ query, keys @ U.T, 1e-6)
+    close(cold, lookups.memory_network(query, keys))
 
 
 def test_linear_attention_without_its_map_and_its_sum_is_fast_weights():
     query, keys = memory()
     mapped = F.elu(keys) + 1
-    found = kin.fast_weights(F.elu(query) + 1, mapped)
-    close(found / found.sum(), kin.linear(query, keys))
+    found = lookups.fast_weights(F.elu(query) + 1, mapped)
+    close(found / found.sum(), lookups.linear(query, keys))
 
 
 def test_the_same_formula_twice_in_2015():
     query, keys = memory()
-    close(kin.end_to_end(query, keys), kin.dot(query, keys))
-    close(kin.dot(query / math.sqrt(D), keys), kin.scaled_dot(query, keys))
+    close(lookups.end_to_end(query, keys), lookups.dot(query, keys))
+    close(
+        lookups.dot(query / math.sqrt(D), keys), lookups.scaled_dot(query, keys)
+    )
 
 
 def test_a_content_look_is_a_scaled_dot_product_of_unit_vectors():
     query, keys = memory()
-    found = kin.dot(4.0 * unit(query), unit(keys))
-    close(kin.content_look(query, keys), found)
+    found = lookups.dot(4.0 * unit(query), unit(keys))
+    close(lookups.content_look(query, keys), found)
 
 
 # The traits.
@@ -166,16 +168,16 @@ TRUTH = {
 }
 
 
-@pytest.mark.parametrize("name", kin.KIN)
+@pytest.mark.parametrize("name", lookups.KIN)
 def test_traits_are_those_that_the_equations_have(name):
-    _, look = kin.KIN[name]
-    assert kin.traits(look) == TRUTH[name]
-    assert kin.traits(look, trials=5, source=4, d=3) == TRUTH[name]
+    _, look = lookups.KIN[name]
+    assert lookups.traits(look) == TRUTH[name]
+    assert lookups.traits(look, trials=5, source=4, d=3) == TRUTH[name]
 
 
 def test_the_family_is_in_the_order_of_its_years():
-    years = [year for year, _ in kin.KIN.values()]
-    assert years == sorted(years) and len(kin.KIN) == 10
+    years = [year for year, _ in lookups.KIN.values()]
+    assert years == sorted(years) and len(lookups.KIN) == 10
 
 
 @pytest.mark.parametrize(
@@ -185,19 +187,19 @@ def test_the_family_is_in_the_order_of_its_years():
         (lambda q, k: k[:, 0].softmax(-1), "11100"),
         (lambda q, k: F.one_hot(torch.tensor(0), len(k)).to(k), "11010"),
         (lambda q, k: (k @ q + torch.arange(len(k))).softmax(-1), "11111"),
-        (lambda q, k: -kin.dot(q, k), "00101"),
+        (lambda q, k: -lookups.dot(q, k), "00101"),
         (lambda q, k: k @ q.detach(), "00100"),
     ],
 )
 def test_traits_of_looks_that_nobody_wrote(look, truth):
-    found = "".join(str(int(one)) for one in kin.traits(look))
+    found = "".join(str(int(one)) for one in lookups.traits(look))
     assert found == truth.replace(" ", "")
 
 
-@pytest.mark.parametrize("name", kin.KIN)
+@pytest.mark.parametrize("name", lookups.KIN)
 def test_single_precision_and_any_size(name):
     query, keys = memory(source=3, d=6)
-    _, look = kin.KIN[name]
+    _, look = lookups.KIN[name]
     weights = look(query.float(), keys.float())
     assert weights.shape == (3,) and weights.dtype == torch.float32
     torch.testing.assert_close(
