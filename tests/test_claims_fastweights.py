@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from lookback.experiments import capacity, linear, softless
+from lookback.experiments import capacity, linear, linear_transformer
 from lookback.fastweights import delta, draw_features, favor, recall, remember
 from lookback.lab import records
-from lookback.softless import RULES, Softless, SoftlessConfig
+from lookback.linear_transformer import RULES, Softless, SoftlessConfig
 
 
 def test_a_task_binds_each_key_so_often_and_asks_for_the_last():
@@ -52,7 +52,7 @@ def test_the_nearest_stored_value():
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("module", [capacity, linear, softless])
+@pytest.mark.parametrize("module", [capacity, linear, linear_transformer])
 def test_it_runs_resumes_and_writes_its_record(module, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(records, "FOLDER", tmp_path)
@@ -64,23 +64,23 @@ def test_it_runs_resumes_and_writes_its_record(module, tmp_path, monkeypatch):
             "FEATURES": (2, 4),
             "DRAWS": 2,
         },
-        softless: {
+        linear_transformer: {
             "PAIRS": 20,
             "TESTS": 8,
             "CLAUSES": (1,),
             "LONG": 2,
             "HELD_OUT": 4,
             "KINDS": {"sum": ("sum", 16), "delta, wide": ("delta", 64)},
-            "TRAINING": replace(softless.TRAINING, epochs=1, batch=8),
+            "TRAINING": replace(linear_transformer.TRAINING, epochs=1, batch=8),
         },
     }[module]
     for name, value in small.items():
         monkeypatch.setattr(module, name, value)
-    arguments = ["--seeds", "2"] if module is softless else []
+    arguments = ["--seeds", "2"] if module is linear_transformer else []
     module.main(arguments)
     name = module.__name__.rsplit(".")[-1]
     results = records.load(name)["results"]
-    if module is softless:
+    if module is linear_transformer:
         assert len(results["delta, wide"]["runs"]) == 2
         wide = results["delta, wide"]["runs"][0]["config"]
         assert (wide["rule"], wide["d_k"]) == ("delta", 64)
@@ -94,7 +94,9 @@ def test_it_runs_resumes_and_writes_its_record(module, tmp_path, monkeypatch):
             "linear",
         }
         return  # times are measured anew
-    monkeypatch.setattr(module, "fit" if module is softless else "Pairs", None)
+    monkeypatch.setattr(
+        module, "fit" if module is linear_transformer else "Pairs", None
+    )
     module.main(arguments)
     assert records.load(name)["results"] == results
 
@@ -216,7 +218,7 @@ def test_the_median_of_the_draws_is_far_too_small():
 
 @pytest.fixture(scope="module")
 def translators():
-    return records.load("softless")["results"]
+    return records.load("linear_transformer")["results"]
 
 
 def test_softmax_is_far_ahead_and_the_two_matrices_are_even(translators):

@@ -24,7 +24,7 @@ EXPERIMENTS = (
     "latch",
     "capacity",
     "linear",
-    "softless",
+    "linear_transformer",
     "glimpses",
     "memory_networks",
     "handwriting",

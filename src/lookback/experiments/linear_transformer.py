@@ -5,10 +5,10 @@ in its place: positive features (linear attention), the sum rule, the delta
 rule. The same sentences of the phrasebook, the same training, three seeds; keys
 of 16 numbers, and of 64. Then new sentences of one clause to eight (training
 has up to 30 words), and the alignments, whose truth is known. Writes
-records/softless.json. Needs no corpus.
+records/linear_transformer.json. Needs no corpus.
 
-    python -m lookback.experiments.softless
-    python -m lookback.experiments.softless --only delta --seeds 1
+    python -m lookback.experiments.linear_transformer
+    python -m lookback.experiments.linear_transformer --only delta --seeds 1
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from lookback.experiments.runs import Fitted, campaign, fit, said, validator
 from lookback.lab import metrics, phrasebook, training
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import force
-from lookback.softless import RULES, Softless, SoftlessConfig
+from lookback.linear_transformer import RULES, Softless, SoftlessConfig
 from lookback.vocabulary import Vocabulary
 
 PAIRS, TESTS = 6000, 500
@@ -133,7 +133,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
-        "softless",
+        "linear_transformer",
         __doc__,
         {kind: partial(run, kind) for kind in KINDS},
         summary,

@@ -11,7 +11,7 @@ from lookback.lab import corpus, training
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import beam, force, greedy, translate
 from lookback.lab.training import TrainingConfig
-from lookback.softless import RULES, Softless, SoftlessConfig
+from lookback.linear_transformer import RULES, Softless, SoftlessConfig
 from lookback.vocabulary import END, PAD, Vocabulary
 
 SIZES = {"embed": 6, "hidden": 5, "d_k": 4, "maxout": 6}
