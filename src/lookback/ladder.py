@@ -37,8 +37,8 @@ from torch import Tensor, nn
 
 from lookback.attention import attend
 from lookback.bottleneck import Readout, RecurrentTranslator, reverse
+from lookback.latent_alignment import Mixing, MixingConfig
 from lookback.layers import Embedding, EncoderLayer
-from lookback.mixing import Mixing, MixingConfig
 from lookback.rnnsearch import AdditiveAttention, annotate
 from lookback.transducer import Transducer, TransducerConfig
 from lookback.transformer import Transformer, TransformerConfig

@@ -32,7 +32,7 @@ from lookback.lab import metrics, phrasebook, training, weights
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import force
 from lookback.lab.grammar import Pair as Aligned
-from lookback.mixing import Afresh, Mixing, MixingConfig
+from lookback.latent_alignment import Afresh, Mixing, MixingConfig
 from lookback.rnnsearch import RNNsearch
 from lookback.serial import kept
 from lookback.transducer import Transducer, TransducerConfig

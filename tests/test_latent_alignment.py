@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lookback.mixing import Afresh, Mixing, MixingConfig
+from lookback.latent_alignment import Afresh, Mixing, MixingConfig
 from lookback.transducer import Places, TransducerConfig, odds
 from lookback.vocabulary import END, PAD, START
 
