@@ -11,7 +11,7 @@ from copy import deepcopy
 
 from nbformat.v4 import new_code_cell
 
-from lookback.lab.workshop import adopt
+from lookback.lab.live_edit import adopt
 
 ADOPTED = re.compile(r'^(\w+) = adopt\(\1, into="([\w.]+)"\)$', re.M)
 REPLACED = re.compile(r"^(\w+)\.(\w+) = \2$", re.M)

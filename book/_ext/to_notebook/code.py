@@ -15,7 +15,7 @@ from textwrap import dedent
 from sphinx.config import Config
 from sphinx.directives.code import LiteralIncludeReader
 
-ADOPT = ("lookback.lab.workshop", "adopt")
+ADOPT = ("lookback.lab.live_edit", "adopt")
 
 
 class Included:

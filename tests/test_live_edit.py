@@ -5,7 +5,7 @@ from types import ModuleType
 
 import pytest
 
-from lookback.lab.workshop import adopt
+from lookback.lab.live_edit import adopt
 
 HOME = """
 def tide(day):
