@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lookback.lab.stories import collate, stories, vocabulary
+from lookback.lab.story_task import collate, stories, vocabulary
 from lookback.memory_networks import (
     MemN2N,
     MemNN,

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lookback.experiments import memory_networks
-from lookback.lab import records, stories, weights
+from lookback.lab import records, story_task, weights
 from lookback.memory_networks import MemN2N, MemNN, shortfall
 
 SMALL = {"STORIES": 30, "TESTS": 6, "UPDATES": 4, "START": 2, "BATCH": 5}
@@ -148,7 +148,7 @@ class Knows:
     """Looks where it should, one fact a hop, in the order of need."""
 
     def __init__(self, batch):
-        self.config = memory_networks.MemoryConfig(len(stories.vocabulary()))
+        self.config = memory_networks.MemoryConfig(len(story_task.vocabulary()))
         self.batch = batch
 
     def __call__(self, story, question, old, heat):
@@ -156,7 +156,7 @@ class Knows:
         for k in range(3):
             at = self.batch.support[:, k].clamp(min=0)
             looks.append(torch.nn.functional.one_hot(at, 12).float())
-        words = len(stories.vocabulary())
+        words = len(story_task.vocabulary())
         answers = torch.nn.functional.one_hot(self.batch.answer, words)
         return answers.float(), looks
 
@@ -185,7 +185,7 @@ def test_where_it_looked_is_counted(monkeypatch):
 def test_a_guess_is_as_good_as_chance_makes_it(monkeypatch):
     """With three persons in six places."""
     monkeypatch.setattr(memory_networks, "TESTS", 600)
-    for facts in stories.NAMES:
+    for facts in story_task.NAMES:
         assert memory_networks.guess(facts) == pytest.approx(
             1 / 3 + 2 / 3 / 6, abs=0.04
         )
@@ -203,7 +203,7 @@ def test_it_runs_resumes_and_writes_its_record(small, tmp_path, monkeypatch):
         assert ("oldest" in found) == (name != "memory network")
         assert [row["updates"] for row in found["runs"][0]["curve"]] == [2, 4]
     model, words, _ = weights.load("memory_networks", MemN2N, tmp_path)
-    assert len(words) == len(stories.vocabulary())
+    assert len(words) == len(story_task.vocabulary())
     assert len(model.words) == 4
     monkeypatch.setattr(memory_networks, "teach", None)  # all runs are kept
     memory_networks.main(["--seeds", "2"])

@@ -7,14 +7,14 @@ import pytest
 import torch
 from widgets_common import ask, near, refuses, shown
 
-from lookback.lab import stories
+from lookback.lab import story_task
 from lookback.memory_networks import MemN2N, MemoryConfig
 from lookback.vocabulary import SPECIALS
 from lookback.widgets import Story, pack
 from lookback.widgets.lib.half import unpack
 from lookback.widgets.story import KINDS, MOST
 
-WORDS = stories.vocabulary()
+WORDS = story_task.vocabulary()
 TOLD = [("bag", "anna"), ("key", "bag"), ("anna", "attic"), ("ben", "office")]
 LONG = [*TOLD, ("letter", "box"), ("box", "ben"), ("ben", "garden")]
 
@@ -36,9 +36,9 @@ def story(model):
 
 def truth(model, told, asked):
     """The weights of every hop and the shares of all words, by torch."""
-    sentences = tuple(stories.say(*one) for one in told)
-    one = stories.Story(sentences, stories.ask(asked), "attic", (0,))
-    batch = stories.collate([one], WORDS)
+    sentences = tuple(story_task.say(*one) for one in told)
+    one = story_task.Story(sentences, story_task.ask(asked), "attic", (0,))
+    batch = story_task.collate([one], WORDS)
     with torch.no_grad():
         logits, looks = model(batch.story, batch.question)
     return torch.cat(looks), logits[0].softmax(-1)
@@ -60,8 +60,8 @@ def test_it_computes_what_torch_does(model, story, told, asked):
         "story",
         {
             "weights": tensors,
-            "story": [WORDS.encode(stories.say(*each)) for each in told],
-            "asked": WORDS.encode(stories.ask(asked)),
+            "story": [WORDS.encode(story_task.say(*each)) for each in told],
+            "asked": WORDS.encode(story_task.ask(asked)),
         },
     )
     looks, words = truth(model, told, asked)
@@ -74,7 +74,7 @@ def test_it_computes_what_torch_does(model, story, told, asked):
         for name in ("vocabulary", "kinds", "story", "asked", "draft", "step")
     }
     told = ask("story", "told", {"state": state, "weights": tensors})
-    places = [WORDS.index[place] for place in stories.PLACES]
+    places = [WORDS.index[place] for place in story_task.PLACES]
     near(told["looks"], looks)
     near(told["places"], words[places])
     assert one.answer() == WORDS.words[int(words.argmax())]
@@ -82,13 +82,13 @@ def test_it_computes_what_torch_does(model, story, told, asked):
 
 def test_its_world_is_that_of_the_stories():
     """The same sentences and questions, whoever says them."""
-    for facts, kind in zip(stories.NAMES, KINDS, strict=True):
-        for name in stories.NAMES[facts]:
-            assert kind["asked"].format(name) == " ".join(stories.ask(name))
-            for holder in stories.HOLDERS[facts]:
+    for facts, kind in zip(story_task.NAMES, KINDS, strict=True):
+        for name in story_task.NAMES[facts]:
+            assert kind["asked"].format(name) == " ".join(story_task.ask(name))
+            for holder in story_task.HOLDERS[facts]:
                 assert tuple(
                     kind["form"].format(name, holder).split()
-                ) == stories.say(name, holder)
+                ) == story_task.say(name, holder)
 
 
 def test_it_opens_on_the_answer_or_where_it_is_told(story):

@@ -9,14 +9,14 @@ import pytest
 import torch
 from playwright.sync_api import Locator
 
-from lookback.lab import stories
+from lookback.lab import story_task
 from lookback.memory_networks import MemN2N, MemoryConfig
 from lookback.widgets.lib.half import unpack
 from lookback.widgets.story import MOST
 from stepping import act, live, numbers, problem, widgets
 
 PAGE = "book/memory_networks"
-WORDS = stories.vocabulary()
+WORDS = story_task.vocabulary()
 HOPS = 3
 
 
@@ -39,12 +39,12 @@ def truth(state: dict, told: list, asked: str):
             for name, one in state["weights"].items()
         }
     )
-    sentences = tuple(stories.say(*one) for one in told)
-    one = stories.Story(sentences, stories.ask(asked), "attic", (0,))
-    batch = stories.collate([one], WORDS)
+    sentences = tuple(story_task.say(*one) for one in told)
+    one = story_task.Story(sentences, story_task.ask(asked), "attic", (0,))
+    batch = story_task.collate([one], WORDS)
     with torch.no_grad():
         logits, looks = model(batch.story, batch.question)
-    places = [WORDS.index[place] for place in stories.PLACES]
+    places = [WORDS.index[place] for place in story_task.PLACES]
     return torch.cat(looks), logits[0].softmax(-1)[places]
 
 
@@ -52,22 +52,22 @@ def check(root: Locator, state: dict, told: list, asked: str, step: int):
     """The sentences, the hops up to `step`, and at the end the answer."""
     looks, places = truth(state, told, asked)
     said = root.locator("li .text").all_inner_texts()
-    assert said == [" ".join(stories.say(*one)) for one in told]
+    assert said == [" ".join(story_task.say(*one)) for one in told]
     for k in range(HOPS):
         shown = numbers(root, f"hop-{k + 1}")
         assert np.allclose(shown, looks[k] if k < step else [], atol=1e-6)
     if step > HOPS:
         assert np.allclose(numbers(root, "place"), places, atol=1e-6)
-        best = stories.PLACES[int(places.argmax())]
+        best = story_task.PLACES[int(places.argmax())]
         assert f"The network answers {best}, with " in live(root)
     elif step:
         best = int(looks[step - 1].argmax())
-        text = " ".join(stories.say(*told[best]))
+        text = " ".join(story_task.say(*told[best]))
         assert f"Hop {step} looks most at “{text}”" in live(root)
     else:
         assert "Nothing has been looked at yet" in live(root)
     facts = root.locator("li.fact .text").all_inner_texts()
-    found = stories.follow([stories.say(*one) for one in told], asked)
+    found = story_task.follow([story_task.say(*one) for one in told], asked)
     if found:
         assert facts == [said[i] for i in sorted(found[1])]
 

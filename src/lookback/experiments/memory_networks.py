@@ -28,7 +28,7 @@ from torch.nn import functional as F
 
 from lookback.experiments.runs import campaign
 from lookback.lab import weights
-from lookback.lab.stories import (
+from lookback.lab.story_task import (
     NAMES,
     Batch,
     collate,

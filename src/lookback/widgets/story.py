@@ -3,7 +3,7 @@
     p_i = softmax_i(u · m_i),  u' = u + Σ_i p_i c_i,  â = softmax(W u)
 
 Sukhbaatar et al. 2015, arXiv 1503.08895: the model of
-`lookback.memory_networks`, trained on the stories of `lookback.lab.stories`. It
+`lookback.memory_networks`, trained on the stories of `lookback.lab.story_task`. It
 runs in story.js.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from traitlets import Dict, Int, List, Unicode, validate
 
-from lookback.lab import stories
+from lookback.lab import story_task
 from lookback.vocabulary import SPECIALS
 from lookback.widgets import base
 from lookback.widgets.lib.checks import need
@@ -22,11 +22,11 @@ MOST = base.limits("story")["sentences"]
 KINDS = [
     {
         "names": list(names),
-        "holders": list(stories.HOLDERS[facts]),
-        "form": stories.FORMS[facts],
-        "asked": " ".join(stories.ask(names[0])).replace(names[0], "{0}"),
+        "holders": list(story_task.HOLDERS[facts]),
+        "form": story_task.FORMS[facts],
+        "asked": " ".join(story_task.ask(names[0])).replace(names[0], "{0}"),
     }
-    for facts, names in stories.NAMES.items()
+    for facts, names in story_task.NAMES.items()
 ]
 HOLDERS = {name: one["holders"] for one in KINDS for name in one["names"]}
 
@@ -89,7 +89,7 @@ class Story(base.Widget):
         """Weights of each hop, hops × sentences, and of each word as answer."""
         tensors = {name: unpack(each) for name, each in self.weights.items()}
         index = [*SPECIALS, *self.vocabulary].index
-        told = [[*map(index, stories.say(*each))] for each in self.story]
+        told = [[*map(index, story_task.say(*each))] for each in self.story]
         old = np.arange(len(told))[::-1]
         hops = len(tensors) // 2 - 1
         memories = [
@@ -97,7 +97,7 @@ class Story(base.Widget):
             + tensors[f"ages.{k}"][old]
             for k in range(hops + 1)
         ]
-        asked = [*map(index, stories.ask(self.asked))]
+        asked = [*map(index, story_task.ask(self.asked))]
         u, found = tensors["words.0"][asked].sum(0), []
         for keys, values in zip(memories, memories[1:], strict=False):
             found.append(base.softmax(keys @ u))
@@ -109,14 +109,14 @@ class Story(base.Widget):
         return [*SPECIALS, *self.vocabulary][int(self.looks()[1].argmax())]
 
     def words(self) -> str:
-        told = [" ".join(stories.say(*each)) for each in self.story]
+        told = [" ".join(story_task.say(*each)) for each in self.story]
         looks, _ = self.looks()
         said = [
             f"hop {k} looks most at “{told[int(look.argmax())]}” "
             f"({look.max():.2f})"
             for k, look in enumerate(looks, 1)
         ]
-        asked = " ".join(stories.ask(self.asked))
+        asked = " ".join(story_task.ask(self.asked))
         return (
             f"{'. '.join(told)}. {asked}? {'; '.join(said)}; the network "
             f"answers {self.answer()}."
@@ -126,7 +126,7 @@ class Story(base.Widget):
         looks, _ = self.looks()
         axes = figure.subplots()
         axes.imshow(looks.T, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        told = [" ".join(stories.say(*each)) for each in self.story]
+        told = [" ".join(story_task.say(*each)) for each in self.story]
         axes.set_yticks(range(len(told)), told)
         hops = range(len(looks))
         axes.set_xticks(hops, [f"hop {k + 1}" for k in hops])

@@ -5,10 +5,10 @@ import random
 import pytest
 import torch
 
-from lookback.lab import stories
+from lookback.lab import story_task
 from lookback.vocabulary import PAD
 
-SEEN = [(length, facts) for length in (9, 12, 30) for facts in stories.NAMES]
+SEEN = [(length, facts) for length in (9, 12, 30) for facts in story_task.NAMES]
 
 
 def whereabouts(sentences):
@@ -32,80 +32,80 @@ def whereabouts(sentences):
 @pytest.mark.nightly
 @pytest.mark.parametrize(("length", "facts"), SEEN)
 def test_the_answer_is_where_the_name_is(length, facts):
-    for one in stories.stories(3, 200, length, facts):
+    for one in story_task.stories(3, 200, length, facts):
         assert len(one.sentences) == length
         assert len(one.support) == facts
         at, name = whereabouts(one.sentences), one.question[-1]
         for _ in range(facts):
             name = at[name]
-        assert name == one.answer and name in stories.PLACES
+        assert name == one.answer and name in story_task.PLACES
 
 
 @pytest.mark.parametrize(("length", "facts"), SEEN)
 def test_the_support_is_what_the_answer_needs(length, facts):
     """It alone gives the answer, in any order; without one there is none."""
-    for one in stories.stories(4, 100, length, facts):
+    for one in story_task.stories(4, 100, length, facts):
         name = one.question[-1]
         kept = [one.sentences[i] for i in one.support]
-        assert stories.follow(kept, name)[0] == one.answer
-        assert stories.follow(kept[::-1], name)[0] == one.answer
+        assert story_task.follow(kept, name)[0] == one.answer
+        assert story_task.follow(kept[::-1], name)[0] == one.answer
         for i in range(facts):
-            assert stories.follow(kept[:i] + kept[i + 1 :], name) is None
-        links = [stories.read(each)[0] for each in kept]
+            assert story_task.follow(kept[:i] + kept[i + 1 :], name) is None
+        links = [story_task.read(each)[0] for each in kept]
         assert links[0] == name and len(set(links)) == facts
 
 
 def test_later_sentences_hold_and_earlier_ones_do_not():
     told = [
-        stories.say("key", "box"),
-        stories.say("ben", "attic"),
-        stories.say("box", "ben"),
-        stories.say("ben", "garden"),
-        stories.say("key", "bag"),
+        story_task.say("key", "box"),
+        story_task.say("ben", "attic"),
+        story_task.say("box", "ben"),
+        story_task.say("ben", "garden"),
+        story_task.say("key", "bag"),
     ]
-    assert stories.follow(told, "box") == ("garden", (2, 3))
-    assert stories.follow(told, "key") is None  # nobody has the bag
-    assert stories.follow(told[:4], "key") == ("garden", (0, 2, 3))
-    assert stories.follow(told, "anna") is None
+    assert story_task.follow(told, "box") == ("garden", (2, 3))
+    assert story_task.follow(told, "key") is None  # nobody has the bag
+    assert story_task.follow(told[:4], "key") == ("garden", (0, 2, 3))
+    assert story_task.follow(told, "anna") is None
 
 
 def test_a_sentence_is_read_as_it_was_said():
     for facts, places in (
-        (1, stories.PLACES),
-        (2, stories.PEOPLE),
-        (3, stories.BAGS),
+        (1, story_task.PLACES),
+        (2, story_task.PEOPLE),
+        (3, story_task.BAGS),
     ):
-        for name in stories.NAMES[facts]:
-            assert stories.facts_of(name) == facts
+        for name in story_task.NAMES[facts]:
+            assert story_task.facts_of(name) == facts
             for place in places:
-                sentence = stories.say(name, place)
-                assert stories.read(sentence) == (name, place)
-                assert len(sentence) <= stories.LONGEST
+                sentence = story_task.say(name, place)
+                assert story_task.read(sentence) == (name, place)
+                assert len(sentence) <= story_task.LONGEST
 
 
 def test_a_seed_always_tells_the_same():
-    assert stories.stories(1, 5, 12, 2) == stories.stories(1, 5, 12, 2)
-    assert stories.stories(1, 5, 12, 2) != stories.stories(2, 5, 12, 2)
-    longer = stories.stories(1, 9, 12, 2)
-    assert longer[:5] == stories.stories(1, 5, 12, 2)
+    assert story_task.stories(1, 5, 12, 2) == story_task.stories(1, 5, 12, 2)
+    assert story_task.stories(1, 5, 12, 2) != story_task.stories(2, 5, 12, 2)
+    longer = story_task.stories(1, 9, 12, 2)
+    assert longer[:5] == story_task.stories(1, 5, 12, 2)
 
 
 def test_a_story_tells_of_every_name_or_is_refused():
-    names = {name for each in stories.NAMES.values() for name in each}
-    for one in stories.stories(7, 20, len(names), 3):
-        assert {stories.read(each)[0] for each in one.sentences} == names
+    names = {name for each in story_task.NAMES.values() for name in each}
+    for one in story_task.stories(7, 20, len(names), 3):
+        assert {story_task.read(each)[0] for each in one.sentences} == names
     with pytest.raises(ValueError, match="8 sentences for 9 names"):
-        stories.tell(random.Random(0), 8, 3)
+        story_task.tell(random.Random(0), 8, 3)
 
 
 def test_stories_become_numbers_and_can_be_read_back():
-    words = stories.vocabulary()
+    words = story_task.vocabulary()
     told = [
-        *stories.stories(5, 3, 9, 1),
-        *stories.stories(5, 2, 12, 3),
+        *story_task.stories(5, 3, 9, 1),
+        *story_task.stories(5, 2, 12, 3),
     ]
-    batch = stories.collate(told, words)
-    assert batch.story.shape == (5, 12, stories.LONGEST)
+    batch = story_task.collate(told, words)
+    assert batch.story.shape == (5, 12, story_task.LONGEST)
     assert batch.support.shape == (5, 3)
     for i, one in enumerate(told):
         sentences = [
@@ -124,8 +124,11 @@ def test_stories_become_numbers_and_can_be_read_back():
 
 @pytest.mark.nightly
 def test_each_place_is_the_answer_about_as_often():
-    told = stories.stories(6, 3000, 10, 2)
+    told = story_task.stories(6, 3000, 10, 2)
     counts = torch.tensor(
-        [sum(one.answer == place for one in told) for place in stories.PLACES]
+        [
+            sum(one.answer == place for one in told)
+            for place in story_task.PLACES
+        ]
     )
     assert counts.min() > 400 and counts.max() < 600
