@@ -6,14 +6,16 @@ import torch
 
 from lookback.experiments import handwriting as trial
 from lookback.handwriting import Writer, WriterConfig, write
-from lookback.lab import pen, records, weights
+from lookback.lab import records, synthetic_handwriting, weights
 
 SMALL = WriterConfig(hidden=8, kernels=2, mixtures=2)
 
 
 @pytest.fixture
 def lines():
-    return pen.lines(["no", "look back"], np.random.default_rng(0))
+    return synthetic_handwriting.lines(
+        ["no", "look back"], np.random.default_rng(0)
+    )
 
 
 @pytest.mark.parametrize("name", trial.NETWORKS)
@@ -51,7 +53,7 @@ def test_both_ways_may_go_back_and_starts_at_the_usual_speed():
 def test_without_an_end_nothing_stands_or_is_written_behind_the_text():
     rng = np.random.default_rng(0)
     lines = trial.batch("no end", ["ab", "abc"], rng)
-    assert lines.text[..., pen.END].sum() == 0
+    assert lines.text[..., synthetic_handwriting.END].sum() == 0
     assert lines.letters[0][lines.mask[0]].max() == 1
     assert lines.letters[1][lines.mask[1]].max() == 2
     usual = trial.batch("window", ["ab", "abc"], np.random.default_rng(0))
@@ -78,7 +80,7 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(
         return trial.teach(model, "window", stages, 0, folder), model
 
     whole, theirs = train(tmp_path / "whole")
-    made, lines = [], pen.lines
+    made, lines = [], synthetic_handwriting.lines
 
     def breaks(*given):
         made.append(given)
@@ -86,7 +88,7 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(
             raise KeyboardInterrupt
         return lines(*given)
 
-    monkeypatch.setattr(pen, "lines", breaks)
+    monkeypatch.setattr(synthetic_handwriting, "lines", breaks)
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path / "broken")
     again, mine = train(tmp_path / "broken")
@@ -189,8 +191,8 @@ def test_an_m_takes_three_times_as_long_as_an_i_if_it_is_seen(machine):
     """The widget's task, and the exercise `place-or-content`."""
 
     class Blind(Writer):
-        def slide(self, point, text, pen):
-            return super().slide(point, 0 * text, pen)
+        def slide(self, point, text, synthetic_handwriting):
+            return super().slide(point, 0 * text, synthetic_handwriting)
 
     blind = Blind(machine.config)
     blind.load_state_dict(machine.state_dict())
@@ -198,7 +200,12 @@ def test_an_m_takes_three_times_as_long_as_an_i_if_it_is_seen(machine):
     for name, model in (("seeing", machine), ("blind", blind)):
         for text in ("mmmmmm", "iiiiii"):
             torch.manual_seed(0)
-            _, phi = write(model, pen.signs(text), torch.rand(400, 4), 1.0)
+            _, phi = write(
+                model,
+                synthetic_handwriting.signs(text),
+                torch.rand(400, 4),
+                1.0,
+            )
             count = torch.bincount(phi.argmax(1), minlength=6)
             spent[name, text] = count[:6].tolist()
     assert min(spent["seeing", "mmmmmm"]) > 20
@@ -213,6 +220,8 @@ def test_twenty_equal_letters_are_twenty(machine):
     text = 20 * "a"
     for seed in range(5):
         torch.manual_seed(seed)
-        points, _ = write(machine, pen.signs(text), torch.rand(900, 4), 1.0)
-        strokes = pen.ink(points.numpy())
+        points, _ = write(
+            machine, synthetic_handwriting.signs(text), torch.rand(900, 4), 1.0
+        )
+        strokes = synthetic_handwriting.ink(points.numpy())
         assert len(strokes) == 20  # an a is one stroke

@@ -17,7 +17,7 @@ from lookback.handwriting import (
     window,
     write,
 )
-from lookback.lab import pen
+from lookback.lab import synthetic_handwriting
 
 SMALL = WriterConfig(hidden=6, kernels=2, mixtures=3)
 
@@ -34,7 +34,9 @@ def model():
 
 @pytest.fixture
 def lines():
-    return pen.lines(["no", "look back"], np.random.default_rng(0))
+    return synthetic_handwriting.lines(
+        ["no", "look back"], np.random.default_rng(0)
+    )
 
 
 def test_window_is_equation_46():
@@ -152,7 +154,7 @@ def test_the_window_never_goes_back_and_starts_at_the_usual_speed(model, lines):
 
 
 def test_other_lines_of_a_batch_change_nothing(model, lines):
-    alone = pen.lines(["no"], np.random.default_rng(0))
+    alone = synthetic_handwriting.lines(["no"], np.random.default_rng(0))
     n = alone.points.shape[1]
     one, _ = model(alone.points, alone.text)
     both, _ = model(lines.points, lines.text)
@@ -163,7 +165,7 @@ def test_writing_ends_when_the_window_has_left_the_last_letter(model):
     with torch.no_grad():  # half a letter a point, whatever comes
         model.window.weight[:] = 0
         model.window.bias[-2:] = math.log(0.5)
-    text, chance = pen.signs("abc"), torch.rand(50, 4)
+    text, chance = synthetic_handwriting.signs("abc"), torch.rand(50, 4)
     points, phis = write(model, text, chance)
     # κ is 0.5, 1, … 3.5 (as near to the c as to the end), and at 4 it ends.
     assert len(points) == 7 and phis.shape == (7, 4)
@@ -176,7 +178,7 @@ def test_writing_ends_when_the_window_has_left_the_last_letter(model):
 
 @pytest.mark.nightly
 def test_a_writer_learns_a_line_by_heart():
-    lines = pen.lines(["ab"], np.random.default_rng(0))
+    lines = synthetic_handwriting.lines(["ab"], np.random.default_rng(0))
     model = Writer(WriterConfig(hidden=24, kernels=2, mixtures=2))
     adam = torch.optim.Adam(model.parameters(), 0.01)
     losses = []

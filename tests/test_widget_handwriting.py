@@ -7,7 +7,7 @@ import torch
 from widgets_common import ask, near, refuses, shown
 
 from lookback.handwriting import Writer, WriterConfig
-from lookback.lab import pen
+from lookback.lab import synthetic_handwriting
 from lookback.widgets import Handwriting, pack
 from lookback.widgets.handwriting import LIMITS, MOST, POINTS
 
@@ -43,7 +43,11 @@ def test_the_script_writes_what_the_module_does(machine, text, seed, bias):
 
 
 def test_the_alphabet_is_that_of_the_pen():
-    assert LIMITS["letters"] == pen.LETTERS == string.ascii_lowercase + " "
+    assert (
+        LIMITS["letters"]
+        == synthetic_handwriting.LETTERS
+        == string.ascii_lowercase + " "
+    )
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from lookback.handwriting import (
     window,
     write,
 )
-from lookback.lab import pen, weights
+from lookback.lab import synthetic_handwriting, weights
 from lookback.lab.training import device
 from lookback.rnnsearch import AdditiveAttention
 
@@ -94,12 +94,15 @@ class Content(Writer):
         return Reading(*super().begin(text), self.attention.U(notes), text)
 
     def slide(
-        self, point: Tensor, text: Tensor, pen: Reading
+        self, point: Tensor, text: Tensor, synthetic_handwriting: Reading
     ) -> tuple[Reading, Tensor]:
-        h = self.first(torch.cat([point, pen.look], -1), pen.h)
+        h = self.first(
+            torch.cat([point, synthetic_handwriting.look], -1),
+            synthetic_handwriting.h,
+        )
         mask = text.any(-1)
-        look, phi = self.attention(h, pen.keys, text, mask)
-        return pen._replace(h=h, look=look), phi
+        look, phi = self.attention(h, synthetic_handwriting.keys, text, mask)
+        return synthetic_handwriting._replace(h=h, look=look), phi
 
 
 class Untaught(Writer):
@@ -130,16 +133,18 @@ NETWORKS = {
 
 def batch(name: str, texts: Sequence[str], rng: np.random.Generator):
     """Lines of these texts; without any sign of the end for `no end`."""
-    lines = pen.lines(texts, rng)
+    lines = synthetic_handwriting.lines(texts, rng)
     if name == "no end":
         text = lines.text.clone()
-        text[..., pen.END] = 0
+        text[..., synthetic_handwriting.END] = 0
         letter = lines.letters < torch.tensor([[len(t)] for t in texts])
         lines = lines._replace(text=text, mask=lines.mask & letter)
-    return pen.Lines(*(part.to(device()) for part in lines))
+    return synthetic_handwriting.Lines(*(part.to(device()) for part in lines))
 
 
-def follow(model: Writer, lines: pen.Lines) -> tuple[Tensor, Tensor]:
+def follow(
+    model: Writer, lines: synthetic_handwriting.Lines
+) -> tuple[Tensor, Tensor]:
     """−log p of every point, and φ where it was made."""
     raw, phi = model(lines.points, lines.text)
     return negative_log_likelihood(mixture(raw), lines.points), phi
@@ -150,7 +155,7 @@ def texts(
 ) -> list[str]:
     """So many texts of one length, which is drawn."""
     length = int(rng.integers(letters[0], letters[1] + 1))
-    return [pen.words(length, rng) for _ in range(count)]
+    return [synthetic_handwriting.words(length, rng) for _ in range(count)]
 
 
 def teach(
@@ -246,7 +251,9 @@ def ruler(length: int) -> dict:
     many points the line will have.
     """
     rng = np.random.default_rng([1, length])
-    lines = pen.lines(texts((length, length), LINES, rng), rng)
+    lines = synthetic_handwriting.lines(
+        texts((length, length), LINES, rng), rng
+    )
     written = lines.letters < length  # without the rest
     written &= lines.mask
     t = torch.arange(lines.letters.shape[1]) + 0.5
@@ -264,7 +271,9 @@ def ruler(length: int) -> dict:
 def usual(text: str) -> int:
     """The points of a text in the plainest hand."""
     rng = np.random.default_rng(0)
-    letters = pen.write(text, pen.Hand(), rng).letters
+    letters = synthetic_handwriting.write(
+        text, synthetic_handwriting.Hand(), rng
+    ).letters
     return int((letters < len(text)).sum())
 
 
@@ -277,10 +286,10 @@ def ends(model: Writer, length: int, bias: float) -> dict:
     stops, excess, most = 0, [], 40 * length
     where = next(model.parameters()).device
     for _ in range(WRITTEN):
-        text = pen.words(length, rng)
-        signs = pen.signs(text).to(where)
+        text = synthetic_handwriting.words(length, rng)
+        signs = synthetic_handwriting.signs(text).to(where)
         if isinstance(model, Untaught):
-            signs[:, pen.END] = 0
+            signs[:, synthetic_handwriting.END] = 0
         chance = torch.from_numpy(rng.random((most, 4), dtype=np.float32))
         points, _ = write(model, signs, chance, bias)
         stops += len(points) < most

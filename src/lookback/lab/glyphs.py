@@ -9,18 +9,20 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lookback.lab import pen
+from lookback.lab import synthetic_handwriting
 
-ALPHABET = pen.LETTERS.replace(" ", "")
+ALPHABET = synthetic_handwriting.LETTERS.replace(" ", "")
 SIDE = 20  # pixels
 STROKE = 0.7  # half of a stroke's breadth, in pixels
 
 
 def picture(
-    letter: str, hand: pen.Hand, rng: np.random.Generator
+    letter: str, hand: synthetic_handwriting.Hand, rng: np.random.Generator
 ) -> Float[np.ndarray, "rows columns"]:
     """Ink from 0 to 1; the top row first."""
-    lines = pen.ink(pen.write(letter, hand, rng).points)
+    lines = synthetic_handwriting.ink(
+        synthetic_handwriting.write(letter, hand, rng).points
+    )
     places = np.concatenate([_along(line) for line in lines])
     low, high = places.min(0), places.max(0)
     scale = (SIDE - 3) / (high - low).max() * rng.uniform(0.9, 1.0)
@@ -51,7 +53,7 @@ def pictures(
     """
     rng = np.random.default_rng(seed)
     drawn = [
-        picture(letter, pen.Hand.draw(rng), rng)
+        picture(letter, synthetic_handwriting.Hand.draw(rng), rng)
         for letter in ALPHABET
         for _ in range(each)
     ]

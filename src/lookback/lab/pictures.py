@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lookback.lab import pen
+from lookback.lab import synthetic_handwriting
 
-LETTERS = pen.LETTERS[:-1]  # without the space
+LETTERS = synthetic_handwriting.LETTERS[:-1]  # without the space
 SIDE = 24  # pixels
 SCALE = 1.75  # pixels a pace of the pen
 NIB = 0.9  # pixels from the middle of a stroke to its edge
@@ -32,8 +32,12 @@ class Pictures(NamedTuple):
 
 def strokes(letter: str, rng: np.random.Generator) -> list[np.ndarray]:
     """A letter in a hand of its own, in paces, y up, centred on x = 0."""
-    line = pen.write(letter, pen.Hand.draw(rng), rng)
-    own = [one for one in pen.ink(line.points) if len(one) > 1]
+    line = synthetic_handwriting.write(
+        letter, synthetic_handwriting.Hand.draw(rng), rng
+    )
+    own = [
+        one for one in synthetic_handwriting.ink(line.points) if len(one) > 1
+    ]
     across = np.concatenate(own)[:, 0]
     return [one - [(across.min() + across.max()) / 2, 0] for one in own]
 

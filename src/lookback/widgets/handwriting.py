@@ -12,7 +12,7 @@ from traitlets import Dict, Int, Unicode, validate
 from traitlets import Float as Number
 
 from lookback.handwriting import Writer, WriterConfig, write
-from lookback.lab import pen
+from lookback.lab import synthetic_handwriting
 from lookback.widgets import base
 from lookback.widgets.lib.checks import need
 from lookback.widgets.lib.half import unpack, whole
@@ -58,7 +58,7 @@ class Handwriting(base.Widget):
             one = new.machine[name]
             fit = one["shape"] == shape and whole(one)
             need(fit, f"machine: {name} is not {shape} float16")
-        strange = sorted(set(new.text) - set(pen.LETTERS))
+        strange = sorted(set(new.text) - set(synthetic_handwriting.LETTERS))
         need(not strange, f"text: {strange} are none of its letters")
         need(0 < len(new.text) <= MOST, f"text: give 1 to {MOST} letters")
         tidy = new.text == " ".join(new.text.split())
@@ -82,7 +82,12 @@ class Handwriting(base.Widget):
             {k: torch.tensor(unpack(one)) for k, one in self.machine.items()}
         )
         chance = torch.tensor(uniform(self.seed, 4 * POINTS)).view(-1, 4)
-        return write(model, pen.signs(self.text).double(), chance, self.bias)
+        return write(
+            model,
+            synthetic_handwriting.signs(self.text).double(),
+            chance,
+            self.bias,
+        )
 
     def words(self) -> str:
         return (
@@ -92,7 +97,7 @@ class Handwriting(base.Widget):
 
     def draw(self, figure: Figure) -> None:
         axes = figure.subplots()
-        for stroke in pen.ink(self.line()[0].numpy()):
+        for stroke in synthetic_handwriting.ink(self.line()[0].numpy()):
             axes.plot(*stroke.T, color="black", linewidth=1)
         axes.set_aspect("equal")
         axes.set_axis_off()
