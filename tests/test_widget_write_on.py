@@ -15,7 +15,7 @@ from lookback.families import (
     shape,
 )
 from lookback.lab import int8
-from lookback.lab.moses import words
+from lookback.lab.moses_tokenizer import words
 from lookback.vocabulary import END, START, Vocabulary
 from lookback.widgets import WriteOn, machines
 from lookback.widgets.write_on import LIMITS

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, expect
 
 from lookback.lab import corpus, int8
 from lookback.lab.decoding import translate
-from lookback.lab.moses import words
+from lookback.lab.moses_tokenizer import words
 from lookback.widgets.machines import MACHINES, load
 from stepping import act, live, problem, widgets
 

@@ -6,7 +6,7 @@ import { fetched, plainBytes, right } from "./lib/fetched.js";
 import { inflate, readMachine } from "./lib/int8.js";
 import { END, START } from "./lib/recurrent.js";
 import { helper } from "./lib/worker.js";
-import { readable, words } from "./moses.js";
+import { readable, words } from "./moses_tokenizer.js";
 
 /** @typedef {import("./body.js").Family} Family */
 /** @typedef {{title: Family, file: string, bytes: number, sha256: string}} Known */

@@ -35,7 +35,7 @@ import {
   widget,
 } from "./lib/view.js";
 import { serve } from "./lib/worker.js";
-import { readable } from "./moses.js";
+import { readable } from "./moses_tokenizer.js";
 
 /** @typedef {{machines: Record<string, import("./bodies.js").Known>, text: string,
  *   covered: number[], at: number, both: boolean}} State */

@@ -4,7 +4,7 @@ import { beam } from "./decode.js";
 import { plainBytes, right } from "./lib/fetched.js";
 import { inflate, readMachine } from "./lib/int8.js";
 import { END } from "./lib/recurrent.js";
-import { readable, words, wordsOfFrench } from "./moses.js";
+import { readable, words, wordsOfFrench } from "./moses_tokenizer.js";
 import { rnnsearch } from "./rnnsearch.js";
 import { subwords, UNKNOWN } from "./subwords.js";
 import { transformer } from "./transformer.js";

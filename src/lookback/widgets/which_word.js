@@ -25,7 +25,7 @@ import {
   widget,
 } from "./lib/view.js";
 import { serve } from "./lib/worker.js";
-import { readable } from "./moses.js";
+import { readable } from "./moses_tokenizer.js";
 import limits from "./which_word.json" with { type: "json" };
 
 /** @typedef {Record<string, {senses: [string, string], levels: number[][]}>} Probes [w; b] of

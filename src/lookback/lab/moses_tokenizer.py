@@ -3,7 +3,7 @@
 Multi30k comes lower-cased, its quotes made plain, and cut by Moses (Koehn et
 al. 2007): marks stand alone, `man's` is `man` and `'s`, `t-shirt` stays one,
 and &, ', " and the like are written as in HTML. The same rules run in the
-page: widgets/moses.js.
+page: widgets/moses_tokenizer.js.
 """
 
 import re

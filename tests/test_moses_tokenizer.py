@@ -8,7 +8,7 @@ import pytest
 from widgets_common import ask
 
 from lookback.lab import corpus, phrasebook
-from lookback.lab.moses import words
+from lookback.lab.moses_tokenizer import words
 
 TESTS = ("val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 
