@@ -27,7 +27,7 @@ from tqdm.auto import tqdm
 
 from lookback import rnnsearch
 from lookback.bottleneck import Bottleneck, BottleneckConfig
-from lookback.lab import checkpoints, corpus, together, training
+from lookback.lab import checkpoints, corpus, distributed, training
 from lookback.lab.checkpoints import Run, TrainingConfig, write
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import translate
@@ -621,7 +621,7 @@ def test_a_checkpoint_of_another_loss_is_refused(tmp_path, monkeypatch):
         (training, "batches"),
         (corpus, "pad"),
         (corpus.Batch, "to"),
-        (together, "share"),
+        (distributed, "share"),
         (Run, "save"),
     ],
 )

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import torch
 
-from lookback.lab import corpus, metrics, records, together, training
+from lookback.lab import corpus, distributed, metrics, records, training
 from lookback.lab.checkpoints import alone
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import translate
@@ -33,7 +33,7 @@ from lookback.vocabulary import Vocabulary
 RUNS = Path("runs")
 
 
-@together.group()
+@distributed.group()
 def campaign(
     name: str,
     about: str,
@@ -74,18 +74,18 @@ def campaign(
         for part in parts
     }
     known = earlier(name, config, data or {}) if keep else {}
-    known = together.told(known | all_finished(folders, made_with))
+    known = distributed.told(known | all_finished(folders, made_with))
     for (part, seed), folder in folders.items():
         chosen = not options.only or part in options.only
         if options.record or not chosen or (part, seed) in known:
             continue
         with free(folder) as ours:
             other = "" if ours else ": another process is at it"
-            if not together.rank():
+            if not distributed.rank():
                 print(f"{name}: {part}, seed {seed}{other}", file=sys.stderr)
             if ours:
                 patiently(folder, parts[part], seed, made_with)
-    if together.rank():
+    if distributed.rank():
         return None
     done = known | all_finished(folders, made_with)
     if options.only:
@@ -121,7 +121,7 @@ def free(folder: Path) -> Iterator[bool]:
             ours = True
         except ValueError:
             ours = False
-        yield together.told(ours)
+        yield distributed.told(ours)
 
 
 def all_finished(folders: Mapping[tuple, Path], made_with: dict) -> dict:
@@ -291,18 +291,18 @@ def once(
     With it are kept its seed, the seconds that it took, the commit it began
     with, the device and what it was `made_with`.
     """
-    if (result := together.told(finished(folder, made_with))) is None:
+    if (result := distributed.told(finished(folder, made_with))) is None:
         git, started = records.commit(), time.perf_counter()
         folder.mkdir(parents=True, exist_ok=True)
         result = run(seed, folder)
         spent = time.perf_counter() - started
         result |= {"seed": seed, "git": git, "wall_seconds": spent}
         result["device"] = records.provenance(training.device())["device"]
-        if together.size() > 1:
+        if distributed.size() > 1:
             result["device"] += f", {together.size()} processes"
         temporary = folder / "result.part"
         kept = result | {"made with": made_with or {}}
-        if not together.rank():
+        if not distributed.rank():
             temporary.write_text(json.dumps(kept))
             os.replace(temporary, folder / "result.json")
     return result

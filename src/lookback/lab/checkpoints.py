@@ -21,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from lookback.lab import together
+from lookback.lab import distributed
 from lookback.lab.corpus import Numbers, Pair
 from lookback.lab.download import digest
 from lookback.lab.identity import code, differences, digest_of, reached
@@ -106,7 +106,7 @@ class Run:
         **functions: Callable,
     ):
         self.model, self.config, self.folder = model, config, folder
-        self.parallel = together.parallel(model)
+        self.parallel = distributed.parallel(model)
         # What must agree for a checkpoint to be continued.
         self.identity = {
             "model": type(model).__name__,
@@ -159,7 +159,7 @@ class Run:
     def save(self) -> None:
         """Settle; write model, optimiser and progress atomically."""
         self.settle()
-        if together.rank():
+        if distributed.rank():
             return
         tensors = {f"model.{k}": v for k, v in self.model.state_dict().items()}
         for number, state in self.optimizer.state_dict()["state"].items():
@@ -209,7 +209,7 @@ class Run:
 def alone(folder: Path) -> Iterator[None]:
     """Refuse, with ValueError, a folder in which another process trains, if
     it does not train together with this one."""
-    if together.rank():
+    if distributed.rank():
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)

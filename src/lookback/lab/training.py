@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
-from lookback.lab import together
+from lookback.lab import distributed
 from lookback.lab.checkpoints import (
     Progress,
     Run,
@@ -129,19 +129,19 @@ def train_step(run: Run, batch: Batch, steps: int) -> None:
     if run.since is None:
         run.since = time.perf_counter()
     torch.manual_seed(  # of dropout: no process silences as another does
-        1_000_003 * (config.seed + 1_000 * together.rank()) + progress.step
+        1_000_003 * (config.seed + 1_000 * distributed.rank()) + progress.step
     )
     for group in run.optimizer.param_groups:
         group["lr"] = learning_rate(config, progress.step, steps)
     words = int((batch.target_out != PAD).sum())
-    mine = together.share(batch).to(run.model.device)
+    mine = distributed.share(batch).to(run.model.device)
     logits = run.parallel(mine.source, mine.target_in)
     total = loss(logits, mine.target_out, config.smoothing)
     run.optimizer.zero_grad(set_to_none=True)
-    (total * together.size() / words).backward()
+    (total * distributed.size() / words).backward()
     torch.nn.utils.clip_grad_norm_(run.model.parameters(), config.clip)
     run.optimizer.step()
-    run.lost += together.added(total)
+    run.lost += distributed.added(total)
     progress.tokens += words
     progress.trained += words
     progress.step += 1
@@ -210,7 +210,7 @@ def go_on(run: Run, pairs, source, target, validate, keep: int) -> None:
             initial=progress.done,
             desc=f"epoch {progress.epoch + 1}/{config.epochs}",
             mininterval=5,
-            disable=together.rank() > 0,
+            disable=distributed.rank() > 0,
         )
         for part in bar:
             train_step(run, Batch.of(part), steps)
@@ -251,7 +251,9 @@ def finish_epoch(
     """Validate, note the curve, keep the best and the last weights, save."""
     progress = run.progress
     run.model.eval()
-    numbers = together.told(None if together.rank() else validate(run.model))
+    numbers = distributed.told(
+        None if distributed.rank() else validate(run.model)
+    )
     progress.epoch += 1
     progress.curve.append(
         {
@@ -265,9 +267,9 @@ def finish_epoch(
     if numbers["score"] > progress.best:
         progress.best, progress.best_epoch = numbers["score"], progress.epoch
         progress.best_digest = digest_of(run.model.state_dict())
-        if not together.rank():
+        if not distributed.rank():
             write(run.folder / "best.safetensors", run.model.state_dict(), {})
-    if keep and not together.rank():
+    if keep and not distributed.rank():
         path = run.folder / f"epoch-{progress.epoch}.safetensors"
         told = {"identity": json.dumps(run.identity)}
         write(path, run.model.state_dict(), told)
@@ -276,7 +278,7 @@ def finish_epoch(
     progress.done = progress.tokens = 0
     run.lost.zero_()
     run.save()
-    together.told(None)  # wait until it is written
+    distributed.told(None)  # wait until it is written
 
 
 def average(model: Translator, folder: Path, epochs: Sequence[int]) -> None:

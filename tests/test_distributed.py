@@ -26,7 +26,7 @@ from test_training import (
 )
 
 from lookback.experiments.runs import campaign
-from lookback.lab import checkpoints, records, together, training
+from lookback.lab import checkpoints, distributed, records, training
 from lookback.lab.checkpoints import Run
 from lookback.lab.corpus import collate
 from lookback.vocabulary import PAD
@@ -72,7 +72,7 @@ def part(seed: int, folder: Path) -> dict:
     training.train(
         model_of(), odd, SOURCE, TARGET, ODD, folder / "run", held_out
     )
-    return {"rank": together.rank()}
+    return {"rank": distributed.rank()}
 
 
 def main(what: str, folder: Path, *numbers: str) -> None:
@@ -83,7 +83,7 @@ def main(what: str, folder: Path, *numbers: str) -> None:
         parts = {"one": part, "two": part}
         campaign("toy", "A toy.", parts, dict, config={}, arguments=runs)
         return
-    with together.group():
+    with distributed.group():
         outcome = learn(folder, *map(float, numbers))
         path = folder / f"rank-{together.rank()}.json"
     path.write_text(json.dumps(outcome))
@@ -180,9 +180,9 @@ def test_a_batch_is_shared_out_without_loss(monkeypatch):
     batch = collate(PAIRS[:3], SOURCE, TARGET)
     shares = []
     for rank in range(4):
-        monkeypatch.setattr(together, "size", lambda: 4)
-        monkeypatch.setattr(together, "rank", lambda rank=rank: rank)
-        shares.append(together.share(batch))
+        monkeypatch.setattr(distributed, "size", lambda: 4)
+        monkeypatch.setattr(distributed, "rank", lambda rank=rank: rank)
+        shares.append(distributed.share(batch))
     for rank, mine in enumerate(shares[:3]):
         for whole, rows in zip(batch, mine, strict=True):
             assert torch.equal(rows, whole[rank : rank + 1])
@@ -194,7 +194,7 @@ def test_no_process_and_no_step_drops_as_another_does(tmp_path, monkeypatch):
     batch, seeds = collate(PAIRS, SOURCE, TARGET), set()
     for rank in range(3):
         run = Run(model_of(dropout=0.3), ODD, tmp_path / str(rank))
-        monkeypatch.setattr(together, "rank", lambda rank=rank: rank)
+        monkeypatch.setattr(distributed, "rank", lambda rank=rank: rank)
         for _ in range(3):
             training.train_step(run, batch, 9)
             seeds.add(torch.initial_seed())
