@@ -28,7 +28,7 @@ from tqdm import tqdm  # noqa: E402
 from lookback.experiments import EXPERIMENTS  # noqa: E402
 from lookback.lab import records  # noqa: E402
 from lookback.lab.checkpoints import Run  # noqa: E402
-from lookback.lab.identity import digest_of  # noqa: E402
+from lookback.lab.fingerprint import digest_of  # noqa: E402
 
 TRAIN = (
     "import sys, torch, test_training as t; from pathlib import Path;"

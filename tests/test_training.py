@@ -31,7 +31,7 @@ from lookback.lab import checkpoints, corpus, distributed, training
 from lookback.lab.checkpoints import Run, TrainingConfig, write
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import translate
-from lookback.lab.identity import written
+from lookback.lab.fingerprint import written
 from lookback.lab.subwords import Subwords
 from lookback.lab.training import (
     average,

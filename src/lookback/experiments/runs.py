@@ -26,7 +26,7 @@ from lookback.lab import corpus, distributed, metrics, records, training
 from lookback.lab.checkpoints import alone
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import translate
-from lookback.lab.identity import differences
+from lookback.lab.fingerprint import differences
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 

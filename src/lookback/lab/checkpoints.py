@@ -24,7 +24,7 @@ from torch import Tensor
 from lookback.lab import distributed
 from lookback.lab.corpus import Numbers, Pair
 from lookback.lab.download import digest
-from lookback.lab.identity import code, differences, digest_of, reached
+from lookback.lab.fingerprint import code, differences, digest_of, reached
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 

@@ -33,7 +33,7 @@ from lookback.lab.checkpoints import (
     write,
 )
 from lookback.lab.corpus import Batch, Pair, batches, collate, encode
-from lookback.lab.identity import digest_of
+from lookback.lab.fingerprint import digest_of
 from lookback.translator import Translator
 from lookback.vocabulary import PAD, Vocabulary
 
