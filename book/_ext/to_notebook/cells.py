@@ -65,7 +65,7 @@ METADATA = {
 }
 # A notebook that trains a model asks Colab for a GPU.
 GPU = {"accelerator": "GPU", "colab": {"gpuType": "T4", "provenance": []}}
-TRAINS = "from lookback.experiments.here import"
+TRAINS = "from lookback.experiments.train_small import"
 # Colab folds a form's source, JupyterLab a hidden one.
 FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 

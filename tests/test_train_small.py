@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from lookback import rnnsearch
-from lookback.experiments import alignment, here
+from lookback.experiments import alignment, train_small
 from lookback.lab import training
 from lookback.rnnsearch import RNNsearch
 
@@ -30,17 +30,17 @@ def shown(monkeypatch):
 
 def test_the_pages_say_how_much_it_reads():
     """4,000 sentences in five rounds, and 200 others."""
-    given = inspect.signature(here.small).parameters
+    given = inspect.signature(train_small.small).parameters
     sizes = given["count"].default, given["epochs"].default
     assert (*sizes, alignment.HELD_OUT) == (4000, 5, 200)
 
 
 def test_small_trains_and_its_curve_is_drawn(tmp_path, shown, capsys):
     folder = tmp_path / "small"
-    model, source, target = here.small("rnnsearch", folder, 2, 32)
+    model, source, target = train_small.small("rnnsearch", folder, 2, 32)
     assert isinstance(model, RNNsearch) and len(source) != len(target)
     assert f"checkpoints: {folder}" in capsys.readouterr().out
-    here.curves(folder, record="rnnsearch")
+    train_small.curves(folder, record="rnnsearch")
     (lines,) = shown
     assert [*lines] == ["the book's record", str(folder)]
     assert [*lines[str(folder)][:, 0]] == [1, 2]
@@ -58,14 +58,14 @@ def test_interrupted_it_says_how_to_go_on_and_goes_on(tmp_path, monkeypatch):
 
     monkeypatch.setattr(training, "train_step", interrupted)
     with pytest.raises(KeyboardInterrupt, match="run the cell again.*trial"):
-        here.small("rnnsearch", tmp_path / "trial", 1, 64)
-    here.small("rnnsearch", tmp_path / "trial", 1, 64)
-    assert len(here.progress(tmp_path / "trial")) == 1
+        train_small.small("rnnsearch", tmp_path / "trial", 1, 64)
+    train_small.small("rnnsearch", tmp_path / "trial", 1, 64)
+    assert len(train_small.progress(tmp_path / "trial")) == 1
 
 
 def test_where_nothing_was_trained_there_is_no_curve(tmp_path):
     with pytest.raises(FileNotFoundError, match="nothing was trained there"):
-        here.curves(tmp_path / "nowhere")
+        train_small.curves(tmp_path / "nowhere")
 
 
 def even(self, query, keys):
@@ -80,8 +80,8 @@ def test_an_even_look_keeps_more_than_half_and_the_fixed_vector_less(
     """What the page of RNNsearch says that one should have seen."""
 
     def last(name, folder):
-        here.small(name, tmp_path / folder)
-        return here.progress(tmp_path / folder)[-1]["score"]
+        train_small.small(name, tmp_path / folder)
+        return train_small.progress(tmp_path / folder)[-1]["score"]
 
     whole, fixed = last("rnnsearch", "whole"), last("bottleneck", "fixed")
     monkeypatch.setattr(rnnsearch.AdditiveAttention, "scores", even)
