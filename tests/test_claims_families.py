@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from lookback.experiments import families, pictures, plays, stacks
+from lookback.experiments import families, pictures, shakespeare, stacks
 from lookback.families import (
     MASK,
     SILENT,
@@ -308,7 +308,7 @@ def test_plays_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
     dice = random.Random(0)
     text = "".join(dice.choices("abcdef \n", k=3000))
     monkeypatch.setattr(corpus, "shakespeare", lambda: text)
-    plays.letters.cache_clear()
+    shakespeare.letters.cache_clear()
     for name, value in {
         "UPDATES": 3,
         "FEWER": 2,
@@ -316,28 +316,33 @@ def test_plays_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
         "SEEDS": 2,
         "WARMUP": 1,
     }.items():
-        monkeypatch.setattr(plays, name, value)
-    plays.main([])
-    results = records.load("plays")["results"]
-    assert set(results) == set(plays.MACHINES)
+        monkeypatch.setattr(shakespeare, name, value)
+    shakespeare.main([])
+    results = records.load("shakespeare")["results"]
+    assert set(results) == set(shakespeare.MACHINES)
     assert len(results["ours"]["curve"][0]) == 2
     assert len(results["nanoGPT"]["curve"][0]) == 3
     assert results["ours"]["nats"]["mean"] < 5
-    plays.letters.cache_clear()
+    shakespeare.letters.cache_clear()
 
 
 @torch.no_grad()
 def test_nano_gpt_is_torchs_stack_without_biases():
     torch.manual_seed(0)
-    nano = plays.Nano(30).double().eval()
+    nano = shakespeare.Nano(30).double().eval()
     sizes = dict(batch_first=True, norm_first=True, bias=False)
     layer = nn.TransformerEncoderLayer(
-        plays.D, plays.HEADS, 4 * plays.D, 0.0, "gelu", **sizes
+        shakespeare.D,
+        shakespeare.HEADS,
+        4 * shakespeare.D,
+        0.0,
+        "gelu",
+        **sizes,
     )
     stack = nn.TransformerEncoder(
         layer,
-        plays.LAYERS,
-        nn.LayerNorm(plays.D, bias=False),
+        shakespeare.LAYERS,
+        nn.LayerNorm(shakespeare.D, bias=False),
         enable_nested_tensor=False,
     ).double()
     for one, block in zip(stack.layers, nano.blocks, strict=True):
@@ -354,24 +359,24 @@ def test_nano_gpt_is_torchs_stack_without_biases():
 
 def test_nano_gpt_begins_as_gpt_2_does():
     torch.manual_seed(0)
-    nano = plays.Nano(65)
+    nano = shakespeare.Nano(65)
     parts = [one for one in nano.named_parameters() if one[1].ndim > 1]
     for name, part in parts:
         one = float(part.detach().std())
         writes = name.endswith(("out.weight", "W_2.weight"))
-        by = 0.02 / math.sqrt(2 * plays.LAYERS) if writes else 0.02
+        by = 0.02 / math.sqrt(2 * shakespeare.LAYERS) if writes else 0.02
         assert one == pytest.approx(by, rel=0.1), name
     # the README's machine has 0.80 M weights, its places not counted
     count = sum(p.numel() for p in nano.parameters())
-    assert count - plays.BLOCK * plays.D == 795_904
+    assert count - shakespeare.BLOCK * shakespeare.D == 795_904
 
 
 def test_the_rates_of_both():
-    assert plays.rate("nanoGPT", 100) == pytest.approx(1e-3)
-    assert plays.rate("nanoGPT", 2000) == pytest.approx(1e-4)
-    assert plays.rate("nanoGPT", 0) < 1e-4
-    assert plays.rate("ours", 99) == pytest.approx(3e-3, rel=0.06)
-    assert plays.rate("ours", plays.FEWER) == 0
+    assert shakespeare.rate("nanoGPT", 100) == pytest.approx(1e-3)
+    assert shakespeare.rate("nanoGPT", 2000) == pytest.approx(1e-4)
+    assert shakespeare.rate("nanoGPT", 0) < 1e-4
+    assert shakespeare.rate("ours", 99) == pytest.approx(3e-3, rel=0.06)
+    assert shakespeare.rate("ours", shakespeare.FEWER) == 0
 
 
 def test_the_readme_s_settings():
@@ -381,7 +386,7 @@ def test_the_readme_s_settings():
         PUBLISHED=1.88, RATE=1e-3, LEAST=1e-4, WARMUP=100, CLIP=1.0,
         BETAS=(0.9, 0.99), DECAY=0.1,
     )  # fmt: skip
-    assert {name: getattr(plays, name) for name in said} == said
+    assert {name: getattr(shakespeare, name) for name in said} == said
 
 
 @pytest.mark.multi30k
@@ -475,10 +480,11 @@ def test_the_stacks_are_beginners():
 
 def test_our_body_is_no_worse_than_nano_gpt_and_takes_no_longer():
     results = found("plays")
-    ours, nano, at_our_rate = (results[name] for name in plays.MACHINES)
+    ours, nano, at_our_rate = (results[name] for name in shakespeare.MACHINES)
     assert max(ours["nats"]["each"]) < min(nano["nats"]["each"])
     assert (
-        max(ours["nats"]["each"]) < records.load("plays")["config"]["published"]
+        max(ours["nats"]["each"])
+        < records.load("shakespeare")["config"]["published"]
     )
     assert ours["seconds"]["mean"] <= 1.02 * nano["seconds"]["mean"]
     gap = nano["nats"]["mean"] - ours["nats"]["mean"]
@@ -487,7 +493,7 @@ def test_our_body_is_no_worse_than_nano_gpt_and_takes_no_longer():
 
 
 def test_the_settings_of_both_are_those_of_the_page():
-    config = records.load("plays")["config"]
+    config = records.load("shakespeare")["config"]
     assert config["ours"] == pytest.approx(3 * config["rate"])
     assert config["fewer"] < config["updates"]
     assert config["d_model"] == 128

@@ -57,7 +57,7 @@ CORPUS = {  # the languages that an experiment reads
     "tuned": [("en", "fr"), ("de", "en")],
 }
 PLAYS = {
-    "plays": "input.txt",
+    "shakespeare": "input.txt",
     "modern_gpt": "tinyshakespeare",
 }  # as each names it
 ALL_TESTS = (

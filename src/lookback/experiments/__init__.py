@@ -32,7 +32,7 @@ EXPERIMENTS = (
     "families",
     "stacks",
     "pictures",
-    "plays",
+    "shakespeare",
     "modern_gpt",
     "probing",
     "neighbours",

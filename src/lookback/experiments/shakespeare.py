@@ -9,9 +9,9 @@ batches; from a few less, so that it takes no longer. The third is nanoGPT's at
 our rate: one change. All are asked for every letter of the last tenth of the
 text, in pieces of 64. One thread, float32; seconds are the processor's.
 
-    python -m lookback.experiments.plays
+    python -m lookback.experiments.shakespeare
 
-writes records/plays.json.
+writes records/shakespeare.json.
 """
 
 import math
@@ -207,7 +207,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
 def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     campaign(
-        "plays",
+        "shakespeare",
         __doc__,
         {name: partial(run, name) for name in MACHINES},
         summary,
