@@ -10,7 +10,7 @@ from copy import deepcopy
 import pytest
 import torch
 
-from lookback.experiments.best import FAMILIES
+from lookback.experiments.tuned_baselines import FAMILIES
 from lookback.heads import prune
 from lookback.lab import records, weights
 from lookback.lab.corpus import text

@@ -12,18 +12,18 @@ import pytest
 import torch
 
 from lookback.experiments import alignment
-from lookback.experiments.best import FAMILIES, STAGES, best_of
 from lookback.experiments.brevity import WAYS
 from lookback.experiments.ladder import by_both_rulers, gap, pooled, rows
 from lookback.experiments.ladder import loss as mean_loss
 from lookback.experiments.removal import REMOVALS
+from lookback.experiments.tuned_baselines import FAMILIES, STAGES, best_of
 from lookback.lab import corpus, records
 from lookback.ladder import RUNGS, Parts, Recurrent, differences, draw, way_to
 from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
 from lookback.widgets import Swaps
 
 FOUND = records.load("ladder")["results"]
-BEST = records.load("best")["results"]
+BEST = records.load("tuned_baselines")["results"]
 GROWTH = records.load("growth")["results"]
 REMOVAL = records.load("removal")["results"]
 PATH = way_to("transformer")

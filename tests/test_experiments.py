@@ -22,7 +22,6 @@ from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.experiments import (
     EXPERIMENTS,
     alignment,
-    best,
     brevity,
     copying,
     german,
@@ -39,6 +38,7 @@ from lookback.experiments import (
     speed,
     transducer,
     tuned,
+    tuned_baselines,
 )
 from lookback.lab import corpus, metrics, phrasebook, records, training, weights
 from lookback.lab.corpus import Pair, collate
@@ -98,11 +98,11 @@ def short(monkeypatch):
     """The ladder's bench with three rungs and one trial."""
     monkeypatch.setattr(ladder, "PIECES", 60)
     monkeypatch.setattr(ladder, "RUNGS", SHORT_RUNGS)
-    for module in (best, growth):
+    for module in (tuned_baselines, growth):
         monkeypatch.setattr(module, "RUNGS", SHORT_RUNGS)
     ladder.subwords.cache_clear()
     one = TrainingConfig(epochs=1, batch=8, warmup=1)
-    for module in (ladder, best, growth):
+    for module in (ladder, tuned_baselines, growth):
         monkeypatch.setattr(module, "TRAINING", one)
     parts = {
         n: partial(ladder.run, SHORT_RUNGS[n], one)
@@ -116,14 +116,14 @@ def short(monkeypatch):
         {f"dropout {p}": {"dropout": p, **start} for p in (0.0, 0.1)},
         {"rate 2e-3": {"rate": 2e-3}},
     )
-    monkeypatch.setattr(best, "STAGES", stages)
+    monkeypatch.setattr(tuned_baselines, "STAGES", stages)
     few = {
-        f"{name}, {label}": partial(best.trial, name, stage, label)
+        f"{name}, {label}": partial(tuned_baselines.trial, name, stage, label)
         for stage, trials in enumerate(stages)
         for label in trials
-        for name in best.FAMILIES
+        for name in tuned_baselines.FAMILIES
     }
-    monkeypatch.setattr(best, "PARTS", few)
+    monkeypatch.setattr(tuned_baselines, "PARTS", few)
     few = {
         name: partial(growth.run, *growth.PARTS[name].args[:2], [1, 2])
         for name in ("rnnsearch, 3000", "fixed, joined")
@@ -140,9 +140,9 @@ def short(monkeypatch):
 
 
 def whole(name):
-    """Two runs of the best Transformer, as if records/best.json had them."""
+    """Two runs of the best Transformer, as if records/tuned_baselines.json had them."""
     setting = {"dropout": 0.1, "rate": 1e-3, "rounds": 1}
-    rung, settings = best.rung_with(name, setting)
+    rung, settings = tuned_baselines.rung_with(name, setting)
     return [
         {"setting": setting}
         | ladder.run(rung, settings, seed, Path(f"whole-{seed}"))
@@ -238,7 +238,7 @@ def trials():
         "copying": (copying, 2, {"copying-4", "copying-6"}),
         "tuned": (tuned, 8, {"tuned-en-fr", "tuned-rnnsearch"}),
         "ladder": (ladder, 4, set()),
-        "best": (best, 6, set()),
+        "best": (tuned_baselines, 6, set()),
         "german": (german, 2, set()),
         "growth": (growth, 4, set()),
         "removal": (removal, 4, set()),  # the whole twice
@@ -623,23 +623,27 @@ def run_with(*counts):
 
 @pytest.mark.nightly
 def test_a_family_s_later_trials_stand_on_its_best_one(folders):
-    best.main([])
-    results = records.load("best")["results"]
-    for name in best.FAMILIES:
+    tuned_baselines.main([])
+    results = records.load("tuned_baselines")["results"]
+    for name in tuned_baselines.FAMILIES:
         runs = {
             label: results[f"{name}, {label}"]["runs"][0]
             for label in ("dropout 0.0", "dropout 0.1", "rate 2e-3")
         }
-        first = min([*runs][:2], key=lambda label: best.lowest(runs[label]))
+        first = min(
+            [*runs][:2], key=lambda label: tuned_baselines.lowest(runs[label])
+        )
         setting = runs[first]["setting"] | {"rate": 2e-3}
         assert runs["rate 2e-3"]["setting"] == setting
         for run in runs.values():
             assert run["training"]["learning_rate"] == run["setting"]["rate"]
             assert run["config"]["dropout"] == run["setting"]["dropout"]
             assert run["training"]["epochs"] == len(run["curve"]) == 2
-        trial = min(runs, key=lambda label: best.lowest(runs[label]))
+        trial = min(runs, key=lambda label: tuned_baselines.lowest(runs[label]))
         assert results[name]["trial"] == f"{name}, {trial}"
-        assert best.chosen(name) == results[f"{name}, {trial}"]["runs"]
+        assert (
+            tuned_baselines.chosen(name) == results[f"{name}, {trial}"]["runs"]
+        )
         level = ladder.level([runs[trial]], "all")
         assert results[name]["tests"]["all"]["bleu"] == level["bleu"]
 
@@ -648,13 +652,15 @@ def test_a_family_s_later_trials_stand_on_its_best_one(folders):
 def test_a_trial_waits_for_those_that_it_stands_on(folders):
     later = ["--only", "rnnsearch, rate 2e-3"]
     with pytest.raises(ValueError, match="dropout 0.0.*not finished yet"):
-        best.main(later)
-    best.main([])
+        tuned_baselines.main(later)
+    tuned_baselines.main([])
     shutil.rmtree(folders[0] / "runs")  # the record knows them
-    best.main([*later, "--seeds", "2"])
+    tuned_baselines.main([*later, "--seeds", "2"])
     folder = folders[0] / "runs" / "best" / "rnnsearch, rate 2e-3-1"
     found = json.loads((folder / "result.json").read_text())
-    first = records.load("best")["results"]["rnnsearch, rate 2e-3"]["runs"][0]
+    first = records.load("tuned_baselines")["results"]["rnnsearch, rate 2e-3"][
+        "runs"
+    ][0]
     assert found["setting"] == first["setting"]
 
 
@@ -839,9 +845,14 @@ def test_growth_keeps_the_number_of_rounds_that_did_better(folders):
     path = folders[0] / "runs" / "growth" / "rnnsearch, 3000-0" / "result.json"
     run = json.loads(path.read_text())
     assert set(run["tried"]) == {"1", "2"}
-    best = min(run["tried"], key=run["tried"].get)
-    assert len(run["curve"]) == run["training"]["epochs"] == int(best)
-    assert min(row["loss"] for row in run["curve"]) == run["tried"][best]
+    tuned_baselines = min(run["tried"], key=run["tried"].get)
+    assert (
+        len(run["curve"]) == run["training"]["epochs"] == int(tuned_baselines)
+    )
+    assert (
+        min(row["loss"] for row in run["curve"])
+        == run["tried"][tuned_baselines]
+    )
 
 
 def test_a_result_of_other_settings_is_refused(folders, monkeypatch):
@@ -986,7 +997,7 @@ def test_tuned_averages_its_last_epochs(folders, monkeypatch):
         assert [*trials] == [*tuned.DROPOUTS]
         chosen = min(trials, key=trials.get)
         assert each["config"]["dropout"] == chosen
-        assert best.lowest(each) == trials[chosen]
+        assert tuned_baselines.lowest(each) == trials[chosen]
         assert [*each["tests"]] == [*corpus.TESTS]
     assert set(records.load("tuned")["data"]) >= {"train.de", "train.fr"}
 

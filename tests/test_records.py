@@ -44,7 +44,7 @@ CORPUS = {  # the languages that an experiment reads
     "memories": [("en", "fr")],
     "pruning": [("en", "fr")],
     "ladder": [("en", "fr")],
-    "best": [("en", "fr")],
+    "tuned_baselines": [("en", "fr")],
     "german": [("en", "de")],
     "growth": [("en", "fr")],
     "in_page": [("en", "fr")],

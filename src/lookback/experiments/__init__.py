@@ -11,7 +11,7 @@ EXPERIMENTS = (
     "transducer",
     "copying",
     "ladder",
-    "best",
+    "tuned_baselines",
     "german",
     "growth",
     "removal",

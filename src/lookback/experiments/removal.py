@@ -1,6 +1,6 @@
 """What does the finished Transformer need? Take one part out, keep the rest.
 
-On the ladder's bench, from the best Transformer of records/best.json: its
+On the ladder's bench, from the best Transformer of records/tuned_baselines.json: its
 dropout, its rate, its rounds, and its runs are those of the whole. Where a
 removal makes the training fail or stumble, a second one at a quarter of the
 rate shows whether the part is needed or the rate was too high; beside it stands
@@ -23,7 +23,6 @@ from statistics import mean
 
 from torch import nn
 
-from lookback.experiments.best import chosen, recorded, rung_with
 from lookback.experiments.ladder import (
     asked,
     bench,
@@ -34,6 +33,7 @@ from lookback.experiments.ladder import (
     loss,
     runs_alone,
 )
+from lookback.experiments.tuned_baselines import chosen, recorded, rung_with
 from lookback.lab import corpus
 from lookback.lab.training import Diverged
 from lookback.ladder import draw

@@ -16,7 +16,6 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-from lookback.experiments.best import lowest
 from lookback.experiments.runs import (
     Fitted,
     campaign,
@@ -25,6 +24,7 @@ from lookback.experiments.runs import (
     losses,
     score,
 )
+from lookback.experiments.tuned_baselines import lowest
 from lookback.lab import corpus, training, weights
 from lookback.lab.subwords import Subwords
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig

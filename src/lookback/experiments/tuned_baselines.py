@@ -3,10 +3,10 @@
 On the ladder's bench, with twice as many rounds: five dropouts are tried, and
 two other rates with the dropout that did best. As many trials for the one as
 for the other; the lowest validation loss of the first seed chooses, and what it
-has chosen is trained with other seeds, too. Writes records/best.json.
+has chosen is trained with other seeds, too. Writes records/tuned_baselines.json.
 
-    python -m lookback.experiments.best
-    python -m lookback.experiments.best --only "rnnsearch, dropout 0.2"
+    python -m lookback.experiments.tuned_baselines
+    python -m lookback.experiments.tuned_baselines --only "rnnsearch, dropout 0.2"
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,16 +52,16 @@ def best_of(
     if missing := [part for part in parts if part not in tried]:
         raise ValueError(
             f"{', '.join(missing)}: not finished yet, and what comes next"
-            " depends on it; python -m lookback.experiments.best trains all in"
+            " depends on it; python -m lookback.experiments.tuned_baselines trains all in"
             " their order"
         )
     return min(parts, key=lambda part: lowest(tried[part]))
 
 
 def recorded() -> dict[str, dict]:
-    """The first run of each trial in records/best.json, if there is one."""
+    """The first run of each trial in records/tuned_baselines.json, if there is one."""
     try:
-        results = records.load("best", records.place())["results"]
+        results = records.load("tuned_baselines", records.place())["results"]
     except records.RecordError:
         return {}
     return {k: v["runs"][0] for k, v in results.items() if "runs" in v}
@@ -73,7 +73,9 @@ def chosen(name: str) -> list[dict]:
     Raises ValueError where not all trials are recorded.
     """
     trial = best_of(name, recorded())
-    return records.load("best", records.place())["results"][trial]["runs"]
+    return records.load("tuned_baselines", records.place())["results"][trial][
+        "runs"
+    ]
 
 
 def rung_with(name: str, setting: dict) -> tuple[Rung, TrainingConfig]:
