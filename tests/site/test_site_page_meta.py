@@ -13,7 +13,7 @@ from contents import PAGES, ROOT
 sys.path[:0] = [str(ROOT / "book" / "_ext")]
 
 import book_site  # noqa: E402
-import door  # noqa: E402
+import page_meta  # noqa: E402
 
 FORMS = ROOT / ".github" / "ISSUE_TEMPLATE"
 
@@ -34,7 +34,7 @@ def head(site, name: str) -> BeautifulSoup:
 def built(site) -> str:
     """The version that the site's first page names; the number is ours."""
     said = page(site, PAGES[0]).select_one(".version").get_text()
-    assert said.split(" (")[0] == door.version().split(" (")[0]
+    assert said.split(" (")[0] == page_meta.version().split(" (")[0]
     return said
 
 
@@ -56,11 +56,11 @@ def test_a_page_presents_itself(site, name):
 
 
 def test_a_page_says_where_it_is_only_if_that_is_known(site):
-    assert "http" not in door.card("a", "b", "book/x", "")
-    said = door.card("a", "b", "book/x", "https://me.github.io/fork/")
+    assert "http" not in page_meta.card("a", "b", "book/x", "")
+    said = page_meta.card("a", "b", "book/x", "https://me.github.io/fork/")
     assert '"https://me.github.io/fork/book/x.html"' in said
     assert f'"https://me.github.io/fork/{door.PICTURE}"' in said
-    assert (site / door.PICTURE).is_file()
+    assert (site / page_meta.PICTURE).is_file()
     url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]
     known = book_site.origin(url["url"])
     for name in PAGES:
@@ -73,14 +73,14 @@ def test_a_page_says_where_it_is_only_if_that_is_known(site):
 def test_a_doi_is_named_once_there_is_one(tmp_path):
     text = (ROOT / "CITATION.cff").read_text("utf-8")
     cited = yaml.safe_load(text)
-    number = door.version().split(" (")[0]
-    assert (cited["version"], "doi" in cited) == (number, bool(door.doi()))
+    number = page_meta.version().split(" (")[0]
+    assert (cited["version"], "doi" in cited) == (number, bool(page_meta.doi()))
     given = text.replace("# doi: 10.5281/zenodo.<number>", "doi: 10.5281/x.7")
     (tmp_path / "CITATION.cff").write_text(given)
     assert yaml.safe_load(given)["doi"] == "10.5281/x.7"
-    assert 'href="https://doi.org/10.5281/x.7"' in door.doi(tmp_path)
+    assert 'href="https://doi.org/10.5281/x.7"' in page_meta.doi(tmp_path)
     (tmp_path / "CITATION.cff").write_text("title: x\n")
-    assert door.doi(tmp_path) == ""
+    assert page_meta.doi(tmp_path) == ""
 
 
 def test_descriptions_differ(site):
@@ -117,4 +117,4 @@ def test_forms_are_whole(form):
 
 def test_without_git_the_version_is_the_package_s(tmp_path):
     (tmp_path / "pyproject.toml").write_text('version = "1.2"\n')
-    assert door.version(tmp_path) == "1.2"
+    assert page_meta.version(tmp_path) == "1.2"
