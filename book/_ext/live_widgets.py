@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from docutils import nodes
-from light import keep
+from lazy_load import keep
 from myst_nb.core import render
 from sphinx.application import Sphinx
 from sphinx.config import Config

@@ -15,7 +15,7 @@ from hashlib import sha256
 from html import unescape
 from pathlib import Path
 
-from light import keep
+from lazy_load import keep
 from sphinx.application import Sphinx
 from sphinx.util import logging
 

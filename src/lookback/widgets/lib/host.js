@@ -2,7 +2,7 @@
 // Brings the widgets of a page to life with no kernel, each when it comes near.
 // A classic script, so that it also runs from file://. Every widget it finds is
 // an anywidget: its module is in the state's `_esm`, its style sheet in `_css`.
-// Long values of a state wait in files, which light.py laid there.
+// Long values of a state wait in files, which lazy_load.py laid there.
 //
 // What a test may rely on, in each widget:
 //   .lookback-widget[data-widget="alignment-stepper"]   the root
