@@ -1,6 +1,6 @@
 """What makes the built folder one self-contained site.
 
-What a page loads is the site's own (staging.py), and the theme's parts that
+What a page loads is the site's own (assets.py), and the theme's parts that
 the book does not use are dropped.
 """
 
@@ -13,10 +13,10 @@ import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from assets import copy, stage
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
-from staging import copy, stage
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 import warm
+from assets import ROOT, STAGED
 from jupyter_cache import get_cache
 from jupyter_cache.base import JupyterCacheAbstract
 from jupyter_cache.executors import load_executor
@@ -23,7 +24,6 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util.display import status_iterator
-from staging import ROOT, STAGED
 
 # Every page's cells are run anew when one of these changes.
 ALL = (

@@ -21,6 +21,7 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import slides
+from assets import ROOT
 from assignments import README, assignment
 from docutils import nodes
 from drawing import DRAWINGS
@@ -28,7 +29,6 @@ from live_widgets import STILL, WORDS
 from mathematics import aligned
 from nbformat import NotebookNode
 from offline import lay
-from staging import ROOT
 from to_notebook.cells import make_notebook
 from to_notebook.labels import Book
 from to_notebook.myst import Page

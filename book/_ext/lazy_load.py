@@ -22,13 +22,13 @@ from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree
 
+from assets import ROOT
 from docutils import nodes
 from fontTools import subset
 from fontTools.ttLib import TTFont
 from fontTools.varLib.instancer import instantiateVariableFont
 from PIL import Image
 from sphinx.application import Sphinx
-from staging import ROOT
 
 FONTS = ROOT / ".cache" / "fonts"
 WAITING = "_static/waiting"

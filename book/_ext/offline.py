@@ -19,9 +19,9 @@ from hashlib import sha256
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from assets import LIBRARIES, copy
 from docutils import nodes
 from sphinx.application import Sphinx
-from staging import LIBRARIES, copy
 from teaching import taken
 
 HERE = Path(__file__).resolve().parent
