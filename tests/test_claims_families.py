@@ -479,7 +479,7 @@ def test_the_stacks_are_beginners():
 
 
 def test_our_body_is_no_worse_than_nano_gpt_and_takes_no_longer():
-    results = found("plays")
+    results = found("shakespeare")
     ours, nano, at_our_rate = (results[name] for name in shakespeare.MACHINES)
     assert max(ours["nats"]["each"]) < min(nano["nats"]["each"])
     assert (

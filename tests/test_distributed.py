@@ -63,7 +63,7 @@ def learn(folder: Path, dropout: float, stop_at: int = -1) -> dict:
     progress = training.train(
         model, odd, SOURCE, TARGET, ODD, folder / "run", held_out
     )
-    place = folder / f"rank-{together.rank()}"
+    place = folder / f"rank-{distributed.rank()}"
     save_file(model.state_dict(), place.with_suffix(".safetensors"))
     return {"progress": asdict(progress), "written": len(written)}
 
@@ -85,7 +85,7 @@ def main(what: str, folder: Path, *numbers: str) -> None:
         return
     with distributed.group():
         outcome = learn(folder, *map(float, numbers))
-        path = folder / f"rank-{together.rank()}.json"
+        path = folder / f"rank-{distributed.rank()}.json"
     path.write_text(json.dumps(outcome))
 
 

@@ -140,7 +140,7 @@ def short(monkeypatch):
 
 
 def whole(name):
-    """Two runs of the best Transformer, as if records/tuned_baselines.json had them."""
+    """Two runs of the best Transformer, as if the record had them."""
     setting = {"dropout": 0.1, "rate": 1e-3, "rounds": 1}
     rung, settings = tuned_baselines.rung_with(name, setting)
     return [
@@ -238,7 +238,7 @@ def trials():
         "copying": (copying, 2, {"copying-4", "copying-6"}),
         "tuned": (tuned, 8, {"tuned-en-fr", "tuned-rnnsearch"}),
         "ladder": (ladder, 4, set()),
-        "best": (tuned_baselines, 6, set()),
+        "tuned_baselines": (tuned_baselines, 6, set()),
         "german": (german, 2, set()),
         "growth": (growth, 4, set()),
         "removal": (removal, 4, set()),  # the whole twice
@@ -656,7 +656,7 @@ def test_a_trial_waits_for_those_that_it_stands_on(folders):
     tuned_baselines.main([])
     shutil.rmtree(folders[0] / "runs")  # the record knows them
     tuned_baselines.main([*later, "--seeds", "2"])
-    folder = folders[0] / "runs" / "best" / "rnnsearch, rate 2e-3-1"
+    folder = folders[0] / "runs" / "tuned_baselines" / "rnnsearch, rate 2e-3-1"
     found = json.loads((folder / "result.json").read_text())
     first = records.load("tuned_baselines")["results"]["rnnsearch, rate 2e-3"][
         "runs"

@@ -9,9 +9,9 @@ Every rung is one `Parts`, and neighbours differ in one field of it:
                    diagonal   c_i = h_i: two cursors that move together
                    additive   RNNsearch's look, `rnnsearch.AdditiveAttention`
                    dot        e_ij = (W_a s_{i−1}) · (U_a h_j) / √d_k
-                   inside, outside   `mixing.Mixing`: softmax of a sum, sum of
-                              softmaxes
-                   cursors    `cursors.Transducer`: every monotone path, summed
+                   inside, outside   `latent_alignment.Mixing`: softmax of a
+                              sum, sum of softmaxes
+                   cursors    `transducer.Transducer`: every monotone path, summed
     positions, layers, heads, d_ff, residual, norm
                    the stack of `layers` that stands in a reader's place
     part_dropout   what is dropped in that stack, where it is not as elsewhere

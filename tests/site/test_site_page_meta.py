@@ -59,7 +59,7 @@ def test_a_page_says_where_it_is_only_if_that_is_known(site):
     assert "http" not in page_meta.card("a", "b", "book/x", "")
     said = page_meta.card("a", "b", "book/x", "https://me.github.io/fork/")
     assert '"https://me.github.io/fork/book/x.html"' in said
-    assert f'"https://me.github.io/fork/{door.PICTURE}"' in said
+    assert f'"https://me.github.io/fork/{page_meta.PICTURE}"' in said
     assert (site / page_meta.PICTURE).is_file()
     url = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]
     known = book_site.origin(url["url"])

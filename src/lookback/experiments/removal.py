@@ -1,7 +1,7 @@
 """What does the finished Transformer need? Take one part out, keep the rest.
 
-On the ladder's bench, from the best Transformer of records/tuned_baselines.json: its
-dropout, its rate, its rounds, and its runs are those of the whole. Where a
+On the ladder's bench, from the best Transformer of
+records/tuned_baselines.json: its dropout, its rate, its rounds, and its runs are those of the whole. Where a
 removal makes the training fail or stumble, a second one at a quarter of the
 rate shows whether the part is needed or the rate was too high; beside it stands
 the whole at that rate, which `experiments.best` has tried. Without the sum

@@ -5,7 +5,7 @@ run with one seed or more. A finished part leaves `result.json` in a folder of
 its own under `runs/`, so that an experiment that was interrupted goes on where
 it stopped. Several processes share one: the same command, started again beside
 the first, takes the parts that no other is at. Those that torchrun starts are
-at the same part together: lab/together.py.
+at the same part together: lab/distributed.py.
 """
 
 import argparse
@@ -299,7 +299,7 @@ def once(
         result |= {"seed": seed, "git": git, "wall_seconds": spent}
         result["device"] = records.provenance(training.device())["device"]
         if distributed.size() > 1:
-            result["device"] += f", {together.size()} processes"
+            result["device"] += f", {distributed.size()} processes"
         temporary = folder / "result.part"
         kept = result | {"made with": made_with or {}}
         if not distributed.rank():

@@ -3,10 +3,12 @@
 On the ladder's bench, with twice as many rounds: five dropouts are tried, and
 two other rates with the dropout that did best. As many trials for the one as
 for the other; the lowest validation loss of the first seed chooses, and what it
-has chosen is trained with other seeds, too. Writes records/tuned_baselines.json.
+has chosen is trained with other seeds, too. Writes
+records/tuned_baselines.json.
 
     python -m lookback.experiments.tuned_baselines
-    python -m lookback.experiments.tuned_baselines --only "rnnsearch, dropout 0.2"
+    python -m lookback.experiments.tuned_baselines \
+        --only "rnnsearch, dropout 0.2"
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,14 +54,14 @@ def best_of(
     if missing := [part for part in parts if part not in tried]:
         raise ValueError(
             f"{', '.join(missing)}: not finished yet, and what comes next"
-            " depends on it; python -m lookback.experiments.tuned_baselines trains all in"
-            " their order"
+            " depends on it; python -m"
+            " lookback.experiments.tuned_baselines trains all in their order"
         )
     return min(parts, key=lambda part: lowest(tried[part]))
 
 
 def recorded() -> dict[str, dict]:
-    """The first run of each trial in records/tuned_baselines.json, if there is one."""
+    """The first run of each trial in the record, if there is one."""
     try:
         results = records.load("tuned_baselines", records.place())["results"]
     except records.RecordError:
@@ -127,7 +129,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    bench("best", __doc__, PARTS, summary, arguments)
+    bench("tuned_baselines", __doc__, PARTS, summary, arguments)
 
 
 if __name__ == "__main__":

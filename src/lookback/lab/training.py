@@ -4,7 +4,7 @@ Cross-entropy with label smoothing (Szegedy et al. 2016), Adam, the gradient
 norm clipped, a linear warm-up and a linear decay to zero. A run that is
 killed, at any moment, goes on from its last checkpoint, and ends in the same
 weights as a run that was never interrupted. Several processes may share a
-training: lab/together.py.
+training: lab/distributed.py.
 """
 
 import ctypes

@@ -3,8 +3,8 @@
     p_i = softmax_i(u · m_i),  u' = u + Σ_i p_i c_i,  â = softmax(W u)
 
 Sukhbaatar et al. 2015, arXiv 1503.08895: the model of
-`lookback.memory_networks`, trained on the stories of `lookback.lab.story_task`. It
-runs in story.js.
+`lookback.memory_networks`, trained on the stories of
+`lookback.lab.story_task`. It runs in story.js.
 """
 
 import numpy as np
@@ -135,4 +135,5 @@ class Story(base.Widget):
             color = "white" if dark else "black"
             text = f"{looks[k, i]:.2f}"
             axes.text(k, i, text, ha="center", va="center", color=color)
-        axes.set_title(f"{' '.join(stories.ask(self.asked))}? {self.answer()}")
+        asked = " ".join(story_task.ask(self.asked))
+        axes.set_title(f"{asked}? {self.answer()}")

@@ -1,5 +1,5 @@
 // @ts-check
-// English as people type it, cut into words by the rules of lab/moses.py.
+// English as people type it, cut into words by the rules of lab/moses_tokenizer.py.
 
 /** @param {string} letters @param {string} one */
 const each = (letters, one) => Object.fromEntries([...letters].map((letter) => [letter, one]));
