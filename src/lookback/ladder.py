@@ -11,7 +11,8 @@ Every rung is one `Parts`, and neighbours differ in one field of it:
                    dot        e_ij = (W_a s_{i−1}) · (U_a h_j) / √d_k
                    inside, outside   `latent_alignment.Mixing`: softmax of a
                               sum, sum of softmaxes
-                   cursors    `transducer.Transducer`: every monotone path, summed
+                   cursors    `transducer.Transducer`: every monotone path,
+                              summed
     positions, layers, heads, d_ff, residual, norm
                    the stack of `layers` that stands in a reader's place
     part_dropout   what is dropped in that stack, where it is not as elsewhere

@@ -6,8 +6,8 @@ captions of three test sets and for joined ones. For some of them other
 settings are tried on the validation set: `TRIALS`. (RNNsearch and the
 Transformer, each at its best, are records/tuned_baselines.json.) A round of the
 two cursors takes half as long again as one of RNNsearch, which is therefore
-trained a second time, for as long as they: `AS_LONG`. Writes records/ladder.json, which
-holds every run that is finished.
+trained a second time, for as long as they: `AS_LONG`. Writes
+records/ladder.json, which holds every run that is finished.
 
     python -m lookback.experiments.ladder --only rnnsearch  # one part
     python -m lookback.experiments.ladder --seeds 3

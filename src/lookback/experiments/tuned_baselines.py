@@ -7,8 +7,7 @@ has chosen is trained with other seeds, too. Writes
 records/tuned_baselines.json.
 
     python -m lookback.experiments.tuned_baselines
-    python -m lookback.experiments.tuned_baselines \
-        --only "rnnsearch, dropout 0.2"
+    python -m lookback.experiments.tuned_baselines --only NAME
 """
 
 from collections.abc import Mapping, Sequence
