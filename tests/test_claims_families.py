@@ -16,8 +16,8 @@ from lookback.families import (
     SILENT,
     Body,
     BodyConfig,
-    see,
-    shape,
+    attention_mask,
+    sampling_probs,
     weigh,
 )
 from lookback.lab import corpus, int8, records, weights
@@ -150,10 +150,10 @@ def test_each_is_asked_where_it_can_answer(small):
     for i in (0, 7, 20):
         row, place = asked.tokens[i].clone(), int(asked.place[i])
         left = row[None, :place]
-        truth = body(left, see(left, "GPT"))[0, -1].log_softmax(-1)
+        truth = body(left, attention_mask(left, "GPT"))[0, -1].log_softmax(-1)
         torch.testing.assert_close(gpt[i], truth, atol=1e-4, rtol=1e-4)
         row[place] = MASK
-        truth = body(row[None], see(row[None], "BERT"))[0, place]
+        truth = body(row[None], attention_mask(row[None], "BERT"))[0, place]
         torch.testing.assert_close(
             bert[i], truth.log_softmax(-1), atol=1e-4, rtol=1e-4
         )
@@ -569,7 +569,7 @@ def chance(machine, name, text, place=None):
         row = torch.cat([row, torch.tensor([[END]])], dim=1)
         row[0, place + 1] = MASK
     at = -1 if name == "gpt" else place + 1
-    logits = body(row, see(row, name.upper()))[0, at]
+    logits = body(row, attention_mask(row, name.upper()))[0, at]
     logits[[*SILENT, END] if name == "bert" else list(SILENT)] = -torch.inf
     return logits.softmax(0), words.index
 
@@ -582,7 +582,9 @@ def test_top_p_leaves_a_different_number_at_each_word(machine):
         "a man in a red shirt is standing in front",
     ):
         p, _ = chance(machine, "gpt", text)
-        left[text.split()[-1]] = int((shape(p.log(), top_p=0.9) > 0).sum())
+        left[text.split()[-1]] = int(
+            (sampling_probs(p.log(), top_p=0.9) > 0).sum()
+        )
     assert 20 <= left["red"] <= 30
     assert left["is"] > 130 and left["front"] == 1
 

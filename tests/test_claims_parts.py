@@ -16,7 +16,7 @@ from lookback.lab import records, weights
 from lookback.lab.corpus import text
 from lookback.lab.decoding import translate
 from lookback.positions import LearnedPositions, sinusoidal
-from lookback.residual import apart
+from lookback.residual import token_spread
 from lookback.transformer import Transformer
 from lookback.widgets import Depth
 from lookback.widgets.shuffle import random_layers
@@ -202,7 +202,7 @@ def stack(seed, depth, residual=False, norm="none", feedforward=False):
             feedforward=feedforward,
         )
     )
-    far = [float(apart(x)) for x in xs]
+    far = [float(token_spread(x)) for x in xs]
     alike = next((level for level, x in enumerate(far) if x < 0.01), depth + 1)
     share = float(gradients[0].norm() / gradients[-1].norm())
     return alike, share, float(xs[-1].norm() / xs[0].norm()), far[-1]

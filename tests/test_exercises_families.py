@@ -8,7 +8,7 @@ from test_exercises import said_about
 from torch.nn import functional as F
 
 from lookback.exercises import check
-from lookback.families import see, shape
+from lookback.families import attention_mask, sampling_probs
 
 pytestmark = pytest.mark.nightly
 
@@ -130,7 +130,7 @@ def by_slice(length, prefix):
 
 def by_the_chapter(length, prefix):
     tokens = torch.full((1, length), 7)
-    return see(tokens, "T5", torch.tensor([prefix]))[0, 0]
+    return attention_mask(tokens, "T5", torch.tensor([prefix]))[0, 0]
 
 
 def by_square(length, prefix):
@@ -749,7 +749,7 @@ def one_more(p, t):
 
 
 def the_others(p, t):
-    kept = p * (shape(p.log(), top_p=t) == 0)
+    kept = p * (sampling_probs(p.log(), top_p=t) == 0)
     return kept / kept.sum()
 
 
@@ -777,19 +777,22 @@ def the_others(p, t):
         (the_others, "You keep the words that are cut off"),
         (lambda p, t: torch.where(p >= t, p, 0), "and do not divide. It is"),
         (
-            lambda p, t: shape(p.log(), top_p=t).softmax(0),
+            lambda p, t: sampling_probs(p.log(), top_p=t).softmax(0),
             "wake those that were cut off",
         ),
         (lambda p, t: soon(p, t), "before the threshold is reached"),
         (lambda p, t: soon(p, t, False), "and do not divide by the sum"),
         (
             lambda p, t: (
-                shape(p.log(), top_p=t) * p[shape(p.log(), top_p=t) > 0].sum()
+                sampling_probs(p.log(), top_p=t)
+                * p[sampling_probs(p.log(), top_p=t) > 0].sum()
             ),
             "no longer sum to 1",
         ),
         (
-            lambda p, t: shape(p.log(), top_p=t).sort(descending=True).values,
+            lambda p, t: (
+                sampling_probs(p.log(), top_p=t).sort(descending=True).values
+            ),
             "give each back to its own word",
         ),
         (
@@ -804,7 +807,7 @@ def the_others(p, t):
         (from_below, "least likely"),
         (
             lambda p, t: torch.where(
-                shape(p.log(), top_p=t) > 0, p, -torch.inf
+                sampling_probs(p.log(), top_p=t) > 0, p, -torch.inf
             ).softmax(0),
             "softmax would make other",
         ),
@@ -832,7 +835,7 @@ def one_by_one(p, threshold):
 
 
 def by_shape(p, threshold):
-    return shape(p.log(), top_p=threshold)
+    return sampling_probs(p.log(), top_p=threshold)
 
 
 def by_count(p, threshold):

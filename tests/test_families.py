@@ -16,16 +16,16 @@ from lookback.families import (
     BodyConfig,
     ViT,
     ViTConfig,
+    attention_mask,
+    generate,
+    mask_tokens,
     next_words,
     patches,
     rewrite,
-    see,
-    shape,
+    sampling_probs,
     spans,
-    spoil,
     spoiled_words,
     weigh,
-    write_on,
 )
 from lookback.vocabulary import END, PAD, SPECIALS, START, Vocabulary
 
@@ -58,7 +58,7 @@ def by_loop(family: str, row: list[int], prefix: int) -> list[list[bool]]:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_who_sees_whom(family):
     prefix = torch.tensor([3, 1])
-    found = see(TOKENS, family, prefix)
+    found = attention_mask(TOKENS, family, prefix)
     assert found.shape == (2, 1, 5, 5)
     for mask, row, n in zip(
         found, TOKENS.tolist(), prefix.tolist(), strict=True
@@ -68,7 +68,7 @@ def test_who_sees_whom(family):
 
 def test_another_family_is_refused():
     with pytest.raises(ValueError, match="ELMo.*GPT, BERT, T5, ViT"):
-        see(TOKENS, "ELMo")
+        attention_mask(TOKENS, "ELMo")
 
 
 def theirs(body: Body) -> nn.TransformerEncoder:
@@ -111,22 +111,22 @@ def test_the_body_is_torchs_encoder_with_a_mask(body, family):
     mask = None if family == "BERT" else ~causal(5)
     truth = theirs(body)(x, mask=mask) @ words.T
     torch.testing.assert_close(
-        body(row, see(row, family)), truth, rtol=1e-4, atol=1e-5
+        body(row, attention_mask(row, family)), truth, rtol=1e-4, atol=1e-5
     )
 
 
 def test_levels_are_one_more_than_layers(body):
-    levels = body.levels(TOKENS, see(TOKENS, "GPT"))
+    levels = body.hidden_states(TOKENS, attention_mask(TOKENS, "GPT"))
     assert len(levels) == body.config.layers + 1
     torch.testing.assert_close(levels[0], body.embedding(TOKENS))
-    both = body.logits(levels[-1]), body(TOKENS, see(TOKENS, "GPT"))
+    both = body.logits(levels[-1]), body(TOKENS, attention_mask(TOKENS, "GPT"))
     torch.testing.assert_close(*both)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_place_depends_on_what_it_may_see_and_on_nothing_else(body, family):
     prefix = torch.tensor([3, 1])
-    mask = see(TOKENS, family, prefix)
+    mask = attention_mask(TOKENS, family, prefix)
     x = body.embedding(TOKENS).detach().requires_grad_()
 
     def top(place: int):
@@ -145,14 +145,14 @@ def test_padding_changes_nothing(body):
     short = TOKENS[1:, :3]
     for family in ("GPT", "BERT"):
         torch.testing.assert_close(
-            body(TOKENS, see(TOKENS, family))[1, :3],
-            body(short, see(short, family))[0],
+            body(TOKENS, attention_mask(TOKENS, family))[1, :3],
+            body(short, attention_mask(short, family))[0],
         )
 
 
 def test_gpt_s_question_is_the_next_word(body):
     found = next_words(body, TOKENS)
-    logits = body(TOKENS, see(TOKENS, "GPT")).log_softmax(-1)
+    logits = body(TOKENS, attention_mask(TOKENS, "GPT")).log_softmax(-1)
     truth = [-logits[0, i, TOKENS[0, i + 1]] for i in range(4)]
     truth += [-logits[1, i, TOKENS[1, i + 1]] for i in range(2)]
     torch.testing.assert_close(found, torch.stack(truth))
@@ -164,7 +164,7 @@ def test_bert_s_question_is_the_chosen_words_and_no_other(body):
     chosen = torch.zeros_like(TOKENS, dtype=torch.bool)
     chosen[0, 2] = chosen[1, 1] = True  # the second was left as it is
     found = spoiled_words(body, spoiled, TOKENS, chosen)
-    logits = body(spoiled, see(spoiled, "BERT")).log_softmax(-1)
+    logits = body(spoiled, attention_mask(spoiled, "BERT")).log_softmax(-1)
     truth = torch.stack([-logits[0, 2, 8], -logits[1, 1, 6]])
     torch.testing.assert_close(found, truth)
 
@@ -173,7 +173,7 @@ def test_spoil_takes_fifteen_in_a_hundred_and_80_10_10_of_these():
     torch.manual_seed(0)
     tokens = torch.randint(5, 1000, (400, 102))
     tokens[:, 0], tokens[:, 50], tokens[:, 51:] = START, END, PAD
-    spoiled, chosen = spoil(tokens, 1000)
+    spoiled, chosen = mask_tokens(tokens, 1000)
     word = (tokens > MASK) | (tokens == 1)
     assert not chosen[~word].any() and (spoiled == tokens)[~chosen].all()
     assert float(chosen[word].float().mean()) == pytest.approx(0.15, abs=0.01)
@@ -235,22 +235,22 @@ def test_without_positions_a_vit_sees_a_bag_of_patches():
 
 def test_shape_by_hand():
     logits = torch.tensor([0.5, 0.3, 0.15, 0.05]).log()
-    assert shape(logits, top_k=2).tolist() == pytest.approx(
+    assert sampling_probs(logits, top_k=2).tolist() == pytest.approx(
         [0.625, 0.375, 0, 0]
     )
     # Half is not 0.6: the second word is needed, and the third is not.
-    assert shape(logits, top_p=0.6).tolist() == pytest.approx(
+    assert sampling_probs(logits, top_p=0.6).tolist() == pytest.approx(
         [0.625, 0.375, 0, 0]
     )
-    assert shape(logits, top_p=0.01).tolist() == [1, 0, 0, 0]
+    assert sampling_probs(logits, top_p=0.01).tolist() == [1, 0, 0, 0]
     cold = (logits / 0.5).softmax(0)
-    torch.testing.assert_close(shape(logits, 0.5), cold)
+    torch.testing.assert_close(sampling_probs(logits, 0.5), cold)
 
 
 def test_shape_leaves_the_order_of_words_alone():
     torch.manual_seed(0)
     logits = torch.randn(3, 20)
-    found = shape(logits, 0.7, 8, 0.8)
+    found = sampling_probs(logits, 0.7, 8, 0.8)
     assert found.sum(-1).tolist() == pytest.approx([1] * 3)
     kept = found > 0
     for row, some in zip(logits, kept, strict=True):
@@ -260,13 +260,13 @@ def test_shape_leaves_the_order_of_words_alone():
 def test_a_gpt_goes_on_until_the_end(body):
     torch.manual_seed(0)
     for _ in range(5):
-        written = write_on(body, [START, 7], 6)
+        written = generate(body, [START, 7], 6)
         assert written[:2] == [START, 7] and len(written) <= 8
         assert not {PAD, 1, START, MASK} & set(written[1:])
         assert END not in written[:-1]
-    greedy = [write_on(body, [START], 6, top_k=1) for _ in range(2)]
+    greedy = [generate(body, [START], 6, top_k=1) for _ in range(2)]
     assert greedy[0] == greedy[1]
-    assert len(write_on(body, [START], 99)) <= body.config.longest
+    assert len(generate(body, [START], 99)) <= body.config.longest
 
 
 def test_gibbs_sampling_leaves_the_ends_and_writes_words(body):

@@ -102,9 +102,9 @@ def test_the_colder_the_closer_to_the_best_alone():
 
 def test_no_gradient_reaches_the_scores_of_an_arg_max(batch):
     """Told nothing, a hard look learns by its values alone."""
-    for heat, moves in ((1.0, True), (0.0, False)):
+    for temperature, moves in ((1.0, True), (0.0, False)):
         model = made(MemN2N)
-        logits, _ = model(batch.story, batch.question, temperature=heat)
+        logits, _ = model(batch.story, batch.question, temperature=temperature)
         F.cross_entropy(logits, batch.answer).backward()
         # the first table's rows for ages are keys of hop 1, and no more
         assert (model.ages[0].grad is not None) == moves

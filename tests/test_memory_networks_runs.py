@@ -66,7 +66,9 @@ def test_rates_are_what_their_names_say():
         assert memory_networks.loss(name, model, batch) == memory_networks.loss(
             plain, model, batch
         )
-        assert memory_networks.heat_of(name) == memory_networks.heat_of(plain)
+        assert memory_networks.temperature_of(
+            name
+        ) == memory_networks.temperature_of(plain)
 
 
 def test_the_kinds_of_question_stand_one_after_another():
@@ -151,7 +153,7 @@ class Knows:
         self.config = memory_networks.MemoryConfig(len(story_task.vocabulary()))
         self.batch = batch
 
-    def __call__(self, story, question, old, heat):
+    def __call__(self, story, question, old, temperature):
         looks = []
         for k in range(3):
             at = self.batch.support[:, k].clamp(min=0)

@@ -21,11 +21,11 @@ from lookback.modern_gpt import (
     SelfAttention,
     cache_bytes,
     flash,
+    generate,
     rms_norm,
     slopes,
     traffic,
     width_of,
-    write,
 )
 from lookback.positions import rotate
 
@@ -245,11 +245,11 @@ def test_the_cache_holds_what_the_formula_says(name):
 @pytest.mark.parametrize("name", FLAGS)
 def test_writing_with_the_cache_and_without_says_the_same(name):
     model, given = network(FLAGS[name]), letters(3)
-    for heat in (0.0, 1.0):
+    for temperature in (0.0, 1.0):
         texts = []
         for cached in (True, False):
             torch.manual_seed(2)
-            texts.append(write(model, given, 6, cached, heat))
+            texts.append(generate(model, given, 6, cached, temperature))
         assert torch.equal(*texts) and texts[0].shape == (2, 9)
 
 

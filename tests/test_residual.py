@@ -8,9 +8,9 @@ from lookback.experiments import depth
 from lookback.lab import records
 from lookback.residual import (
     Sublayer,
-    apart,
     layer_norm,
     published_rate,
+    token_spread,
 )
 
 X = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
@@ -90,8 +90,8 @@ def test_an_unknown_norm_is_named():
 
 def test_apart_is_0_for_equal_rows_and_1_for_opposite_ones():
     row = torch.randn(6)
-    assert float(apart(row.expand(4, 6))) < 1e-6
-    assert float(apart(torch.stack([row, -row]))) == pytest.approx(1)
+    assert float(token_spread(row.expand(4, 6))) < 1e-6
+    assert float(token_spread(torch.stack([row, -row]))) == pytest.approx(1)
 
 
 def test_apart_is_the_distance_to_the_nearest_equal_rows():
@@ -107,13 +107,13 @@ def test_apart_is_the_distance_to_the_nearest_equal_rows():
 
     search.step(distance)
     best = distance().detach().sqrt() / x.norm()
-    assert float(apart(x)) == pytest.approx(float(best), abs=1e-6)
+    assert float(token_spread(x)) == pytest.approx(float(best), abs=1e-6)
 
 
 def test_apart_does_not_depend_on_size_or_order():
-    torch.testing.assert_close(apart(X), apart(1000 * X))
-    torch.testing.assert_close(apart(X), apart(X.flip(1)))
-    assert apart(X).shape == (2,)
+    torch.testing.assert_close(token_spread(X), token_spread(1000 * X))
+    torch.testing.assert_close(token_spread(X), token_spread(X.flip(1)))
+    assert token_spread(X).shape == (2,)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 import torch
 from widgets_common import ask, refuses, shown
 
-from lookback.residual import apart
+from lookback.residual import token_spread
 from lookback.widgets import Depth
 from lookback.widgets.lib.mulberry import uniform
 from lookback.widgets.stack import D, run, stack
@@ -44,7 +44,7 @@ def test_the_stack_in_the_browser_is_that_of_torch():
         for x, mine in zip(xs, found["xs"], strict=True):
             mine = torch.tensor(mine, dtype=torch.float64)
             assert float((x - mine).abs().max() / x.abs().max()) < 1e-9, one
-        truth = torch.stack([apart(x) for x in xs])
+        truth = torch.stack([token_spread(x) for x in xs])
         mine = torch.tensor(found["apart"], dtype=torch.float64)
         torch.testing.assert_close(mine, truth, rtol=0, atol=1e-9)
         truth = torch.stack([g.norm() for g in gradients])

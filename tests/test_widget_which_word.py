@@ -4,7 +4,7 @@ import pytest
 import torch
 from widgets_common import ask, near, refuses, shown
 
-from lookback.families import MASK, MASKED, Body, BodyConfig, see
+from lookback.families import MASK, MASKED, Body, BodyConfig, attention_mask
 from lookback.lab import int8
 from lookback.vocabulary import END, SPECIALS, START, Vocabulary
 from lookback.widgets import WhichWord
@@ -49,7 +49,7 @@ def test_every_lean_is_that_of_torch(body, probes, covered, tmp_path):
             if i != 4:
                 ids[i + 1] = MASK
         tokens = torch.tensor([ids])
-        levels = body.levels(tokens, see(tokens, "BERT"))
+        levels = body.hidden_states(tokens, attention_mask(tokens, "BERT"))
         x = torch.stack([level[0, 5] for level in levels])
         return (x.mul(w[:, :-1]).sum(1) + w[:, -1]).sigmoid()
 

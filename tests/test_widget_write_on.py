@@ -11,8 +11,8 @@ from lookback.families import (
     SILENT,
     Body,
     BodyConfig,
-    see,
-    shape,
+    attention_mask,
+    sampling_probs,
 )
 from lookback.lab import int8
 from lookback.lab.moses_tokenizer import words
@@ -57,7 +57,7 @@ def test_the_scores_are_torchs(machine, family, widget):
     )
     for row, mine in zip(rows, found, strict=True):
         tokens = torch.tensor([row["tokens"]])
-        truth = body(tokens, see(tokens, family))[0, row["places"]]
+        truth = body(tokens, attention_mask(tokens, family))[0, row["places"]]
         mine = torch.tensor(mine, dtype=torch.float64)
         torch.testing.assert_close(mine, truth, rtol=1e-6, atol=1e-6)
 
@@ -86,7 +86,7 @@ def test_what_is_left_is_what_the_chapter_s_function_leaves(temperature, k, p):
     }
     found = ask("write_on", "kept", given)
     scores[list(SILENT)] = -torch.inf
-    truth = shape(scores, temperature, k or None, p)
+    truth = sampling_probs(scores, temperature, k or None, p)
     mine = torch.tensor(found["p"], dtype=torch.float64)
     torch.testing.assert_close(mine, truth, rtol=1e-9, atol=1e-12)
     assert found["count"] == int((truth > 0).sum())
@@ -128,7 +128,7 @@ def test_the_book_s_gpt_says_the_same_in_the_page(tmp_path):
     }
     ((mine,),) = ask("write_on", "bodied", given)
     row = torch.tensor([tokens])
-    truth = body(row, see(row, "GPT"))[0, -1]
+    truth = body(row, attention_mask(row, "GPT"))[0, -1]
     mine = torch.tensor(mine, dtype=torch.float64)
     torch.testing.assert_close(mine, truth, rtol=1e-4, atol=1e-4)
     assert int(mine.argmax()) == int(truth.argmax())

@@ -9,7 +9,7 @@ backwards:
 
     GPT   Radford et al. 2018: i sees j ≤ i; asked for the word at i + 1
     BERT  Devlin et al. 2018, arXiv 1810.04805: all see all; asked for the
-          words that `spoil` has spoiled
+          words that `mask_tokens` has masked
     T5    Raffel et al. 2019, arXiv 1910.10683: the source sees itself, the
           target the source and j ≤ i; asked for the `spans` that are missing
     ViT   Dosovitskiy et al. 2020, arXiv 2010.11929: all see all; the tokens
@@ -18,8 +18,8 @@ backwards:
 Departures: sizes; words for pieces of words; GPT and BERT put their norms
 behind the parts, as in 2017, here they stand before them, as in ViT; BERT's
 second task (do two sentences follow each other?) is left out, as most of its
-heirs do; T5 needs two stacks, and `see` has their masks side by side, which
-is the prefix mask of a single stack.
+heirs do; T5 needs two stacks, and `attention_mask` has their masks side by
+side, which is the prefix mask of a single stack.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ class BodyConfig:
         return self.vocab
 
 
-def see(
+def attention_mask(
     tokens: Int[Tensor, "batch length"],
     family: str,
     prefix: Int[Tensor, " batch"] | None = None,
@@ -126,7 +126,7 @@ class Body(nn.Module):
         )
         self.last = nn.LayerNorm(config.d_model)
 
-    def levels(
+    def hidden_states(
         self,
         tokens: Int[Tensor, "batch length"],
         mask: Bool[Tensor, "#batch 1 length length"],
@@ -148,7 +148,7 @@ class Body(nn.Module):
         tokens: Int[Tensor, "batch length"],
         mask: Bool[Tensor, "#batch 1 length length"],
     ) -> Float[Tensor, "batch length vocab"]:
-        return self.logits(self.levels(tokens, mask)[-1])
+        return self.logits(self.hidden_states(tokens, mask)[-1])
 
 
 def next_words(
@@ -156,7 +156,7 @@ def next_words(
 ) -> Float[Tensor, " words"]:
     """GPT's question: −log p of each word, given the words before it."""
     given, asked = tokens[:, :-1], tokens[:, 1:]
-    x = body.levels(given, see(given, family))[-1]
+    x = body.hidden_states(given, attention_mask(given, family))[-1]
     there = asked != PAD
     return F.cross_entropy(
         body.logits(x[there]).float(), asked[there], reduction="none"
@@ -171,13 +171,13 @@ def spoiled_words(
     family: str = "BERT",
 ) -> Float[Tensor, " words"]:
     """BERT's question: −log p of each chosen word, given what is left."""
-    x = body.levels(spoiled, see(spoiled, family))[-1]
+    x = body.hidden_states(spoiled, attention_mask(spoiled, family))[-1]
     return F.cross_entropy(
         body.logits(x[chosen]).float(), tokens[chosen], reduction="none"
     )
 
 
-def spoil(
+def mask_tokens(
     tokens: Int[Tensor, "batch length"],
     vocab: int,
     share: float = 0.15,
@@ -285,7 +285,7 @@ class ViT(nn.Module):
         return self.output(self.last(x[:, 0]))
 
 
-def shape(
+def sampling_probs(
     logits: Float[Tensor, "*batch vocab"],
     temperature: float = 1.0,
     top_k: int | None = None,
@@ -313,7 +313,7 @@ SILENT = (PAD, 1, START, MASK)  # <unk> is 1: never written
 
 
 @torch.no_grad()
-def write_on(
+def generate(
     body: Body,
     tokens: Sequence[int],
     most: int = 20,
@@ -326,9 +326,9 @@ def write_on(
     where = body.last.weight.device
     while len(written) < body.config.longest and most > 0:
         given = torch.tensor([written], device=where)
-        logits = body(given, see(given, "GPT"))[0, -1]
+        logits = body(given, attention_mask(given, "GPT"))[0, -1]
         logits[list(SILENT)] = -torch.inf
-        p = shape(logits, temperature, top_k, top_p)
+        p = sampling_probs(logits, temperature, top_k, top_p)
         written.append(int(torch.multinomial(p, 1)))
         most -= 1
         if written[-1] == END:
@@ -347,7 +347,7 @@ def rewrite(
     for _ in range(rounds):
         for i in (inner[k] for k in torch.randperm(len(inner))):
             tokens[:, i] = MASK
-            logits = body(tokens, see(tokens, "BERT"))[:, i]
+            logits = body(tokens, attention_mask(tokens, "BERT"))[:, i]
             logits[:, [*SILENT, END]] = -torch.inf
             p = torch.softmax(logits, dim=-1)
             tokens[:, i] = torch.multinomial(p, 1)[:, 0]
@@ -375,7 +375,9 @@ def weigh(
     rows = tokens.repeat(len(candidates), 1)
     rows[:, place] = candidates
     given, asked = rows[:, :-1], rows[:, 1:]
-    x = body.levels(given, see(given, "GPT"))[-1][:, place - 1 :]
+    x = body.hidden_states(given, attention_mask(given, "GPT"))[-1][
+        :, place - 1 :
+    ]
     each = torch.log_softmax(body.logits(x), dim=-1)
     each = each.gather(-1, asked[:, place - 1 :, None])[..., 0]
     each = each * (asked[:, place - 1 :] != PAD)

@@ -362,22 +362,22 @@ class GPT(nn.Module):
 
 
 @torch.no_grad()
-def write(
+def generate(
     model: GPT,
     tokens: Int[Tensor, "batch length"],
     count: int,
     cached: bool = True,
-    heat: float = 1.0,
+    temperature: float = 1.0,
 ) -> Int[Tensor, "batch _"]:
-    """So many letters more, drawn one by one; a heat of 0 takes the likeliest.
+    """So many letters more, drawn one by one; at temperature 0 the likeliest.
 
     Without the cache every step reads the whole text again.
     """
     cache, given = KVCache(model.config) if cached else None, tokens
     for _ in range(count):
         logits = model(given, cache)[:, -1]
-        if heat:
-            p = (logits / heat).softmax(dim=-1)
+        if temperature:
+            p = (logits / temperature).softmax(dim=-1)
             new = torch.multinomial(p, 1)
         else:
             new = logits.argmax(dim=-1, keepdim=True)

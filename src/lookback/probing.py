@@ -144,8 +144,8 @@ def fit(
     for _ in range(NEWTON):
         p = (z @ a).sigmoid()
         slope = z.T @ (c * (p - y)) + ridge * a
-        bend = (z.T * (c * p * (1 - p))) @ z + ridge.diag()
-        step = torch.linalg.solve(bend, slope)
+        curvature = (z.T * (c * p * (1 - p))) @ z + ridge.diag()
+        step = torch.linalg.solve(curvature, slope)
         a = a - step
         if step.abs().max() < 1e-3:
             break

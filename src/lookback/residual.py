@@ -67,7 +67,9 @@ def layer_norm(
     return gain * (x - mean) / torch.sqrt(variance + epsilon) + bias
 
 
-def apart(x: Float[Tensor, "*batch length d_model"]) -> Float[Tensor, "*batch"]:
+def token_spread(
+    x: Float[Tensor, "*batch length d_model"],
+) -> Float[Tensor, "*batch"]:
     """‖X − 1 x̄ᵀ‖ / ‖X‖: how far the tokens lie from their mean x̄.
 
     0 if all tokens are the same, at most 1. The mean is the nearest matrix

@@ -9,7 +9,7 @@ import pytest
 import torch
 from playwright.sync_api import Locator, expect
 
-from lookback.families import MASK, SILENT, see, shape
+from lookback.families import MASK, SILENT, attention_mask, sampling_probs
 from lookback.lab import int8
 from lookback.vocabulary import END, START
 from lookback.widgets.lib.mulberry import uniform
@@ -32,7 +32,7 @@ def torchs(name: str, tokens: list[int], place: int) -> torch.Tensor:
     body, _ = machine(name)
     row = torch.tensor([tokens])
     family = {"gpt": "GPT", "bert": "BERT"}[name]
-    logits = body(row, see(row, family))[0, place]
+    logits = body(row, attention_mask(row, family))[0, place]
     logits[list(SILENT)] = -torch.inf
     if name == "bert":
         logits[END] = -torch.inf
@@ -117,7 +117,7 @@ def test_the_dials_leave_what_the_chapter_s_function_leaves(gpt):
     act(gpt, "temperature").fill("0.5")
     act(gpt, "k").select_option("20")
     act(gpt, "p").fill("0.8")
-    truth = shape(logits, 0.5, 20, 0.8)
+    truth = sampling_probs(logits, 0.5, 20, 0.8)
     for id, mine in listed(gpt, ".next"):
         assert mine == pytest.approx(float(truth[id]), abs=1e-4)
     left = int((truth > 0).sum())

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from lookback.families import see
+from lookback.families import attention_mask
 from lookback.lab import int8
 from lookback.vocabulary import END, START
 from lookback.widgets import OtherWeights, machines
@@ -33,7 +33,7 @@ def leans(state: dict, text: str, covered=()) -> list[float]:
     at = next(i for i, w in enumerate(typed) if w in state["probes"])
     gone = ["<mask>" if i in covered else w for i, w in enumerate(typed)]
     tokens = torch.tensor([[START, *words.encode(gone), END]])
-    levels = body.levels(tokens, see(tokens, "BERT"))
+    levels = body.hidden_states(tokens, attention_mask(tokens, "BERT"))
     probes = torch.tensor(state["probes"][typed[at]]["levels"]).double()
     return [
         float((level[0, at + 1] @ p[:-1] + p[-1]).sigmoid())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator
 
-from lookback.residual import apart
+from lookback.residual import token_spread
 from lookback.widgets.stack import run
 from stepping import act, live, numbers, widgets
 
@@ -28,7 +28,7 @@ def opened(at_start):
 def check(root: Locator, state: dict, step: int) -> None:
     """Curves, tokens and sentence are those of this stack at this layer."""
     xs, gradients = run(SimpleNamespace(**state))
-    truth = [float(apart(x)) for x in xs]
+    truth = [float(token_spread(x)) for x in xs]
     assert np.allclose(numbers(root, "apart"), truth, rtol=1e-6, atol=1e-9)
     sizes = np.array([float(g.norm()) for g in gradients])
     shares = numbers(root, "share")

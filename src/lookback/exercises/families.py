@@ -233,8 +233,8 @@ def _spoiled(made, chosen, fates, kinds=_dealt):
 # What a slip makes of the fate of a chosen word.
 _FATES = {
     "You exchanged the two tenths: from 0.8 to 0.9 a word becomes `other`, "
-    "from 0.9 on it stays. (The page's `spoil` deals these two the other way "
-    "round; the shares are the same.)": lambda fate: (
+    "from 0.9 on it stays. (The page's `mask_tokens` deals these two the other "
+    "way round; the shares are the same.)": lambda fate: (
         "mask" if fate < 0.8 else "stays" if fate < 0.9 else "other"
     ),
     "Every chosen word became `mask`. A tenth of them become another word, "

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from lookback.experiments.runs import campaign
 from lookback.layers import Embedding, EncoderLayer
-from lookback.residual import apart
+from lookback.residual import token_spread
 
 LETTERS, LENGTH = 16, 10
 D, HEADS, D_FF = 32, 4, 64
@@ -107,7 +107,7 @@ def collapse(part: str) -> dict:
         model, levels = Stack(part, LAYERS).double(), []
         with torch.no_grad():
             model(strings(16), levels.append)
-        distances.append([float(apart(x).mean()) for x in levels])
+        distances.append([float(token_spread(x).mean()) for x in levels])
         rms = [float(x.square().mean().sqrt()) for x in levels]
         sizes.append(rms)
     rows = torch.tensor(distances, dtype=torch.float64)

@@ -29,13 +29,13 @@ from lookback.families import (
     MASKED,
     Body,
     BodyConfig,
+    attention_mask,
+    generate,
+    mask_tokens,
     next_words,
     rewrite,
-    see,
-    spoil,
     spoiled_words,
     weigh,
-    write_on,
 )
 from lookback.lab import corpus, weights
 from lookback.lab.corpus import Pair, batches, pad
@@ -127,7 +127,7 @@ def trained(family: str, seed: int, folder: Path) -> tuple[Body, dict]:
         tokens = plan[update].to(device())
         if family == "GPT":
             return next_words(body, tokens).mean()
-        spoiled, chosen = spoil(tokens, len(vocabulary))
+        spoiled, chosen = mask_tokens(tokens, len(vocabulary))
         return spoiled_words(body, spoiled, tokens, chosen).mean()
 
     started = time.process_time()
@@ -176,7 +176,7 @@ def guesses(
         else:
             at = place - 1
         tokens = tokens.to(device())
-        x = body.levels(tokens, see(tokens, mask))[-1]
+        x = body.hidden_states(tokens, attention_mask(tokens, mask))[-1]
         logits = body.logits(x[torch.arange(len(at)), at])
         found.append(torch.log_softmax(logits, dim=-1).cpu())
     return torch.cat(found)
@@ -248,7 +248,7 @@ def writing(gpt: Body, bert: Body) -> dict:
     for row in shuffled:
         row[1:-1] = row[1:-1][torch.randperm(LENGTH, device=row.device)]
     blank[:, 1:-1] = MASK
-    written = [write_on(gpt, [START], 2 * LENGTH) for _ in people]
+    written = [generate(gpt, [START], 2 * LENGTH) for _ in people]
     texts = {
         "people": people,
         "GPT": pad(written).to(device()),
@@ -293,7 +293,7 @@ def ask(seed: int, folder: Path) -> dict:
     }
 
     def spoiled(tokens: Tensor) -> Tensor:
-        given, chosen = spoil(tokens, len(vocabulary))
+        given, chosen = mask_tokens(tokens, len(vocabulary))
         return spoiled_words(bert, given, tokens, chosen)
 
     own = {family: guess[family, family] for family in FILES}

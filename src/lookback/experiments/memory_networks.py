@@ -133,8 +133,8 @@ def loss(
     old = None
     if name == "gaps":
         old = scattered(*batch.story.shape[:2], model.config.ages, device())
-    heat = None if starts else heat_of(name)
-    logits, looks = model(batch.story, batch.question, old, heat)
+    temperature = None if starts else temperature_of(name)
+    logits, looks = model(batch.story, batch.question, old, temperature)
     cost = F.cross_entropy(logits, batch.answer)
     if kind(name) == "told":
         for k, p in enumerate(looks):
@@ -145,14 +145,14 @@ def loss(
 
 
 @torch.no_grad()
-def asked(model, batch: Batch, oldest: int = OLDEST, heat: float = 1.0):
+def asked(model, batch: Batch, oldest: int = OLDEST, temperature: float = 1.0):
     """Who is right, [batch], and each hop's weights (or scores)."""
     batch = batch.to(device())
     if isinstance(model, MemNN):
         scores, looks = model(batch.story, batch.question, batch.facts)
     else:
         old = ages(batch.story.ne(PAD).any(dim=-1)).clamp(max=oldest)
-        scores, looks = model(batch.story, batch.question, old, heat)
+        scores, looks = model(batch.story, batch.question, old, temperature)
     right = scores.argmax(dim=-1) == batch.answer
     return right.float(), looks
 
@@ -166,13 +166,13 @@ def by_facts(numbers: torch.Tensor) -> dict[str, float]:
     }
 
 
-def looked(model, batch: Batch, heat: float = 1.0) -> tuple[dict, dict]:
+def looked(model, batch: Batch, temperature: float = 1.0) -> tuple[dict, dict]:
     """Where each hop's largest weight is, by the facts of the question.
 
     The first has a row for each hop, and in it how often that was each of the
     facts, in the order of need; the second says how often none was missed.
     """
-    _, looks = asked(model, batch, heat=heat)
+    _, looks = asked(model, batch, temperature=temperature)
     best = torch.stack([look.argmax(dim=-1).cpu() for look in looks], dim=1)
     hits = best[:, :, None] == batch.support[:, None, :]
     parts = hits.float().chunk(len(NAMES))
@@ -184,7 +184,7 @@ def looked(model, batch: Batch, heat: float = 1.0) -> tuple[dict, dict]:
     return rows, by_facts(~missed)
 
 
-def heat_of(name: str) -> float:
+def temperature_of(name: str) -> float:
     """At which temperature it looks once it has started."""
     return 0.0 if kind(name) == "hard" else 1.0
 
@@ -196,7 +196,7 @@ def rate_of(name: str) -> float:
 
 def teach(name: str, model, seed: int, updates: int) -> list[dict]:
     """Train; give back who is right, every so often."""
-    heat, rate = heat_of(name), rate_of(name)
+    temperature, rate = temperature_of(name), rate_of(name)
     taught = [part.to(device()) for part in lessons(name, seed)]
     trained = [p for p in model.parameters() if p.requires_grad]
     adam = torch.optim.Adam(trained, RATE, fused=True)
@@ -214,7 +214,7 @@ def teach(name: str, model, seed: int, updates: int) -> list[dict]:
         adam.step()
         if update % EVERY == 0:
             watched = gather(HELD_OUT + 1, TESTS, LENGTH)
-            right, _ = asked(model, watched, heat=heat)
+            right, _ = asked(model, watched, temperature=temperature)
             curve.append({"updates": update} | by_facts(right))
     return curve
 
@@ -223,7 +223,7 @@ def run(name: str, seed: int, folder: Path) -> dict:
     """One network: trained, then asked about stories of every length."""
     torch.manual_seed(seed)
     model = network(name)
-    curve, heat = teach(name, model, seed, UPDATES), heat_of(name)
+    curve, temperature = teach(name, model, seed, UPDATES), temperature_of(name)
     tests = {str(n): gather(HELD_OUT, TESTS, n) for n in LENGTHS}
     own = tests[str(LENGTH)]
 
@@ -231,17 +231,17 @@ def run(name: str, seed: int, folder: Path) -> dict:
         each = {n: asked(model, test, **how)[0] for n, test in tests.items()}
         return {n: by_facts(who) for n, who in each.items()}
 
-    rows, chained = looked(model, own, heat)
+    rows, chained = looked(model, own, temperature)
     found = {
         "curve": curve,
-        "right": right(heat=heat),
+        "right": right(temperature=temperature),
         "looked": rows,
         "chained": chained,
         "parameters": sum(p.numel() for p in model.parameters()),
     }
     if isinstance(model, MemN2N):
-        found["oldest"] = right(heat=heat, oldest=LENGTH - 1)
-        found["cold"] = by_facts(asked(model, own, heat=0.0)[0])
+        found["oldest"] = right(temperature=temperature, oldest=LENGTH - 1)
+        found["cold"] = by_facts(asked(model, own, temperature=0.0)[0])
     if name == KEPT and seed == 0:
         words = vocabulary()
         weights.save("memory_networks", model.cpu(), words, words)

@@ -31,7 +31,7 @@ from torch.nn import functional as F
 from lookback.experiments.runs import campaign
 from lookback.lab import corpus, download
 from lookback.lab.training import device
-from lookback.modern_gpt import GPT, Experts, GPTConfig, KVCache, write
+from lookback.modern_gpt import GPT, Experts, GPTConfig, KVCache, generate
 
 SEEDS = 3
 UPDATES, BATCH, CONTEXT = 500, 16, 64  # letters in a window of training
@@ -201,7 +201,7 @@ def said(model: GPT, seed: int) -> str:
     """What it writes after the prompt."""
     torch.manual_seed(seed)
     given = torch.tensor([[letters()[sign] for sign in PROMPT]])
-    ids = write(model, given.to(device()), SAID, heat=0.8)[0].tolist()
+    ids = generate(model, given.to(device()), SAID, temperature=0.8)[0].tolist()
     signs = list(letters())
     return "".join(signs[i] for i in ids)
 
@@ -277,13 +277,15 @@ def clocked(seed: int) -> dict:
     torch.manual_seed(seed)
     model = GPT(TODAY).to(device()).eval()
     given = torch.zeros(1, 1, dtype=torch.long, device=device())
-    write(model, given, 8)  # the first call is slower
+    generate(model, given, 8)  # the first call is slower
     found = {}
     for count in WRITTEN:
         seconds = {}
         for name in ("cached", "anew"):
             began = time.process_time()
-            write(model, given, count, cached=name == "cached", heat=0.0)
+            generate(
+                model, given, count, cached=name == "cached", temperature=0.0
+            )
             seconds[name] = time.process_time() - began
         cache = KVCache(TODAY)
         model(torch.zeros(1, count, dtype=torch.long, device=device()), cache)

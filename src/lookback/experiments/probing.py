@@ -34,9 +34,9 @@ from lookback.families import (
     MASKED,
     Body,
     BodyConfig,
+    attention_mask,
+    mask_tokens,
     next_words,
-    see,
-    spoil,
     spoiled_words,
 )
 from lookback.lab import aligner, corpus, weights
@@ -120,7 +120,7 @@ def trained(family: str, seed: int, folder: Path) -> tuple[Body, dict]:
         tokens = plan[update].to(device())
         if family == "GPT":
             return next_words(body, tokens).mean()
-        spoiled, chosen = spoil(tokens, len(vocabulary))
+        spoiled, chosen = mask_tokens(tokens, len(vocabulary))
         return spoiled_words(body, spoiled, tokens, chosen).mean()
 
     losses = teach(body, loss, len(plan), families.RATE, seed, folder)
@@ -152,7 +152,7 @@ def drilled(
     dice = random.Random(seed)
     for _ in range(updates):
         tokens = rows(dice.sample(list(sentences), 32), vocabulary)
-        spoiled, chosen = spoil(tokens, len(vocabulary))
+        spoiled, chosen = mask_tokens(tokens, len(vocabulary))
         adam.zero_grad()
         spoiled_words(body, spoiled, tokens, chosen).mean().backward()
         clip_grad_norm_(body.parameters(), 1.0)
@@ -201,7 +201,7 @@ def vectors(
     at = torch.tensor(places) + 1  # behind <start>
     for part, place in zip(tokens.split(100), at.split(100), strict=True):
         part = part.to(body.last.weight.device)
-        levels = body.levels(part, see(part, family))
+        levels = body.hidden_states(part, attention_mask(part, family))
         each = torch.arange(len(part))
         found.append(torch.stack([x[each, place].cpu() for x in levels]))
     return torch.cat(found, dim=1).double()

@@ -2,9 +2,10 @@
 
 On the ladder's bench, from the best Transformer of
 records/tuned_baselines.json: its dropout, its rate, its rounds,
-and its runs are those of the whole. Where a removal makes the training fail or stumble, a second one at a quarter of
-the rate shows whether the part is needed or the rate was too high; beside it stands
-the whole at that rate, which `experiments.tuned_baselines` has tried. Without the sum
+and its runs are those of the whole. Where a removal makes the training fail or
+stumble, a second one at a quarter of the rate shows whether the part is needed
+or the rate was too high; beside it stands the whole at that rate, which
+`experiments.tuned_baselines` has tried. Without the sum
 dropout and the layers are on the only way through, so once it is trained with
 no dropout and once with one layer. Without the norms one is left where a stack
 ends: the scores are to begin as loud. Without feed-forward layers the model is

@@ -28,7 +28,7 @@ from torch.nn import functional as F
 
 from lookback.experiments.families import over_seeds
 from lookback.experiments.runs import campaign
-from lookback.families import Body, BodyConfig, see
+from lookback.families import Body, BodyConfig, attention_mask
 from lookback.lab import corpus
 from lookback.lab.download import SHAKESPEARE_SHA256
 
@@ -117,7 +117,7 @@ class Ours(nn.Module):
         self, given: Int[Tensor, "batch length"]
     ) -> Float[Tensor, "batch length vocab"]:
         tokens = given + 1
-        return self.body(tokens, see(tokens[:1], "GPT"))[..., 1:]
+        return self.body(tokens, attention_mask(tokens[:1], "GPT"))[..., 1:]
 
 
 def rate(name: str, update: int) -> float:

@@ -24,7 +24,7 @@ from torch.nn import functional as F
 
 from lookback.experiments.families import curve, over_seeds, teach
 from lookback.experiments.runs import Fitted, campaign, said
-from lookback.families import see
+from lookback.families import attention_mask
 from lookback.lab import metrics, phrasebook, training
 from lookback.lab.corpus import Pair, batches, collate
 from lookback.lab.training import device
@@ -91,7 +91,7 @@ class OneStack(Translator):
         """The top of the stack, at the English and at the French words."""
         tokens = torch.cat([source, target_in], dim=1)
         length = torch.full_like(source[:, 0], source.shape[1])
-        mask = see(tokens, self.family, length)
+        mask = attention_mask(tokens, self.family, length)
         x = torch.cat([self.english(source), self.french(target_in)], dim=1)
         for layer in self.layers:
             x, _ = layer(x, mask)

@@ -10,7 +10,7 @@ Dong et al. 2021, arXiv 2103.03404, for the first; Xiong et al. 2020, arXiv
 from matplotlib.figure import Figure
 from traitlets import Bool, Int, Unicode, validate
 
-from lookback.residual import NORMS, apart
+from lookback.residual import NORMS, token_spread
 from lookback.widgets import base
 from lookback.widgets.lib import pictures
 from lookback.widgets.lib.checks import need
@@ -58,7 +58,8 @@ class Depth(base.Widget):
             f"{self.depth} layers; residual {on[self.residual]}, norm"
             f" {self.norm}, feed-forward {on[self.feedforward]}."
             f" At the top the tokens lie"
-            f" {float(apart(xs[-1])):.2g} of their length from their mean;"
+            f" {float(token_spread(xs[-1])):.2g} of their length from their"
+            " mean;"
             f" {float(xs[-1].norm() / xs[0].norm()):.2g} times as long as"
             f" below; the input's gradient is {float(share):.2g} times the"
             " top's."
@@ -69,7 +70,9 @@ class Depth(base.Widget):
         share = [float(g.norm() / gradients[-1].norm()) for g in gradients]
         size = [float(x.norm() / xs[0].norm()) for x in xs]
         left, right = figure.subplots(1, 2)
-        left.plot([float(apart(x)) for x in xs], ".-", color=pictures.BLUE)
+        left.plot(
+            [float(token_spread(x)) for x in xs], ".-", color=pictures.BLUE
+        )
         left.set(title="tokens apart", xlabel="level", yscale="log")
         right.plot(share, ".-", label="gradient, top = 1")
         right.plot(size, ".--", label="size, bottom = 1")
