@@ -232,6 +232,38 @@ def test_output_is_plain_narrow_text(made, capsys):
     assert max(map(len, said.splitlines())) <= 76
 
 
+slipped = pytest.mark.parametrize(
+    "made, hint, wrong",
+    [
+        pytest.param(made, *slip, id=f"{made.name}-{number}")
+        for made in check
+        for number, slip in enumerate(made.slips)
+    ],
+)
+styled = pytest.mark.parametrize(
+    "made, right",
+    [
+        pytest.param(made, right, id=f"{made.name}-{number}")
+        for made in check
+        for number, right in enumerate(made.styles)
+    ],
+)
+
+
+@slipped
+@pytest.mark.filterwarnings("ignore")
+def test_a_slip_gets_its_hint_and_no_other(made, hint, wrong):
+    outcome, said = made.verdict(wrong)
+    assert outcome is False
+    others = {other for other, _ in made.slips if other not in hint}
+    assert hint in said and not any(other in said for other in others)
+
+
+@styled
+def test_a_right_answer_in_another_style_is_right(made, right):
+    assert made.verdict(right)[0] is True
+
+
 @coded
 def test_every_hint_names_its_own_mistake(made, monkeypatch):
     """Whoever makes one mistake throughout is not told of another."""
@@ -242,7 +274,8 @@ def test_every_hint_names_its_own_mistake(made, monkeypatch):
         calls.append((float64(truth), values, tolerance))
         return expect(found, truth, mistakes, given, tolerance, **more)
 
-    monkeypatch.setattr(inspect.getmodule(made.judge), "expect", listen)
+    module = inspect.getmodule(made.judge)
+    monkeypatch.setattr(module, "expect", listen, raising=False)
     assert made(right_answer(made)) is True
     for wanted in {hint for _, mistakes, _ in calls for hint in mistakes}:
         for truth, mistakes, tolerance in calls:
