@@ -1,6 +1,5 @@
 """Each claim is tied to the sentence that makes it."""
 
-import ast
 from pathlib import Path
 
 import pytest
