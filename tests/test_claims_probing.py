@@ -190,7 +190,7 @@ def test_the_campaign_at_a_toys_size(monkeypatch, tmp_path):
         for name, part in parts.items()
     }
     results = experiment.summary(runs)
-    assert saved == ["senses"]
+    assert saved == ["probing"]
     one = results["senses"]["words"]["a"]
     assert sum(one["counts"]) == len(found)
     assert set(one["bags"]) == {*experiment.BAGS, "two, shuffled"}
