@@ -355,7 +355,7 @@ def test_length_hurts_the_fixed_vector_and_not_the_search():
     said("rnnsearch", "From one caption to four, the fixed vector falls")
     assert fixed == sorted(fixed, reverse=True)
     said("rnnsearch", "and RNNsearch stays level")
-    assert search[-1] > search[0]
+    assert abs(search[-1] - search[0]) < 1.5
 
 
 def test_where_rnnsearch_has_more_parameters():

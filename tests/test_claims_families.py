@@ -564,9 +564,7 @@ def test_the_convolution_is_ahead_with_few_pictures():
     few = {name: one["right"]["600"] for name, one in results.items()}
     said("families", "So with few the convolution is ahead")
     assert min(few["convolution"]["each"]) > max(few["ViT"]["each"])
-    said(
-        "families", "Without its table of places the ViT sees a bag of patches"
-    )
+    said("families", "What a table of places gains near where it was learned")
     for count in ("600", "6000"):
         with_places = results["ViT"]["right"][count]
         without = results["no positions"]["right"][count]

@@ -90,7 +90,7 @@ def test_the_climb_of_2014():
     )
     assert 0.5 < part / whole < 0.7
     dot = step("dot")
-    said("ladder", "No verdict")
+    said("ladder", "No verdict ($p$ = …, … to …)")
     said("ladder", "unlikely to cost a whole point")
     assert dot["p"] > 0.05 and -1 < dot["low"] < 0 < dot["high"]
     said("scores", "makes a larger gap in six cases out of ten")
@@ -272,7 +272,7 @@ def test_the_way_back():
     said("ladder", "three points in place of more than eight")
     assert step("sum")["gain"] > 8 and gains("norm")
     beam = FOUND["norm"]["tests"]["all"]["beam"]["step"]
-    said("ladder", "in greedy writing; with a beam there is no verdict")
+    said("ladder", "(… to …) in greedy writing; with a beam")
     assert beam["p"] > 0.05 and beam["low"] < 0 < beam["high"]
 
 

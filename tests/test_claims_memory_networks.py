@@ -17,7 +17,7 @@ def right(name, facts, length=OWN, what="right"):
 
 
 def test_five_seeds_each():
-    said("memory_networks", "Each line shows five seeds")
+    said("memory_networks", "Each line shows five seeds. A network answers")
     for name, found in RESULTS.items():
         if name != "guess":
             assert found["seeds"] == len(found["runs"]) == 5

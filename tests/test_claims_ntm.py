@@ -330,7 +330,7 @@ def copied(model, text, slots):
 
 def test_the_dials_of_the_machine_in_the_page(found):
     one = found["dials"][found["shown"]]
-    said("ntm", "At the start mark the head goes one slot back")
+    said("ntm", "goes one slot back and writes. Over the string")
     assert one["start"]["moves"][0] > 0.9  # one back
     said("ntm", 'Over the string the gate is shut and the shift is "one on"')
     for phase in ("writing", "answer"):

@@ -314,6 +314,8 @@ def test_nobody_wins_greedily_and_the_beam_decides_for_rnnsearch():
     assert abs(new["bleu"] - old["bleu"]) < (new["high"] - new["low"]) / 4
     said("transformer", "with a beam the Transformer gains less and is behind")
     assert new["beam_bleu"] < old["beam_bleu"]
+    said("transformer", "and so it is on joined captions")
+    assert all(new["joined"][n] < old["joined"][n] for n in "234")
     curves = [row["runs"][0]["curve"] for row in (new, old)]
     said(
         "transformer",

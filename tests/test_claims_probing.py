@@ -434,16 +434,18 @@ def test_what_counts_in_the_captions_of_the_widget():
 
 
 def test_other_weights_move_the_word(looks):
+    said("probing", "Put in another order, they move the next word")
+    said("probing", "0 if only by chance")
     for name in explanation.SUBJECTS:
-        said("probing", "Put in another order, they move the next word")
         assert looks[name]["other"]["reordered"]["mean"] > 0.4
         chance = looks[name]["tau"]["chance, left out"]["mean"]
-        said("probing", "0 if only by chance")
         assert abs(chance) < 0.06
     said("probing", "of the caption words the search found weights")
     assert (
         looks["captions"]["far"]["found"] > looks["phrasebook"]["far"]["found"]
     )
+    said("probing", "and in the Transformer for nearly all")
+    assert looks["Transformer"]["far"]["found"] > 0.95
 
 
 def test_measures_half_agree_and_no_better_than_the_diagonal(looks):
