@@ -147,79 +147,65 @@ _EXPONENT = "-(apart**2).sum(-1) / (2 * width**2)"
 for _hint, *_typed in (
     (
         "You left out the sum below: divide by Σ_j κ(q − k_j).",
-        " / near.sum(-1, keepdim=True)",
-        "",
+        *(" / near.sum(-1, keepdim=True)", ""),
     ),
     (
         "You normalised over the queries. For each query the weights sum to 1 "
         "over the keys.",
-        _MEAN,
-        "(near / near.sum(0)) @ values",
+        *(_MEAN, "(near / near.sum(0)) @ values"),
     ),
     (
         "The 2 below is missing: κ(u) = exp(−u·u / 2b²).",
-        "2 * width**2",
-        "width**2",
+        *("2 * width**2", "width**2"),
     ),
     ("The width is squared: 2b², not 2b.", "width**2", "width"),
     ("The width does not count in yours.", "2 * width**2", "2"),
     (
         "You divided by the width only, where it is 2b².",
-        "2 * width**2",
-        "width",
+        *("2 * width**2", "width"),
     ),
     (
         "The distance is squared: u·u, not its root.",
-        ".sum(-1) /",
-        ".sum(-1).sqrt() /",
+        *(".sum(-1) /", ".sum(-1).sqrt() /"),
     ),
     (
         "The sign: what is further away gets more in yours.",
-        "exp(-(",
-        "exp((",
+        *("exp(-(", "exp(("),
     ),
     (
         "That is a softmax of q · k. It is the distance that counts here.",
-        _EXPONENT,
-        "queries @ keys.T",
+        *(_EXPONENT, "queries @ keys.T"),
     ),
     (
         "That is a softmax of q · k / b². It gives the same only where all "
         "keys have the same length.",
-        _EXPONENT,
-        "queries @ keys.T / width**2",
+        *(_EXPONENT, "queries @ keys.T / width**2"),
     ),
     (
         "You took a softmax of the heights. They are positive already: divide "
         "by their sum.",
-        _MEAN,
-        "near.softmax(-1) @ values",
+        *(_MEAN, "near.softmax(-1) @ values"),
     ),
     (
         "You multiplied by the width's square, where it divides.",
-        "/ (2 * width**2)",
-        "/ 2 * width**2",
+        *("/ (2 * width**2)", "/ 2 * width**2"),
     ),
     (
         "You divided by the number of keys and not by the sum of their "
         "heights.",
-        "near.sum(-1, keepdim=True)",
-        "len(keys)",
+        *("near.sum(-1, keepdim=True)", "len(keys)"),
     ),
     (
         "Those are the weights; give back the means of the values.",
-        "(near @ values)",
-        "near",
+        *("(near @ values)", "near"),
     ),
     (
         "That is a row for each key; there is one for each query.",
-        _MEAN,
-        "near.mean(0)[:, None] * values",
+        *(_MEAN, "near.mean(0)[:, None] * values"),
     ),
     (
         "That is one row; there is one for each query.",
-        _MEAN,
-        "near.mean(0) @ values",
+        *(_MEAN, "near.mean(0) @ values"),
     ),
 ):
     kernel_regression.slip(_hint, *_typed)
@@ -481,12 +467,12 @@ _ANY = (
 )
 _PLACED = (  # look, truth, hint
     (lookups.dot, False, _OLD),
+    (_slanted, True, _BOTH),
+    (_last_doubled, True, _ANY),
     (lookups.soft_window, True, _STAY),
     (lookups.memory_network, False, _wrong("memory network")),
-    (_slanted, True, _BOTH),
     (_all_alike, False, _wrong("the plain mean")),
     (lookups.linear, False, _wrong("linear")),
-    (_last_doubled, True, _ANY),
     (
         _shares,
         False,
@@ -524,19 +510,21 @@ def sees_place(mine):
 
 
 _MOVED = "torch.allclose(moved, look(query, keys)[order])"
+_SORTED = "moved.sort().values, look(query, keys).sort().values"
 _GAP = "(moved - look(query, keys)[order]).abs()"
 _ORDER = "torch.arange(len(keys)).roll(1)"
 for _hint, *_typed in (
     (_OLD, "keys)[order])", "keys))"),
     (
         _OLD,
-        "moved, look(query, keys)[order]",
-        "moved[order], look(query, keys)",
+        *("moved, look(query, keys)[order]", "moved[order], look(query, keys)"),
     ),
-    (_STAY, f"not {_MOVED}", "False"),
+    (_BOTH, f"not {_MOVED}", "False"),
     (_BOTH, "not", "", "keys)[order])", "keys))"),
+    (_STAY, "(moved, look(query, keys)[order])", f"({_SORTED})"),
     (_ROUNDED, "allclose", "equal"),
     (_TURNED, "not ", ""),
+    (_ANY, f"not {_MOVED}", f"({_GAP} > 1e-9).all()"),
     (_ANY, f"not {_MOVED}", f"({_GAP} > 1e-9).all()", ".roll(1)", ".flip(0)"),
     (_ANY, _ORDER, "torch.tensor([1, 0, *range(2, len(keys))])"),
     (f"{_BOOLEAN}Tensor.", f"not {_MOVED}", _GAP),
@@ -636,27 +624,23 @@ for _hint, *_typed in (
     (
         "You took the logit of what was drawn. It is its log-probability that "
         "counts: log_softmax first.",
-        ".log_softmax(-1)",
-        "",
+        *(".log_softmax(-1)", ""),
     ),
     (
         "Your log_softmax runs over the batch. Each picture has its own "
         "distribution, over the places: the last axis.",
-        "log_softmax(-1)",
-        "log_softmax(0)",
+        *("log_softmax(-1)", "log_softmax(0)"),
     ),
     (
         "Your rewards and your log-probabilities have been multiplied as "
         "[batch, 1] with [batch]: a square in which each reward meets every "
         "draw, and everything cancels. Take [:, 0] of what gather gives.",
-        _DRAWN,
-        ".gather(1, chosen[:, None])",
+        *(_DRAWN, ".gather(1, chosen[:, None])"),
     ),
     (
         "log_p[:, chosen] gives every picture the draws of all others. Pair "
         "them: log_p[torch.arange(batch), chosen].",
-        _DRAWN,
-        "[:, chosen]",
+        *(_DRAWN, "[:, chosen]"),
     ),
     (
         "All places are praised in yours; only the one that was drawn should "
@@ -666,14 +650,12 @@ for _hint, *_typed in (
     (
         "The sign: an optimiser goes downhill, so the loss is minus what "
         "should grow.",
-        "return -",
-        "return ",
+        *("return -", "return "),
     ),
     (
         "There is no log in yours: it is ∇ log p that is weighted, which is "
         "∇p / p. Without it what is drawn often counts twice.",
-        "log_softmax",
-        "softmax",
+        *("log_softmax", "softmax"),
     ),
     (
         "No log, and the sign is wrong.",
@@ -682,8 +664,7 @@ for _hint, *_typed in (
     (
         "The baseline is missing: subtract from each reward the mean of the "
         "others'.",
-        " - others",
-        "",
+        *(" - others", ""),
     ),
     (
         "The baseline is missing, and the sign is wrong.",
@@ -693,37 +674,31 @@ for _hint, *_typed in (
         "Your baseline holds the picture's own reward: the mean of ALL. That "
         "makes the estimate too short, by (n − 1)/n. Take the mean of the "
         "others.",
-        "- others",
-        "- reward.mean()",
+        *("- others", "- reward.mean()"),
     ),
     (
         "The baseline is the mean of the others: divide by n − 1, not by n.",
-        "(len(reward) - 1)",
-        "len(reward)",
+        *("(len(reward) - 1)", "len(reward)"),
     ),
     (
         "You added the baseline; subtract it.",
-        "reward - others",
-        "reward + others",
+        *("reward - others", "reward + others"),
     ),
     ("You took the sum over the batch; take the mean.", "mean()", "sum()"),
     (
         "You divided the rewards by their spread as well. That changes the "
         "length of the estimate.",
-        "(reward - others)",
-        "(reward - others) / reward.std()",
+        *("(reward - others)", "(reward - others) / reward.std()"),
     ),
     (
         "The rewards are brought to mean 0 and spread 1 in yours. Subtract "
         "the mean of the others, and nothing more.",
-        "(reward - others)",
-        "(reward - reward.mean()) / reward.std()",
+        *("(reward - others)", "(reward - reward.mean()) / reward.std()"),
     ),
     (
         "That is the cross-entropy with what was drawn: all draws are praised "
         "alike, whatever the reward.",
-        "(reward - others) * ",
-        "",
+        *("(reward - others) * ", ""),
     ),
     (_EACH, ".mean()", ""),
     (_UNTIED, " * log_p", ""),
@@ -731,8 +706,7 @@ for _hint, *_typed in (
     (_UNTIED, "logits.", "logits.detach().requires_grad_()."),
     (
         "Give back a loss, a tensor; yours is float.",
-        ".mean()",
-        ".mean().item()",
+        *(".mean()", ".mean().item()"),
     ),
 ):
     reinforce_loss.slip(_hint, *_typed)
