@@ -131,12 +131,12 @@ def test_an_error_in_the_answer_is_reported_not_raised(made, capsys):
 
 def test_the_reader_sees_their_own_line_and_the_shapes(capsys):
     def mine(weights, H):
-        return weights @ H.sum(2) @ weights
+        return weights @ H.sum()
 
     assert check.context(mine) is False
     said = capsys.readouterr().out
-    assert "return weights @ H.sum(2) @ weights" in said
-    assert "weights [2, 3], H [2, 3, 4]" in said
+    assert "return weights @ H.sum()" in said
+    assert "weights [3, 3], H [3, 3, 3]" in said
 
 
 def test_an_error_raised_by_torch_itself_is_not_taken_for_a_stub(capsys):

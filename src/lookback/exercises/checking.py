@@ -297,11 +297,12 @@ class Exercise:
         A case is (inputs, truth). The hint is that of the first slip which
         gives, in every case, what the answer gives (in every case before the
         one, if any, in which the answer breaks); of a wrong shape, one that
-        gives this shape. If none does it is `otherwise`, or the number that is
-        furthest off in the first case that is wrong, with `about` before it,
-        in which {0}, {1}, … are the inputs. `ask` gets from an answer and the
-        inputs what is compared: tensors and numbers within the tolerance, all
-        else exactly.
+        gives this shape. If none does it is `otherwise`, which may be a
+        function of the result and the inputs, or the number that is furthest
+        off in the first case that is wrong, with `about` before it, in which
+        {0}, {1}, … are the inputs. `ask` gets from an answer and the inputs
+        what is compared: tensors and numbers within the tolerance, all else
+        exactly.
         """
         found, broke = [], None
         for given, truth in cases:
@@ -324,17 +325,22 @@ class Exercise:
         truth = _plain(truth)
         shapes = {}
         for hint, slip in self.slips:
-            theirs = [self._of(slip, case, ask) for case, _ in cases]
-            if all(map(_same, found, theirs, [tolerance] * len(cases))):
+            theirs = self._of(slip, given, ask)
+            if _same(first, theirs, tolerance) and all(
+                _same(other, self._of(slip, case, ask), tolerance)
+                for other, (case, _) in zip(found, cases, strict=True)
+            ):
                 raise Hint(_with_shape(first, truth, axes, hint))
-            if isinstance(theirs[wrong[0]], torch.Tensor):
-                shapes.setdefault(theirs[wrong[0]].shape, hint)
+            if isinstance(theirs, torch.Tensor):
+                shapes.setdefault(theirs.shape, hint)
         if broke:
             raise broke
         if isinstance(first, torch.Tensor) and first.shape != truth.shape:
             hint = shapes.get(first.shape, "")
             raise Hint(_with_shape(first, truth, axes, hint))
         about = about.format(*given)
+        if callable(otherwise):
+            otherwise = otherwise(first, *given)
         if otherwise:
             raise Hint(otherwise)
         if isinstance(first, torch.Tensor):
