@@ -489,6 +489,9 @@ class Answer:
         )
 
 
+_source = functools.cache(inspect.getsource)  # of a class it is slow to find
+
+
 class edited:
     """A solution with pieces of its source typed differently.
 
@@ -512,7 +515,7 @@ class edited:
         if isinstance(solution, type):
             every = [v for v in vars(module).values() if isinstance(v, type)]
             own = [v for v in every if v.__module__ == module.__name__]
-        text = "\n\n".join(map(inspect.getsource, own))
+        text = "\n\n".join(map(_source, own))
         for old, new in zip(self.typed[::2], self.typed[1::2], strict=True):
             if old not in text:
                 raise ValueError(f"{solution.__name__} has no {old!r}")
