@@ -835,14 +835,6 @@ def _run(answer, sizes, parts, **given):
         return Answer(module.forward, list(given))(*given.values())
 
 
-def _compare(made, mine, given, truth, axes, ask):
-    """The answer in one case, with a word of its own on NaN."""
-    found = ask(mine, *given)
-    blind = isinstance(found, torch.Tensor) and not found.isfinite().all()
-    otherwise = _NOTHING_TO_LOOK_AT if blind else None
-    made.compare(mine, [(given, truth)], axes, otherwise=otherwise, ask=ask)
-
-
 def _sentences(seed, batch, source, target, d_model):
     """Vectors x and y, and a mask that leaves the second one padded."""
     x, y = random_inputs(
@@ -878,8 +870,11 @@ def encoder_layer(mine):
             *(sizes, parts, x),
             src_key_padding_mask=~real,
         ).where(real.unsqueeze(-1), 0)
-        given, axes = (sizes, parts, x, real), "[batch, source, d_model]"
-        _compare(encoder_layer, mine, given, truth, axes, encode)
+        case = (sizes, parts, x, real), truth
+        axes = "[batch, source, d_model]"
+        encoder_layer.compare(
+            mine, [case], axes, nan=_NOTHING_TO_LOOK_AT, ask=encode
+        )
     return (
         "equal to torch's own encoder layer with the same weights, with two "
         "and with three heads, on sentences with padding."
@@ -904,11 +899,11 @@ def decoder_layer(mine):
             tgt_mask=~causal,
             memory_key_padding_mask=~real,
         )
-        given, axes = (
-            (sizes, parts, y, x, real, causal),
-            ("[batch, target, d_model]"),
+        case = (sizes, parts, y, x, real, causal), truth
+        axes = "[batch, target, d_model]"
+        decoder_layer.compare(
+            mine, [case], axes, nan=_NOTHING_TO_LOOK_AT, ask=decode
         )
-        _compare(decoder_layer, mine, given, truth, axes, decode)
     return (
         "equal to torch's own decoder layer with the same weights: no word "
         "sees what is still to be said, and none sees padding."
@@ -1264,8 +1259,11 @@ def transformer(mine):
             for part, tensors in layer.items()
         }
         sizes = (vocab, d_model, heads, d_ff, layers)
-        given, axes = (sizes, parts, source, target), "[batch, target, vocab]"
-        _compare(transformer, mine, given, truth, axes, logits)
+        case = (sizes, parts, source, target), truth
+        axes = "[batch, target, vocab]"
+        transformer.compare(
+            mine, [case], axes, nan=_NOTHING_TO_LOOK_AT, ask=logits
+        )
     fresh = as_module(mine, 100, 16, 2, 2, 1).embedding.weight.std().item()
     if not 0.5 < fresh * 16**0.5 < 2:
         raise Hint(
