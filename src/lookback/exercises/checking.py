@@ -290,6 +290,7 @@ class Exercise:
         about="",
         tolerance=1e-4,
         otherwise=None,
+        nan=None,
         ask=lambda answer, *given: answer(*given),
     ):
         """Nothing if the answer is right in all cases; else raise a Hint.
@@ -300,9 +301,9 @@ class Exercise:
         gives this shape. If none does it is `otherwise`, which may be a
         function of the result and the inputs, or the number that is furthest
         off in the first case that is wrong, with `about` before it, in which
-        {0}, {1}, … are the inputs. `ask` gets from an answer and the inputs
-        what is compared: tensors and numbers within the tolerance, all else
-        exactly.
+        {0}, {1}, … are the inputs; of NaN it is `nan`. `ask` gets from an
+        answer and the inputs what is compared: tensors and numbers within the
+        tolerance, all else exactly.
         """
         found, broke = [], None
         for given, truth in cases:
@@ -341,6 +342,8 @@ class Exercise:
         about = about.format(*given)
         if callable(otherwise):
             otherwise = otherwise(first, *given)
+        if nan and isinstance(first, torch.Tensor):
+            otherwise = otherwise if first.isfinite().all() else nan
         if otherwise:
             raise Hint(otherwise)
         if isinstance(first, torch.Tensor):
@@ -505,6 +508,9 @@ class Answer:
         )
 
 
+_source = functools.cache(inspect.getsource)  # of a class it is slow to find
+
+
 class edited:
     """A solution with pieces of its source typed differently.
 
@@ -528,7 +534,7 @@ class edited:
         if isinstance(solution, type):
             every = [v for v in vars(module).values() if isinstance(v, type)]
             own = [v for v in every if v.__module__ == module.__name__]
-        text = "\n\n".join(map(inspect.getsource, own))
+        text = "\n\n".join(map(_source, own))
         for old, new in zip(self.typed[::2], self.typed[1::2], strict=True):
             if old not in text:
                 raise ValueError(f"{solution.__name__} has no {old!r}")
