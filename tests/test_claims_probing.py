@@ -1,11 +1,11 @@
-"""The experiments of `senses`, and what the chapter says of their records."""
+"""The experiments of `probing`, and what the chapter says of their records."""
 
 from statistics import stdev
 
 import pytest
 import torch
 
-from lookback import senses
+from lookback import probing
 from lookback.experiments import explanation, neighbours
 from lookback.experiments import probing as experiment
 from lookback.families import MASKED, Body, BodyConfig
@@ -28,7 +28,7 @@ def looks():
 def bloops(count=60):
     two = (("dog",), ("book",))
     sentences = [p.source for p in phrasebook.sample(600, seed=0)]
-    found = senses.pseudo_word("bloop", two, sentences)[:count]
+    found = probing.pseudo_word("bloop", two, sentences)[:count]
     words = Vocabulary.count((one.words for one in found), 1)
     return found, Vocabulary([MASKED, *words.words[len(SPECIALS) :]])
 
