@@ -3,21 +3,17 @@
     ```{teaching-plan} 4
     ```
 
-`plans.csv` says which chapters are read in which week, and with how many stars
-their exercises are done; where it says nothing, *In one minute* is enough, and
-behind `but` stands one that is left out. The minutes are the chapters' own:
-those in the strip, and those of each exercise.
-`goals.csv` says what a student can do, each goal with the exercise that shows
-it.
+Weeks, minutes and goals are the chapters' own (`facts.py`); the minutes of an
+exercise stand above it.
 """
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+import facts
 import notation
 import yaml
 from docutils import nodes
@@ -28,8 +24,6 @@ from sphinx.util.docutils import SphinxDirective
 
 from lookback.exercises import check
 
-BOOK = Path(__file__).parents[1]
-GOALS, PLANS = BOOK / "goals.csv", BOOK / "plans.csv"
 ARCHIVES = {
     "students": (
         "Notebooks for students",
@@ -54,7 +48,6 @@ NONE = (
     "<p>This copy of the book was built without its archives and slides:"
     " <code>make downloads</code> makes them.</p>"
 )
-MINUTES = re.compile(r"^:minutes: (\d+)$", re.MULTILINE)
 BOX = re.compile(r"^```\{admonition\} In one minute\n(.+?)^```$", re.M | re.S)
 NOT_TEXT = re.compile(r"\A---\n.*?^---$|^```.*?^```$", re.M | re.S)
 
@@ -64,13 +57,8 @@ def chapters() -> list[Path]:
     return [
         page
         for page in notation.pages()
-        if "{chapter-strip}" in page.read_text("utf-8")
+        if facts.STRIP in page.read_text("utf-8")
     ]
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def title(page: Path) -> str:
@@ -78,8 +66,8 @@ def title(page: Path) -> str:
 
 
 def reading(page: Path) -> int:
-    """Minutes for a chapter's text and figures, as its strip says."""
-    return int(MINUTES.search(page.read_text("utf-8"))[1])
+    """Minutes for a chapter's text and figures, as it says itself."""
+    return facts.read(page)["minutes"]
 
 
 def words(page: Path) -> int:
@@ -112,12 +100,11 @@ def chosen(page: Path, part: str) -> list[re.Match]:
 
 def plan(weeks: str) -> dict[str, list[tuple[Path, str]]]:
     """The chapters of each week, and which of their exercises."""
-    pages = {page.stem: page for page in chapters()}
     found: dict[str, list[tuple[Path, str]]] = {}
-    for row in rows(PLANS):
-        if row["weeks"] == weeks:
-            part = pages[row["chapter"]], row["part"]
-            found.setdefault(row["week"], []).append(part)
+    for page in chapters():
+        if said := facts.read(page).get(f"plan-{weeks}"):
+            week, part = facts.WEEK.fullmatch(said).group("week", "part")
+            found.setdefault(week, []).append((page, part or ""))
     return found
 
 
@@ -160,15 +147,12 @@ def planned(weeks: str) -> str:
 
 def goals() -> dict[str, list[tuple[re.Match, str]]]:
     """(exercise, goal) of each chapter, in the order of its exercises."""
-    said = {row["exercise"]: row["goal"] for row in rows(GOALS)}
-    return {
-        page.stem: [
-            (one, said[one["label"]])
-            for one in exercises(page)
-            if one["label"] in said
-        ]
-        for page in chapters()
-    }
+    found = {}
+    for page in chapters():
+        said = facts.read(page)["goals"]
+        asked = [one for one in exercises(page) if one["label"] in said]
+        found[page.stem] = [(one, said[one["label"]]) for one in asked]
+    return found
 
 
 def aimed(_: str = "") -> str:
@@ -252,7 +236,7 @@ def made(listed: Callable[[str], str]) -> type[SphinxDirective]:
         optional_arguments = 1
 
         def run(self) -> list[nodes.Node]:
-            for path in (*notation.pages(), GOALS, PLANS):
+            for path in notation.pages():
                 self.env.note_dependency(str(path))
             box = nodes.container()
             text = listed(*self.arguments)

@@ -1,4 +1,4 @@
-r"""Queries, keys, values: attention as a soft dictionary.
+r"""Scaled dot-product attention: queries, keys, values, as a soft dictionary.
 
 Vaswani et al. 2017, arXiv 1706.03762, section 3.2.1.
 

@@ -1,4 +1,4 @@
-r"""One body, four families: who may see whom, and what is asked.
+r"""GPT, BERT, T5 and ViT of one body: who may see whom, and what is asked.
 
 A stack of the Transformer's encoder layers and, over it, the embedding read
 backwards:

@@ -1,4 +1,4 @@
-r"""Many heads: several small looks instead of one large one.
+r"""Multi-head attention: several small looks instead of one large one.
 
 Vaswani et al. 2017, arXiv 1706.03762, section 3.2.2.
 

@@ -1,4 +1,4 @@
-r"""Soft search, with its sum inside the softmax or outside; and no walk.
+r"""Soft search and latent alignment: the sum inside the softmax, or outside.
 
     inside    p(k) = softmax(g_i + Σ_j α_ij f_j)[k]     RNNsearch's way
     outside   p(k) = Σ_j α_ij softmax(g_i + f_j)[k]     a mixture

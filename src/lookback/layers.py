@@ -1,4 +1,4 @@
-r"""The Transformer's layers: the parts of the chapters, put around each other.
+r"""Encoder and decoder layers: the parts of the chapters, put together.
 
 Vaswani et al. 2017, arXiv 1706.03762, section 3.1 and figure 1.
 

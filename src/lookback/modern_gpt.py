@@ -1,4 +1,4 @@
-r"""The machine of today: one GPT, and a flag for each change since 2017.
+r"""A GPT of today: one model, and a flag for each change since 2017.
 
     pre-norm   x ← x + f(norm(x))                          Xiong et al. 2020
     RMSNorm    g ∘ x / √(mean(x²) + ε)              Zhang & Sennrich 2019

@@ -1,4 +1,4 @@
-r"""Is one translator better than another, or were its captions the lucky ones?
+r"""Paired randomisation: is one translator better, or were its captions lucky?
 
 BLEU (Papineni et al. 2002) adds up over all captions before it divides:
 

@@ -1,4 +1,4 @@
-r"""Two cursors: a finger on the source, a pen on the target, every path summed.
+r"""RNN transducer: a cursor in the source, one in the target, all paths summed.
 
 At each moment the pen either writes the next word y_{u+1}, or the finger goes
 one source word on, from t to t + 1. A path through the lattice of T × U nodes

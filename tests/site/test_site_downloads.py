@@ -13,9 +13,9 @@ import pytest
 from bs4 import BeautifulSoup
 from lxml import etree
 from pypdf import PdfReader
-from test_site_door import built
 
 from contents import PAGES, ROOT, chapters
+from test_site_page_meta import built
 
 sys.path[:0] = [str(ROOT / "tools")]
 
