@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from contents import ROOT
-from test_site_door import built
+from test_site_page_meta import built
 from watching import served
 
 sys.path[:0] = [str(ROOT / "tools")]

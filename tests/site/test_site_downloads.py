@@ -15,7 +15,7 @@ from lxml import etree
 from pypdf import PdfReader
 
 from contents import PAGES, ROOT, chapters
-from test_site_door import built
+from test_site_page_meta import built
 
 sys.path[:0] = [str(ROOT / "tools")]
 

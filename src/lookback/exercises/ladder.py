@@ -17,7 +17,7 @@ from lookback.exercises.checking import (
     expect,
     float64,
 )
-from lookback.significance import bleu, caption_rows
+from lookback.lab.comparison import bleu, caption_rows
 
 
 def swaps_by_hand_solution():
