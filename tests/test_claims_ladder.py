@@ -140,16 +140,18 @@ def compared(ones, twos):
     """As the page's `compare`: gap and p of precision and of brevity, and
     their intervals where there are seeds."""
     torch.manual_seed(0)
-    coins = (torch.rand(10_000, len(ones[0])) < 0.5).double()
+    swaps = (torch.rand(10_000, len(ones[0])) < 0.5).double()
     found = []
     for columns in ([0, 1, 2, 3, 4, 5, 6, 7, 4], [4, 5, 6, 7, 4, 5, 6, 7, 8]):
         a, b = ([table[:, columns] for table in side] for side in (ones, twos))
         one, two = (
             torch.stack([bleu(x.sum(0)) for x in side]) for side in (a, b)
         )
-        tossed = [randomized_differences(x, y, coins) for x, y in product(a, b)]
+        randomized = [
+            randomized_differences(x, y, swaps) for x, y in product(a, b)
+        ]
         gap = two.mean() - one.mean()
-        found.append((gap, p_value(gap, torch.stack(tossed).mean(0))))
+        found.append((gap, p_value(gap, torch.stack(randomized).mean(0))))
         if len(a) > 1:
             deviation = pooled_deviation([one.tolist(), two.tolist()])
             both = compare(a, b, deviation)

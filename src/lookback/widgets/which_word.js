@@ -64,7 +64,7 @@ export function questions(typed, covered, at, index) {
 
 /** The likelier sense, and its probability: “device”, 0.93.
  * @param {number} p of the second sense @param {string[]} senses @param {string} [called] */
-export const verdict = (p, senses, called = "") =>
+export const prediction = (p, senses, called = "") =>
   `“${senses[p > 0.5 ? 1 : 0]}”, ${called}${digits(Math.max(p, 1 - p))}`;
 
 /** The word whose covering moves the log-odds of the senses most, or −1.
@@ -84,9 +84,9 @@ export function sentence(typed, found, { probes, covered, level }) {
   const { at, word } = target(typed, probes);
   const { senses } = probes[word];
   const best = decisive(found, level, covered, at);
-  const start = `Level ${level} says ${verdict(found.leans[level], senses, "probability ")}.`;
+  const start = `Level ${level} says ${prediction(found.leans[level], senses, "probability ")}.`;
   if (best < 0) return start;
-  const then = verdict(found.without[best][level], senses);
+  const then = prediction(found.without[best][level], senses);
   return `${start} What counts most is “${readable(typed[best])}”: without it, ${then}.`;
 }
 
@@ -271,7 +271,7 @@ function build(model, read) {
           "level",
           "",
           () => change(model, { level: i }),
-          `level ${i}: ${verdict(p, senses, "probability ")}`,
+          `level ${i}: ${prediction(p, senses, "probability ")}`,
         );
         node.append(element("span", {}, `level ${i}`), mark, number);
         press(node, i === level);
