@@ -13,9 +13,8 @@ from pathlib import Path
 
 import notation
 from docutils import nodes
-from docutils.statemachine import StringList
+from listing import made
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 TERMS = Path(__file__).parents[1] / "terms.csv"
 
@@ -55,17 +54,6 @@ def listed() -> str:
     return "\n".join([*lines, "````"])
 
 
-class TermList(SphinxDirective):
-    """All terms, each in three languages."""
-
-    def run(self) -> list[nodes.Node]:
-        self.env.note_dependency(str(TERMS))
-        box = nodes.container()
-        lines = StringList(listed().split("\n"), "term-list")
-        self.state.nested_parse(lines, self.content_offset, box)
-        return box.children
-
-
 def say(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Give each link to a term its sentence."""
     sentences = {anchor(row["term"]): row["sentence"] for row in terms()}
@@ -78,6 +66,6 @@ def say(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def setup(app: Sphinx) -> dict:
-    app.add_directive("term-list", TermList)
+    app.add_directive("term-list", made(listed, lambda: [TERMS]))
     app.connect("doctree-resolved", say)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

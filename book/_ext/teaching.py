@@ -15,16 +15,13 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import notation
 import yaml
-from docutils import nodes
-from docutils.statemachine import StringList
 from exercise_list import exercises
+from listing import made
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 from lookback.exercises import check
 
@@ -245,29 +242,16 @@ def installed(_: str = "") -> str:
     )
 
 
-def made(listed: Callable[[str], str]) -> type[SphinxDirective]:
-    """A directive that stands for what `listed` makes of its argument."""
-
-    class Made(SphinxDirective):
-        optional_arguments = 1
-
-        def run(self) -> list[nodes.Node]:
-            for path in (*notation.pages(), GOALS, PLANS):
-                self.env.note_dependency(str(path))
-            box = nodes.container()
-            text = listed(*self.arguments)
-            lines = StringList(text.split("\n"), listed.__name__)
-            self.state.nested_parse(lines, self.content_offset, box)
-            return box.children
-
-    return Made
+def files() -> list[Path]:
+    """What the lists are made of."""
+    return [*notation.pages(), GOALS, PLANS]
 
 
 def setup(app: Sphinx) -> dict:
-    app.add_directive("teaching-plan", made(planned))
-    app.add_directive("teaching-pace", made(paced))
-    app.add_directive("goal-list", made(aimed))
-    app.add_directive("teaching-files", made(to_take))
-    app.add_directive("variant-list", made(varied))
-    app.add_directive("hub-command", made(installed))
+    app.add_directive("teaching-plan", made(planned, files))
+    app.add_directive("teaching-pace", made(paced, files))
+    app.add_directive("goal-list", made(aimed, files))
+    app.add_directive("teaching-files", made(to_take, files))
+    app.add_directive("variant-list", made(varied, files))
+    app.add_directive("hub-command", made(installed, files))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
