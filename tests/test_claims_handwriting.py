@@ -70,9 +70,9 @@ def test_without_an_end_nothing_stands_or_is_written_behind_the_text():
 
 def test_the_rulers_know_the_time_and_nothing_else():
     said("handwriting", "Beside them stand two rulers, which learn nothing")
-    found = trial.ruler(1)  # a letter alone: whoever knows the end is right
+    found = trial.baselines(1)  # a letter alone: whoever knows the end is right
     assert found["diagonal"] == 1
-    assert trial.ruler(6)["constant"] < trial.ruler(6)["diagonal"] < 1
+    assert trial.baselines(6)["constant"] < trial.baselines(6)["diagonal"] < 1
 
 
 @pytest.mark.nightly
@@ -155,7 +155,7 @@ def test_the_rulers_lose_it(results):
         assert shares == sorted(shares, reverse=True) and shares[-1] < 0.5
     for length in trial.TESTS:
         found = results["rulers"][str(length)]
-        assert trial.ruler(length) == pytest.approx(found, abs=1e-6)
+        assert trial.baselines(length) == pytest.approx(found, abs=1e-6)
 
 
 def test_the_machine_keeps_the_place_on_sixty_letters(results):

@@ -12,13 +12,21 @@ import torch
 from saying import said
 
 from lookback.experiments import alignment
-from lookback.experiments.ladder import by_both_rulers, gap, pooled, rows
-from lookback.experiments.ladder import loss as mean_loss
 from lookback.experiments.removal import REMOVALS
 from lookback.experiments.tuned_baselines import FAMILIES, STAGES, best_of
 from lookback.lab import corpus, records
+from lookback.lab.comparison import (
+    bleu,
+    caption_rows,
+    compare,
+    compare_runs,
+    cross_entropy,
+    p_value,
+    pooled_counts,
+    pooled_deviation,
+    randomized_differences,
+)
 from lookback.ladder import RUNGS, Parts, Recurrent, differences, draw, way_to
-from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
 from lookback.widgets import Swaps
 
 FOUND = records.load("ladder")["results"]
@@ -57,7 +65,7 @@ def test_the_counts_are_those_of_the_score(name):
     for run, found in zip(
         FOUND[name]["runs"], score(name, "each"), strict=True
     ):
-        mine = bleu(rows(run, "all").sum(0))
+        mine = bleu(pooled_counts(run, "all").sum(0))
         assert float(mine) == pytest.approx(found, abs=1e-6)
 
 
@@ -154,19 +162,21 @@ def compared(ones, twos):
     """As the page's `compare`: gap and p of precision and of brevity, and
     their intervals where there are seeds."""
     torch.manual_seed(0)
-    coins = (torch.rand(10_000, len(ones[0])) < 0.5).double()
+    swaps = (torch.rand(10_000, len(ones[0])) < 0.5).double()
     found = []
     for columns in ([0, 1, 2, 3, 4, 5, 6, 7, 4], [4, 5, 6, 7, 4, 5, 6, 7, 8]):
         a, b = ([table[:, columns] for table in side] for side in (ones, twos))
         one, two = (
             torch.stack([bleu(x.sum(0)) for x in side]) for side in (a, b)
         )
-        tossed = [swapped_gaps(x, y, coins) for x, y in product(a, b)]
+        randomized = [
+            randomized_differences(x, y, swaps) for x, y in product(a, b)
+        ]
         gap = two.mean() - one.mean()
-        found.append((gap, p_value(gap, torch.stack(tossed).mean(0))))
+        found.append((gap, p_value(gap, torch.stack(randomized).mean(0))))
         if len(a) > 1:
-            noise = pooled([one.tolist(), two.tolist()])
-            both = by_both_rulers(a, b, noise)
+            deviation = pooled_deviation([one.tolist(), two.tolist()])
+            both = compare(a, b, deviation)
             assert both["gain"] == pytest.approx(gap.item())
             said("ladder", "neither do the intervals")
             assert both["low"] * both["high"] > 0
@@ -181,7 +191,7 @@ def test_two_pairs_are_level_and_their_factors_are_not():
         for name in ("rnnsearch", "transformer")
     ]
     ours = [
-        [rows(run, "all") for run in FOUND[name]["runs"]]
+        [pooled_counts(run, "all") for run in FOUND[name]["runs"]]
         for name in ("diagonal", "positions")
     ]
     for (ones, twos), sign in ((whole, 1), (ours, -1)):
@@ -207,10 +217,10 @@ def test_what_cross_entropy_says_otherwise():
     said("ladder", "lower than each of RNNsearch's seeds")
     for rival in ("rnnsearch", "dot"):
         runs = FOUND[rival]["runs"]
-        assert loss["linear"] < min(mean_loss(run, "all") for run in runs)
+        assert loss["linear"] < min(cross_entropy(run, "all") for run in runs)
     said("ladder", "yet by BLEU its gap to RNNsearch is")
     assert score("linear") < score("rnnsearch")
-    each = [mean_loss(run, "all") for run in FOUND["rnnsearch"]["runs"]]
+    each = [cross_entropy(run, "all") for run in FOUND["rnnsearch"]["runs"]]
     said("ladder", "they span two hundredths")
     assert max(each) - min(each) < 0.025
     order = sorted(PATH, key=loss.get)
@@ -302,7 +312,7 @@ def test_most_of_what_the_sum_brought_was_a_way_around_the_dropout():
         for name in RUNGS
         if name in FOUND
     ]
-    error = pooled(seeds).spread * 2**0.5  # of a step
+    error = pooled_deviation(seeds).value * 2**0.5  # of a step
     said("ladder", "the error of such a change is less than one")
     assert 2**0.5 * error < 1
     said("ladder", "the three famous parts that had cost six points")
@@ -564,7 +574,7 @@ def test_without_its_sums_the_best_transformer_cannot_translate():
     shallow = {name: REMOVAL[name]["runs"] for name in ("depth", without)}
     said("ladder", "With one layer the sums are worth points")
     for kind in ("greedy", "beam"):
-        found = gap(shallow, "depth", without, "all", kind)
+        found = compare_runs(shallow, "depth", without, "all", kind)
         assert found["high"] < -5 and found["p"] < 0.001
     [one] = REMOVAL[without]["runs"]
     assert one["config"]["layers"] == 1 and not one["config"]["residual"]
@@ -589,7 +599,7 @@ def beside(name, kind="greedy"):
 
 def test_two_parts_buy_a_rate_and_the_factor_more():
     slow = BEST["transformer, rate 2e-3"]["runs"]
-    level = bleu(rows(slow[0], "all").sum(0)).item()
+    level = bleu(pooled_counts(slow[0], "all").sum(0)).item()
     for name in ("norm, behind, slowly", "warmup, slowly", "scale, slowly"):
         for run in REMOVAL[name]["runs"]:
             rate = slow[0]["training"]["learning_rate"]
@@ -744,7 +754,7 @@ def test_each_at_its_best():
     said("ladder", "A beam of 5 helps RNNsearch more")
     assert helped["rnnsearch"] > helped["transformer"]
     losses = [
-        [mean_loss(run, "all") for run in BEST[BEST[name]["trial"]]["runs"]]
+        [cross_entropy(run, "all") for run in BEST[BEST[name]["trial"]]["runs"]]
         for name in FAMILIES
     ]
     said(

@@ -3,9 +3,12 @@
 import pytest
 from saying import said
 
-from lookback.experiments.ladder import chrf, rows
 from lookback.lab import phrasebook, records
-from lookback.significance import factors
+from lookback.lab.comparison import (
+    chrf,
+    pooled_counts,
+    precision_and_brevity,
+)
 
 RESULTS = records.load("transducer")["results"]
 FOUND = {name: row for name, row in RESULTS.items() if name != "cost"}
@@ -393,8 +396,8 @@ def test_the_rate_was_the_best_of_those_tried():
 
 def per_seed(name, part, kind):
     """What a factor of BLEU is on all three sets, for each seed."""
-    sums = [rows(run, "all", kind).sum(0) for run in ALL[name]["runs"]]
-    return [factors(each)[part].item() for each in sums]
+    sums = [pooled_counts(run, "all", kind).sum(0) for run in ALL[name]["runs"]]
+    return [precision_and_brevity(each)[part].item() for each in sums]
 
 
 GERMAN = records.load("german")["results"]

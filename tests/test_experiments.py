@@ -40,7 +40,15 @@ from lookback.experiments import (
     tuned,
     tuned_baselines,
 )
-from lookback.lab import corpus, metrics, phrasebook, records, training, weights
+from lookback.lab import (
+    comparison,
+    corpus,
+    metrics,
+    phrasebook,
+    records,
+    training,
+    weights,
+)
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import greedy
 from lookback.lab.training import TrainingConfig
@@ -332,10 +340,11 @@ def test_a_slow_removal_has_a_quarter_of_the_rate(folders, monkeypatch):
         place = results["warmup, slowly"]["tests"]["all"]
         place = place["beam"] if kind == "beam" else place
         one, two = (
-            ladder.level(runs, "all", kind)["bleu"] for runs in (full, slow)
+            comparison.scores(runs, "all", kind)["bleu"]
+            for runs in (full, slow)
         )
         assert place["change"]["gain"] == pytest.approx(two - one)
-        beside = ladder.level([low], "all", kind)["bleu"]
+        beside = comparison.scores([low], "all", kind)["bleu"]
         assert place["beside"]["bleu"] == beside
         assert place["beside"]["change"]["gain"] == pytest.approx(two - beside)
     assert "beside" not in results["heads"]["tests"]["all"]
@@ -614,13 +623,6 @@ def test_processes_share_the_parts_of_a_campaign(folders, capsys):
     assert set(records.load("shared")["results"]) == set("abc")
 
 
-def run_with(*counts):
-    """A run that translated each caption of each test set like this."""
-    said = {"counts": ", ".join(counts), "chrf": 50.0}
-    each = {"loss": 1.0, "greedy": said, "beam": said}
-    return {"tests": dict.fromkeys(corpus.TESTS, each)}
-
-
 @pytest.mark.nightly
 def test_a_family_s_later_trials_stand_on_its_best_one(folders):
     tuned_baselines.main([])
@@ -644,7 +646,7 @@ def test_a_family_s_later_trials_stand_on_its_best_one(folders):
         assert (
             tuned_baselines.chosen(name) == results[f"{name}, {trial}"]["runs"]
         )
-        level = ladder.level([runs[trial]], "all")
+        level = comparison.scores([runs[trial]], "all")
         assert results[name]["tests"]["all"]["bleu"] == level["bleu"]
 
 
@@ -675,110 +677,21 @@ def test_a_record_names_the_devices_of_its_runs(folders):
     assert records.load("ladder")["device"] == f"{here} and another"
 
 
-def test_the_seeds_spread_is_pooled_over_the_rungs():
-    """√(Σ (n − 1) s² / Σ (n − 1)) of spreads that are known: 2, 5, none."""
-    scores = [[1.0, 3.0, 5.0], [0.0, 50**0.5], [7.0]]
-    assert ladder.pooled(scores) == pytest.approx(((33 / 3) ** 0.5, 3))
-    with pytest.raises(ValueError, match="no rung has two seeds"):
-        ladder.pooled([[7.0]])
-
-
-def test_a_gain_is_held_against_the_spread_of_its_two_rungs():
-    """If each has three seeds; else against that of all."""
-
-    def runs(*scores):
-        good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
-        return [run_with(*[good] * n, *[bad] * (20 - n)) for n in scores]
-
-    steady = {"rnnsearch": runs(9, 10, 11), "diagonal": runs(5, 6, 7)}
-    found = ladder.gains(steady | {"dot": runs(1, 10, 19)}, "all")
-    alone = ladder.gains(steady, "all")
-    assert found["rnnsearch"]["step"] == alone["rnnsearch"]["step"]
-    two = {"rnnsearch": steady["rnnsearch"], "dot": runs(1, 10)}
-    pooled = ladder.gains(two, "all")["dot"]["step"]
-    of_all = ladder.noise(two, "all").spread * (1 / 3 + 1 / 2) ** 0.5
-    assert pooled["seeds"] == pytest.approx(of_all)
-
-
-def test_a_step_has_both_rulers():
-    good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
-    worse = [run_with(*[bad] * 10), run_with(*[bad] * 10)]
-    better = [run_with(*[good] * 10), run_with(*[good] * 9, bad)]
-    noise = ladder.Noise(2.0, freedom=8)
-    found = ladder.step(worse, better, "test_2016_flickr", noise)
-    levels = [ladder.level(r, "test_2016_flickr") for r in (worse, better)]
-    assert found["gain"] == levels[1]["bleu"] - levels[0]["bleu"] > 30
-    assert found["seeds"] == pytest.approx(2.0)  # 2 √(1/2 + 1/2)
-    assert found["p"] < 0.01
-    student = 2.306  # of the t tables: 97.5 % at eight degrees of freedom
-    assert found["high"] - found["gain"] > student * 2.0  # captions on top
-    same = ladder.step(worse, worse, "test_2016_flickr", noise)
-    assert same["gain"] == 0 and same["p"] == 1
-    assert same["high"] == pytest.approx(student * 2.0, rel=0.02)
-    assert same["low"] == pytest.approx(-student * 2.0, rel=0.02)
-
-
-def test_a_step_counts_every_seed_of_either():
-    """Three of one and one of the other; and in whatever order."""
-    good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
-    runs = [run_with(*[good] * n, *[bad] * (10 - n)) for n in (4, 2, 9)]
-    rival, noise = [run_with(*[good] * 8, *[bad] * 2)], ladder.Noise(1.0, 8)
-    found = ladder.step(rival, runs, "all", noise)
-    assert found == pytest.approx(ladder.step(rival, runs[::-1], "all", noise))
-    scores = [ladder.level([run], "all")["bleu"] for run in runs]
-    mean = sum(scores) / 3 - ladder.level(rival, "all")["bleu"]
-    assert found["gain"] == pytest.approx(mean)
-    assert (found["low"] + found["high"]) / 2 == pytest.approx(mean, abs=0.3)
-
-
-def test_levels_have_precision_brevity_and_spread():
-    short, long = "3 2 1 1 4 5", "4 3 2 1 5 5"
-    runs = [run_with(*[short] * 4), run_with(*[long] * 4)]
-    found = ladder.level(runs, "all")
-    assert 0 < found["spread"] < 100 and found["brevity"] < 1
-    assert ladder.level(runs[1:], "all")["brevity"] == 1
-    assert ladder.level(runs[1:], "all")["spread"] is None
-    for run, counts in zip(runs, (short, long), strict=True):
-        run["long"] = {"4": {"counts": counts, "stops": [3.0, 4.0]}}
-        run["long"]["4"]["first"] = "un homme"
-    joined = ladder.long(runs, 4)
-    assert joined.pop("first") == ["un homme", "un homme"]
-    assert (joined.pop("stops"), joined.pop("stops_wanted")) == (3, 4)
-    level = ladder.level(runs, "test_2016_flickr")
-    assert joined.pop("each") == level["each"] and len(level.pop("each")) == 2
-    assert level.pop("chrf") == 50
-    assert joined == pytest.approx(level)
-
-
-def test_chrf_of_all_captions_counts_each_of_them_once():
-    """Sets of 1, 2 and 3 captions, with 10, 20 and 60."""
-    tests = {}
-    for n, (split, score) in enumerate(
-        zip(corpus.TESTS, (10.0, 20.0, 60.0), strict=True), start=1
-    ):
-        said = {"counts": ", ".join(["4 3 2 1 5 5"] * n), "chrf": score}
-        tests[split] = {"greedy": said | {"chrf": 0.0}, "beam": said}
-    run = {"tests": tests}
-    assert ladder.chrf(run, corpus.TESTS[1], "beam") == 20
-    assert ladder.chrf(run, "all", "beam") == pytest.approx((10 + 40 + 180) / 6)
-    twice = [run, {"tests": dict.fromkeys(tests, tests[corpus.TESTS[0]])}]
-    assert ladder.level(twice, "all", "beam")["chrf"] == pytest.approx(
-        (230 / 6 + 10) / 2
-    )
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("rival", ladder.RIVALS)
 def test_rivals_are_held_against_the_cursors(rival):
     good, bad = "5 4 3 2 5 5", "4 2 1 1 5 5"
 
     def runs(count):
-        found = [
-            run_with(*[good] * n, *[bad] * (20 - n))
-            for n in range(count, count + 3)
-        ]
-        said = {"counts": good, "stops": [1.0, 1.0], "first": "un homme"}
-        return [run | {"long": dict.fromkeys("234", said)} for run in found]
+        long = {"counts": good, "stops": [1.0, 1.0], "first": "un homme"}
+        found = []
+        for n in range(count, count + 3):
+            counts = ", ".join([good] * n + [bad] * (20 - n))
+            said = {"counts": counts, "chrf": 50.0}
+            test = {"loss": 1.0, "greedy": said, "beam": said}
+            tests = dict.fromkeys(corpus.TESTS, test)
+            found.append({"tests": tests, "long": dict.fromkeys("234", long)})
+        return found
 
     found = {"cursors": runs(9), rival: runs(5)}
     answer = ladder.summary(found)
@@ -965,14 +878,14 @@ def test_what_bleu_counted_makes_its_score_and_its_coins(folders):
     assert 0 < results["p_of_reversal"] <= 1
 
 
-def test_coins_tell_one_wrong_word_a_caption_from_none():
+def test_search_tells_one_wrong_word_a_caption_from_none():
     truths = [pair.target for pair in captions("test_2016_flickr")]
     worse = [[*words[:-1], "wrong"] for words in truths]
     runs = [
         {"counts": ", ".join(" ".join(map(str, row)) for row in rows)}
         for rows in (metrics.counts(said, truths) for said in (worse, truths))
     ]
-    assert 0 < search.chance(*runs) < 0.05
+    assert 0 < search.significance(*runs) < 0.05
     sides = [
         [two[i > 4] for i, two in enumerate(zip(truths, worse, strict=True))]
         for truths, worse in ((truths, worse), (worse, truths))
@@ -982,7 +895,7 @@ def test_coins_tell_one_wrong_word_a_caption_from_none():
         for rows in (metrics.counts(said, truths) for said in sides)
     ]
     # one is wrong in seven of twelve, the other in five
-    assert 0.2 < search.chance(*runs) < 1
+    assert 0.2 < search.significance(*runs) < 1
 
 
 @pytest.mark.nightly

@@ -150,7 +150,7 @@ def test_compact_points_are_as_far_apart():
     )
 
 
-def test_compact_points_have_the_same_verdicts():
+def test_compact_points_have_the_same_predictions():
     x, y = points(80, 30)
-    one, two = (probing.verdicts(v, y) for v in (x, probing.compact(x)))
+    one, two = (probing.predictions(v, y) for v in (x, probing.compact(x)))
     assert torch.equal(one, two)

@@ -11,12 +11,9 @@ import re
 from pathlib import Path
 
 import notation
-from docutils import nodes
-from docutils.statemachine import StringList
+from listing import load, made
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
-SCRIPT = "exercises.js"
 EXERCISE = re.compile(
     r"^`{3,}\{exercise-start\} (?P<stars>★+) (?P<title>[^\n]+) "
     r"\((?P<minutes>\d+) min\)\n"
@@ -50,35 +47,8 @@ def listed() -> str:
     return "\n".join(lines)
 
 
-class ExerciseList(SphinxDirective):
-    """One page out of all chapters'."""
-
-    def run(self) -> list[nodes.Node]:
-        for page in notation.pages():
-            self.env.note_dependency(str(page))
-        box = nodes.container(classes=["exercise-list"])
-        lines = StringList(listed().split("\n"), "exercise-list")
-        self.state.nested_parse(lines, self.content_offset, box)
-        return [box]
-
-
-def add_script(
-    app: Sphinx,
-    pagename: str,
-    templatename: str,
-    context: dict,
-    doctree: nodes.document | None,
-) -> None:
-    """Load the ticks on the page that has the list."""
-    if doctree and any(
-        "exercise-list" in box["classes"]
-        for box in doctree.findall(nodes.container)
-    ):
-        app.add_js_file(SCRIPT, defer="defer")
-
-
 def setup(app: Sphinx) -> dict:
-    app.add_directive("exercise-list", ExerciseList)
-    # Before book_site makes its own list of scripts.
-    app.connect("html-page-context", add_script, priority=400)
+    directive = made(listed, notation.pages, "exercise-list")
+    app.add_directive("exercise-list", directive)
+    load(app, "exercises.js", "exercise-list")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

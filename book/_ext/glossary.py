@@ -13,9 +13,8 @@ from pathlib import Path
 
 import notation
 from docutils import nodes
-from docutils.statemachine import StringList
+from listing import made
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 TERMS = Path(__file__).parents[1] / "terms.csv"
 USED = re.compile(r"\{term\}`(?:[^`<]*<)?([^`<>]+)>?`")
@@ -72,18 +71,6 @@ def listed() -> str:
     return "\n".join([*lines, "````"])
 
 
-class TermList(SphinxDirective):
-    """All terms, each in three languages."""
-
-    def run(self) -> list[nodes.Node]:
-        for path in (TERMS, *notation.pages()):
-            self.env.note_dependency(str(path))
-        box = nodes.container()
-        lines = StringList(listed().split("\n"), "term-list")
-        self.state.nested_parse(lines, self.content_offset, box)
-        return box.children
-
-
 def say(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Give each link to a term its sentence."""
     sentences = {anchor(row["term"]): row["sentence"] for row in terms()}
@@ -96,6 +83,8 @@ def say(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def setup(app: Sphinx) -> dict:
-    app.add_directive("term-list", TermList)
+    app.add_directive(
+        "term-list", made(listed, lambda: [TERMS, *notation.pages()])
+    )
     app.connect("doctree-resolved", say)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -18,7 +18,7 @@ import re
 import notation
 from docutils import nodes
 from docutils.parsers.rst import directives
-from docutils.statemachine import StringList
+from listing import made
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -94,19 +94,7 @@ def listed() -> str:
     return "\n".join(lines)
 
 
-class MythList(SphinxDirective):
-    """One page out of all chapters'."""
-
-    def run(self) -> list[nodes.Node]:
-        for page in notation.pages():
-            self.env.note_dependency(str(page))
-        box = nodes.container(classes=["myths"])
-        lines = StringList(listed().split("\n"), "myth-list")
-        self.state.nested_parse(lines, self.content_offset, box)
-        return box.children
-
-
 def setup(app: Sphinx) -> dict:
     app.add_directive("myth", Myth)
-    app.add_directive("myth-list", MythList)
+    app.add_directive("myth-list", made(listed, notation.pages))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import yaml
 from docutils import nodes
-from docutils.statemachine import StringList
+from listing import made
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = "| symbol |"
@@ -96,19 +95,6 @@ def table(pages: list[Path]) -> str:
     return "\n".join([*lines, "```"])
 
 
-class NotationTable(SphinxDirective):
-    """One table out of all chapters'."""
-
-    def run(self) -> list[nodes.Node]:
-        pages = chapters()
-        for page in pages:
-            self.env.note_dependency(str(page))
-        box = nodes.container()
-        lines = StringList(table(pages).split("\n"), "notation-table")
-        self.state.nested_parse(lines, self.content_offset, box)
-        return box.children
-
-
 def mark(app: Sphinx, doctree: nodes.document) -> None:
     """Symbol tables get a class, so that the style sheet may stack them."""
     for table in doctree.findall(nodes.table):
@@ -119,6 +105,7 @@ def mark(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> dict:
-    app.add_directive("notation-table", NotationTable)
+    table_of_all = made(lambda: table(chapters()), chapters)
+    app.add_directive("notation-table", table_of_all)
     app.connect("doctree-read", mark)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

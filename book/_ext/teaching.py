@@ -10,17 +10,14 @@ exercise stand above it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import facts
 import notation
 import yaml
-from docutils import nodes
-from docutils.statemachine import StringList
 from exercise_list import exercises
+from listing import made
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 from lookback.exercises import check
 
@@ -229,29 +226,11 @@ def installed(_: str = "") -> str:
     )
 
 
-def made(listed: Callable[[str], str]) -> type[SphinxDirective]:
-    """A directive that stands for what `listed` makes of its argument."""
-
-    class Made(SphinxDirective):
-        optional_arguments = 1
-
-        def run(self) -> list[nodes.Node]:
-            for path in notation.pages():
-                self.env.note_dependency(str(path))
-            box = nodes.container()
-            text = listed(*self.arguments)
-            lines = StringList(text.split("\n"), listed.__name__)
-            self.state.nested_parse(lines, self.content_offset, box)
-            return box.children
-
-    return Made
-
-
 def setup(app: Sphinx) -> dict:
-    app.add_directive("teaching-plan", made(planned))
-    app.add_directive("teaching-pace", made(paced))
-    app.add_directive("goal-list", made(aimed))
-    app.add_directive("teaching-files", made(to_take))
-    app.add_directive("variant-list", made(varied))
-    app.add_directive("hub-command", made(installed))
+    app.add_directive("teaching-plan", made(planned, notation.pages))
+    app.add_directive("teaching-pace", made(paced, notation.pages))
+    app.add_directive("goal-list", made(aimed, notation.pages))
+    app.add_directive("teaching-files", made(to_take, notation.pages))
+    app.add_directive("variant-list", made(varied, notation.pages))
+    app.add_directive("hub-command", made(installed, notation.pages))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -12,13 +12,10 @@ import datetime
 from pathlib import Path
 
 import notation
-from docutils import nodes
-from docutils.statemachine import StringList
+from listing import load, made
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 EVENTS = Path(__file__).parents[1] / "timeline.csv"
-SCRIPT = "timeline.js"
 
 
 def events(path: Path = EVENTS) -> list[dict[str, str]]:
@@ -58,32 +55,8 @@ def listed() -> str:
     return "\n".join([*lines, "```"])
 
 
-class Timeline(SphinxDirective):
-    """The table of all events."""
-
-    def run(self) -> list[nodes.Node]:
-        self.env.note_dependency(str(EVENTS))
-        box = nodes.container(classes=["timeline-box"])
-        lines = StringList(listed().split("\n"), "timeline")
-        self.state.nested_parse(lines, self.content_offset, box)
-        return [box]
-
-
-def add_script(
-    app: Sphinx,
-    pagename: str,
-    templatename: str,
-    context: dict,
-    doctree: nodes.document | None,
-) -> None:
-    """Load the line on the page that has the table."""
-    boxes = doctree.findall(nodes.container) if doctree else []
-    if any("timeline-box" in box["classes"] for box in boxes):
-        app.add_js_file(SCRIPT, defer="defer")
-
-
 def setup(app: Sphinx) -> dict:
-    app.add_directive("timeline", Timeline)
-    # Before book_site makes its own list of scripts.
-    app.connect("html-page-context", add_script, priority=400)
+    directive = made(listed, lambda: [EVENTS], "timeline-box")
+    app.add_directive("timeline", directive)
+    load(app, "timeline.js", "timeline-box")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

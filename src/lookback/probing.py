@@ -197,7 +197,7 @@ def probes(
     return found
 
 
-def verdicts(
+def predictions(
     x: Float[Tensor, "occurrences d"],
     senses: Int[Tensor, " occurrences"],
     seed: int = 0,
@@ -223,7 +223,7 @@ def examine(
     if shuffled:
         dice = torch.Generator().manual_seed(seed + 1000)
         senses = senses[torch.randperm(len(senses), generator=dice)]
-    return balanced_accuracy(verdicts(compact(x), senses, seed), senses)
+    return balanced_accuracy(predictions(compact(x), senses, seed), senses)
 
 
 def compact(

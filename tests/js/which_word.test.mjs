@@ -7,14 +7,14 @@ import {
   shuffled,
   variation,
 } from "../../src/lookback/widgets/other_weights.js";
-import { sentence, verdict } from "../../src/lookback/widgets/which_word.js";
+import { prediction, sentence } from "../../src/lookback/widgets/which_word.js";
 import { near } from "./near.mjs";
 
 const SENSES = ["food", "device"];
 
-test("a verdict names the likelier sense, whichever end it is at", () => {
-  assert.equal(verdict(0.93, SENSES), "“device”, 0.93");
-  assert.equal(verdict(0.2, SENSES), "“food”, 0.80");
+test("a prediction names the likelier sense, whichever end it is at", () => {
+  assert.equal(prediction(0.93, SENSES), "“device”, 0.93");
+  assert.equal(prediction(0.2, SENSES), "“food”, 0.80");
 });
 
 test("what the level says, and without the word that counts most", () => {

@@ -1,6 +1,6 @@
 """The widgets of the chapter on the ladder, by mouse and keyboard.
 
-The swaps are made again from the embedded counts, by lookback.significance.
+The swaps are made again from the embedded counts, by lab.comparison.
 Nothing here hangs on which rungs the record holds.
 """
 
@@ -9,7 +9,12 @@ import pytest
 import torch
 from playwright.sync_api import Locator
 
-from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
+from lookback.lab.comparison import (
+    bleu,
+    caption_rows,
+    p_value,
+    randomized_differences,
+)
 from lookback.widgets.saturation import uniform
 from stepping import act, live, numbers, widgets
 
@@ -27,9 +32,9 @@ def check_swaps(root: Locator, state: dict) -> float:
     """All figures are those of these trials; gives p."""
     pair = (state["counts"][state[name]] for name in ("first", "second"))
     one, two = (caption_rows(text)[: state["size"]] for text in pair)
-    coins = uniform(state["seed"], state["trials"] * len(one)) < 0.5
-    coins = torch.tensor(coins).reshape(state["trials"], len(one))
-    gaps = swapped_gaps(one, two, coins)
+    swaps = uniform(state["seed"], state["trials"] * len(one)) < 0.5
+    swaps = torch.tensor(swaps).reshape(state["trials"], len(one))
+    gaps = randomized_differences(one, two, swaps)
     first, second = bleu(one.sum(0)), bleu(two.sum(0))
     p = p_value(second - first, gaps)
     larger = int((gaps.abs() > (second - first).abs() + 1e-9).sum())

@@ -20,8 +20,8 @@ from lookback.experiments.ladder import (
     bench,
     described,
     fitted,
-    levels,
     runs_alone,
+    scores_and_gains,
     tested,
 )
 from lookback.experiments.length import joined
@@ -71,7 +71,7 @@ PARTS = {
 
 
 def summary(found: dict[str, list[dict]]) -> dict:
-    """Every run; of each part its levels and its gains, too.
+    """Every run; of each part its scores and its gains, too.
 
     Parts are compared that were trained on the same captions.
     """
@@ -80,7 +80,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
         name, captions = part.split(", ")
         trained.setdefault(captions, {})[name] = runs
     for captions, rungs in trained.items():
-        for name, reached in levels(rungs).items():
+        for name, reached in scores_and_gains(rungs).items():
             answer[f"{name}, {captions}"] |= reached
     return answer
 

@@ -5,8 +5,8 @@ is known to which letter it belongs. Networks that differ in one thing, how the
 weights on the letters are made: Graves' window; the content look of RNNsearch,
 also at other learning rates, and with four times as many updates; a window
 that is taught no end; one that may slide back. Then lines longer than those of
-the training. Beside them two rulers, which move evenly and learn nothing. First
-of all, the machine that the page has is trained on lines of up to sixty
+the training. Beside them two baselines, which move evenly and learn nothing.
+First of all, the machine that the page has is trained on lines of up to sixty
 letters. Writes records/handwriting.json and the model's weights. Needs no
 corpus.
 
@@ -244,7 +244,7 @@ def score(model: Writer, name: str, length: int) -> dict:
     }
 
 
-def ruler(length: int) -> dict:
+def baselines(length: int) -> dict:
     """How often a finger is right that moves evenly, and asks nobody.
 
     `constant` takes the usual time for every letter; `diagonal` is told how
@@ -361,7 +361,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
     return {
         name: runs[0] if name == "machine" else over_seeds(runs)
         for name, runs in found.items()
-    } | {"rulers": {str(n): ruler(n) for n in TESTS}}
+    } | {"rulers": {str(n): baselines(n) for n in TESTS}}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -29,13 +29,11 @@ from lookback.experiments.ladder import (
     bench,
     described,
     fitted,
-    gap,
-    level,
-    loss,
     runs_alone,
 )
 from lookback.experiments.tuned_baselines import chosen, recorded, rung_with
 from lookback.lab import corpus
+from lookback.lab.comparison import compare_runs, cross_entropy, scores
 from lookback.lab.training import Diverged
 from lookback.ladder import draw
 from lookback.transformer import Transformer
@@ -126,14 +124,14 @@ def slowly() -> list[dict]:
 def compared(
     runs: dict[str, list[dict]], name: str, split: str, kind: str
 ) -> dict:
-    """A removal's levels, its change from the whole and, where it was trained
-    at the lower rate, the level of the whole `beside` it and its change."""
-    answer = level(runs[name], split, kind)
-    answer["change"] = gap(runs, "full", name, split, kind)
+    """A removal's scores, its change from the whole and, where it was trained
+    at the lower rate, the BLEU of the whole `beside` it and its change."""
+    answer = scores(runs[name], split, kind)
+    answer["change"] = compare_runs(runs, "full", name, split, kind)
     if "slow" in runs:
         answer["beside"] = {
-            "bleu": level(runs["slow"], split, kind)["bleu"],
-            "change": gap(runs, "slow", name, split, kind),
+            "bleu": scores(runs["slow"], split, kind)["bleu"],
+            "change": compare_runs(runs, "slow", name, split, kind),
         }
     return answer
 
@@ -154,7 +152,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
             greedy, beam = (
                 compared(both, name, split, kind) for kind in ("greedy", "beam")
             )
-            losses = mean(loss(run, split) for run in runs)
+            losses = mean(cross_entropy(run, split) for run in runs)
             tests[split] = greedy | {"beam": beam, "loss": losses}
         answer[name]["tests"] = tests
     return answer

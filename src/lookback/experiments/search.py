@@ -19,8 +19,6 @@ from itertools import repeat
 from pathlib import Path
 from statistics import mean
 
-import torch
-
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.experiments.runs import (
     campaign,
@@ -30,8 +28,8 @@ from lookback.experiments.runs import (
     score,
 )
 from lookback.lab import corpus, metrics, training, weights
+from lookback.lab.comparison import caption_rows, paired_randomization_test
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
-from lookback.significance import bleu, caption_rows, p_value, swapped_gaps
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.translator import Translator
 
@@ -44,7 +42,6 @@ MAKE: dict[str, Callable[[int, int], Translator]] = {
 }
 WEIGHTS = ("bottleneck", "rnnsearch", "transformer")  # kept for the chapters
 LONG = (2, 3, 4)  # captions joined
-TOSSES = 10_000
 
 
 def run(kind: str, seed: int, folder: Path) -> dict:
@@ -67,14 +64,11 @@ def run(kind: str, seed: int, folder: Path) -> dict:
     }
 
 
-def chance(one: dict, other: dict) -> float:
-    """How often coins make a larger gap than the two runs' own; see
-    `significance.p_value`."""
-    sides = [caption_rows(run["counts"]) for run in (one, other)]
-    dice = torch.Generator().manual_seed(0)
-    coins = torch.rand(TOSSES, len(sides[0]), generator=dice) < 0.5
-    before, after = (bleu(rows.sum(0)) for rows in sides)
-    return p_value(after - before, swapped_gaps(*sides, coins))
+def significance(one: dict, other: dict) -> float:
+    """p of two runs' difference in BLEU, by `paired_randomization_test`."""
+    return paired_randomization_test(
+        *([caption_rows(run["counts"])] for run in (one, other))
+    )
 
 
 def summary(found: dict[str, list[dict]]) -> dict:
@@ -96,7 +90,9 @@ def summary(found: dict[str, list[dict]]) -> dict:
         **results,
         "gain": scores["rnnsearch"] - scores["bottleneck"],
         "gain_of_reversal": scores["reversed"] - scores["bottleneck"],
-        "p_of_reversal": chance(found["bottleneck"][0], found["reversed"][0]),
+        "p_of_reversal": significance(
+            found["bottleneck"][0], found["reversed"][0]
+        ),
     }
 
 

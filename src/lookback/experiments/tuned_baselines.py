@@ -18,9 +18,9 @@ from pathlib import Path
 from lookback.experiments.ladder import (
     TRAINING,
     bench,
-    levels,
     run,
     runs_alone,
+    scores_and_gains,
 )
 from lookback.experiments.runs import finished
 from lookback.lab import records
@@ -117,10 +117,12 @@ PARTS = {
 
 
 def summary(found: dict[str, list[dict]]) -> dict:
-    """Every run; of each family its best setting, levels and gains."""
+    """Every run; of each family its best setting, scores and gains."""
     tried = {part: runs[0] for part, runs in found.items()}
     best = {name: best_of(name, tried) for name in FAMILIES}
-    reached = levels({name: found[part] for name, part in best.items()})
+    reached = scores_and_gains(
+        {name: found[part] for name, part in best.items()}
+    )
     return runs_alone(found) | {
         name: {"trial": part, "setting": tried[part]["setting"]} | reached[name]
         for name, part in best.items()

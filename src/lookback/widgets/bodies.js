@@ -19,7 +19,7 @@ const SILENT = [PAD, UNKNOWN, START, MASK]; // never written
 const FAMILY = /** @type {Record<string, Family>} */ ({
   gpt: "GPT",
   bert: "BERT",
-  senses: "BERT",
+  probing: "BERT",
 });
 
 /** @type {Map<string, ReturnType<typeof body>>} */

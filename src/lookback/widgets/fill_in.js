@@ -2,7 +2,6 @@
 // The trained BERT fills a blank that the reader makes; the GPT, if it is woken
 // too, says what it would have written there, knowing the left side alone.
 import {
-  asking,
   chances,
   HOLE,
   likeliest,
@@ -10,10 +9,10 @@ import {
   SKILLS,
   shown,
   size,
-  strangers,
   tokensOf,
   typedWords,
 } from "./bodies.js";
+import { fetching, reason, typing, unknown, wordRow } from "./caption.js";
 import limits from "./fill_in.json" with { type: "json" };
 import { flag, integer, series } from "./lib/link.js";
 import { END } from "./lib/recurrent.js";
@@ -24,13 +23,11 @@ import {
   change,
   checkbox,
   element,
-  field,
   press,
   root,
   scroller,
   tableButton,
   tableOf,
-  tune,
   voice,
   widget,
 } from "./lib/view.js";
@@ -82,14 +79,8 @@ export function sentence(pieces, found, truth) {
  * @param {import("./lib/view.js").Model<State>} model @param {() => State} read */
 function build(model, read) {
   const { say, problem, complain } = voice(model);
-  const news = element("p", { class: "news", "data-role": "news", role: "status" });
-  const progress = element("progress", { max: 1, value: 0, hidden: true, "aria-label": "fetched" });
-  const ask = asking(model, (text, part) => {
-    news.textContent = text;
-    progress.hidden = part === undefined;
-    progress.value = part ?? 0;
-  });
-  /** @type {{pieces: string[], index: Map<string, number>} | null} */
+  const { ask, news, wake } = fetching(model);
+  /** @type {import("./caption.js").Mind | null} */
   let mind = null;
   /** @type {{key: string, found: Found} | null} */
   let came = null;
@@ -100,7 +91,7 @@ function build(model, read) {
   const fail = (error) => {
     wanted = "";
     node.removeAttribute("aria-busy");
-    complain(error instanceof Error ? error.message : String(error));
+    complain(reason(error));
   };
 
   /** Asks for the blank that is in view. */
@@ -134,28 +125,23 @@ function build(model, read) {
     }
   }
 
-  /** Wakes the machine, and takes up what was typed. */
-  async function begin() {
+  /** Wakes the machine, and takes up what was typed. @param {string} text */
+  async function begin(text) {
     complain("");
-    const typed = typedWords(box.value);
-    if (box.value.length > limits.letters || typed.length > limits.words) {
+    const typed = typedWords(text);
+    if (text.length > limits.letters || typed.length > limits.words) {
       return complain(`At most ${limits.words} words, please: captions are short.`);
     }
     if (typed.length === 0) return complain("Type a caption, with _ for a blank.");
     try {
-      const pieces = await ask.words("bert");
-      mind ??= { pieces, index: new Map(pieces.map((word, id) => [word, id])) };
+      mind = await wake("bert");
     } catch (error) {
       return fail(error);
     }
-    const odd = strangers(typed, mind.index);
-    if (odd.length) {
-      complain(
-        `The captions never have ${odd.map((word) => `“${word}”`).join(", ")}: it reads <unk>.`,
-      );
-    }
-    if (box.value === read().text) draw();
-    else change(model, { text: box.value, covered: [], at: typed.indexOf(HOLE) });
+    const odd = unknown(typed, mind);
+    if (odd) complain(`The captions never have ${odd}: it reads <unk>.`);
+    if (text === read().text) draw();
+    else change(model, { text, covered: [], at: typed.indexOf(HOLE) });
   }
 
   /** Covers a word, uncovers it, or turns to another blank. @param {number} i */
@@ -180,11 +166,7 @@ function build(model, read) {
     change(model, { ...next, at: blanksOf(next).places[0] ?? -1 });
   }
 
-  const box = field("text", { lang: "en", spellcheck: "false", size: 24 }, () => {});
-  box.onkeydown = (event) => {
-    if (event.key === "Enter") begin();
-  };
-  const start = button("begin", "Ask", begin);
+  const { start, line, follow } = typing("A caption ", begin);
   const both = checkbox("both", (on) => change(model, { both: on }));
   const row = element("div", {
     class: "caption",
@@ -198,13 +180,13 @@ function build(model, read) {
   const node = root(
     "fill-in",
     "A BERT that fills a blank",
-    bar(element("label", { class: "typed" }, "A caption ", box), start),
+    line,
     bar(element("label", {}, both, " ask the GPT too"), tableButton(lists, table)),
     problem,
-    news,
-    progress,
+    ...news,
     figure,
   );
+  node.classList.add("caption-widget");
 
   /** What one machine holds likely; the longest bar of both lists is `most`.
    * @param {string} name @param {Float64Array} p @param {number} most */
@@ -216,23 +198,17 @@ function build(model, read) {
       "div",
       { role: "group", "aria-label": title, "data-role": name },
       element("p", { class: "head" }, title),
-      ...best.map((id) => {
-        const one = button("word", "", () => id !== END && put(pieces[id]));
-        one.dataset.id = String(id);
-        one.dataset.value = String(p[id]);
-        const bars = element("span", { class: "bars", "aria-hidden": "true" });
-        tune(bars, "--kept", p[id] / most);
-        one.append(element("span", {}, shown(pieces[id])), bars, share(p[id]));
-        return one;
-      }),
+      ...best.map((id) =>
+        wordRow(id, pieces[id], p[id], { "--kept": p[id] / most }, () => {
+          if (id !== END) put(pieces[id]);
+        }),
+      ),
     );
   }
 
-  let laid = "";
   function draw() {
     const state = read();
-    if (box.value === laid || state.text !== laid) box.value = state.text;
-    laid = state.text;
+    follow(state.text);
     both.checked = state.both;
     const { bytes } = state.machines.bert;
     start.textContent = mind ? "Ask" : `Wake the BERT (${size(bytes)})`;

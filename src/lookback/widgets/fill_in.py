@@ -1,12 +1,11 @@
 """Cover a word of a caption, and let the book's own BERT guess it, in the page.
 
 The machines are those of `experiments.families`, their weights in a byte each
-(`lab.int8`). They are no part of the state: the page fetches them when they
-are wanted, a notebook asks the kernel. What runs is body.js, in a worker.
+(`lab.int8`). What runs is body.js, in a worker.
 """
 
 from matplotlib.figure import Figure
-from traitlets import Bool, Dict, Int, List, Unicode, validate
+from traitlets import Bool, Int, List, Unicode, validate
 
 from lookback.widgets import base, machines
 from lookback.widgets.lib import pictures
@@ -16,7 +15,7 @@ LIMITS = base.limits("fill_in")
 TRAITS = ("machines", "text", "covered", "at", "both")
 
 
-class FillIn(base.Widget):
+class FillIn(machines.Widget):
     """What fits in a blank, seen from both sides.
 
     In `text` a blank is `_`; `covered` are words, counted from 0, that are
@@ -28,8 +27,7 @@ class FillIn(base.Widget):
     """
 
     _esm = base.module("fill_in")
-    _css = base.style("fill_in")
-    machines = Dict().tag(sync=True)
+    _css = base.style("fill_in", "caption")
     text = Unicode().tag(sync=True)
     covered = List(Int()).tag(sync=True)
     at = Int(-1).tag(sync=True)
@@ -41,11 +39,6 @@ class FillIn(base.Widget):
             for name in ("bert", "gpt")
         }
         super().__init__(machines=known, **{"text": text} | how)
-        self.on_msg(self._answer)
-
-    def _answer(self, _, asked: dict, buffers: list) -> None:
-        """In a notebook: the bytes of the file that is wanted."""
-        machines.answer(self, asked)
 
     @validate(*TRAITS)
     def _fits(self, proposal):

@@ -10,12 +10,14 @@ from hashlib import sha256
 from pathlib import Path
 
 from torch import nn
+from traitlets import Dict
 
 from lookback.families import Body
 from lookback.lab import int8, weights
 from lookback.rnnsearch import RNNsearch
 from lookback.transformer import Transformer
 from lookback.vocabulary import Vocabulary
+from lookback.widgets import base
 
 MACHINES = {"tuned-rnnsearch": RNNsearch, "tuned-en-fr": Transformer}
 # They write, fill in, and lean to a sense, in one language.
@@ -45,11 +47,24 @@ def known(name: str) -> dict:
     }
 
 
-def answer(widget, asked: dict) -> None:
-    """In a notebook: send a widget the file that it wants of its machines."""
-    for name, one in widget.machines.items():
-        if asked.get("want") == one["file"]:
-            widget.send({"file": one["file"]}, [packed(name)])
+class Widget(base.Widget):
+    """A widget that asks trained `machines`: by name, what is `known` of each.
+
+    Their weights are no part of its state: a page fetches the files when they
+    are wanted, a notebook asks the kernel.
+    """
+
+    machines = Dict().tag(sync=True)
+
+    def __init__(self, **state):
+        super().__init__(**state)
+        self.on_msg(self._answer)
+
+    def _answer(self, _, asked: dict, buffers: list) -> None:
+        """In a notebook: the bytes of the file that is wanted."""
+        for name, one in self.machines.items():
+            if asked.get("want") == one["file"]:
+                self.send({"file": one["file"]}, [packed(name)])
 
 
 def lay(name: str, folder: Path) -> None:

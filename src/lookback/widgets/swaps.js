@@ -1,6 +1,7 @@
 // @ts-check
 // Is one translator better than another? Every caption's two translations
-// change places by the toss of a coin. Python: swaps.py, with the same coins.
+// change places at random (a paired randomization test). Python: swaps.py, with
+// the same random numbers.
 
 import { axis, columns, tiles } from "./lib/chart.js";
 import { integer } from "./lib/link.js";
@@ -107,7 +108,7 @@ export function measure(pair, trials, seed, known = []) {
 }
 
 /** What the trials so far say. @param {Measured} now */
-function verdict({ gap, gaps, larger, p }) {
+function outcome({ gap, gaps, larger, p }) {
   if (Math.abs(gap) < 1e-9) return "There is no gap for chance to beat: p = 1.";
   const [n, value] = [gaps.length, digits(p, p < 0.01 ? 4 : 3)];
   const start =
@@ -141,7 +142,7 @@ export function sentence([one, two], now) {
     `${grouped(last.swapped)} of ${grouped(now.count)} captions. The two mixed lists score ` +
     `${digits(last.first)} and ${digits(last.second)}, a chance gap of ` +
     `${digits(Math.abs(chance), places)}, ${beats(chance, gap) ? "larger" : "not larger"} than ` +
-    `the true one. ${verdict(now)}` +
+    `the true one. ${outcome(now)}` +
     (gaps.length === MOST ? " That is all it makes." : "")
   );
 }

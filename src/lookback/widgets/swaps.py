@@ -1,7 +1,7 @@
-"""Is one translator better than another? Swap them by a coin and see.
+"""Is one translator better than another? A paired randomization test.
 
 In every trial each caption's two translations change places with probability
-½ (lookback.significance). It runs in swaps.js, with the same coins.
+½ (lab.comparison). It runs in swaps.js, with the same random numbers.
 """
 
 import re
@@ -10,7 +10,11 @@ import torch
 from matplotlib.figure import Figure
 from traitlets import Int, List, validate
 
-from lookback.significance import bleu, caption_rows, swapped_gaps
+from lookback.lab.comparison import (
+    bleu,
+    caption_rows,
+    randomized_differences,
+)
 from lookback.widgets import base
 from lookback.widgets.lib.checks import need
 from lookback.widgets.lib.mulberry import uniform
@@ -64,8 +68,9 @@ class Swaps(base.Widget):
         """Both BLEU scores, and the gap after each of the trials."""
         texts = self.counts[self.first], self.counts[self.second]
         one, two = (caption_rows(text)[: self.size] for text in texts)
-        coins = torch.tensor(uniform(self.seed, trials * len(one)) < 0.5)
-        gaps = swapped_gaps(one, two, coins.reshape(trials, len(one)))
+        swaps = torch.tensor(uniform(self.seed, trials * len(one)) < 0.5)
+        swaps = swaps.reshape(trials, len(one))
+        gaps = randomized_differences(one, two, swaps)
         return bleu(torch.stack([one.sum(0), two.sum(0)])), gaps
 
     def words(self) -> str:

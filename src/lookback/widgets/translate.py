@@ -10,7 +10,7 @@ wanted, a notebook asks the kernel. What runs is translator.js, in a worker.
 import re
 
 from matplotlib.figure import Figure
-from traitlets import Dict, Int, List, Unicode, validate
+from traitlets import Int, List, Unicode, validate
 
 from lookback.widgets import base, machines
 from lookback.widgets.lib import pictures
@@ -33,7 +33,7 @@ TRAITS = (
 HEAD = re.compile(r"\d\.\d")
 
 
-class Translate(base.Widget):
+class Translate(machines.Widget):
     """English in, French out, and where the machine looked.
 
     `machines` says of each file its `title`, `layers` and `heads`, and what
@@ -49,7 +49,6 @@ class Translate(base.Widget):
 
     _esm = base.module("translate")
     _css = base.style("translate", "map")
-    machines = Dict().tag(sync=True)
     text = Unicode().tag(sync=True)
     machine = Unicode().tag(sync=True)
     width = Int(1).tag(sync=True)
@@ -72,11 +71,6 @@ class Translate(base.Widget):
             }
         given = {"machine": next(iter(known)), "text": text} | place
         super().__init__(machines=known, **given)
-        self.on_msg(self._answer)
-
-    def _answer(self, _, asked: dict, buffers: list) -> None:
-        """In a notebook: the bytes of the file that is wanted."""
-        machines.answer(self, asked)
 
     @validate(*TRAITS)
     def _fits(self, proposal):

@@ -2,7 +2,8 @@
 // Which word decides? A trained BERT reads a caption in the page; a probe says at
 // each of its levels which sense a word has, with words covered or not.
 // Python: which_word.py.
-import { asking, HOLE, SKILLS, size, strangers, tokensOf, typedWords } from "./bodies.js";
+import { HOLE, SKILLS, size, tokensOf, typedWords } from "./bodies.js";
+import { fetching, reason, typing, unknown } from "./caption.js";
 import { integer, series } from "./lib/link.js";
 import { dot } from "./lib/maths.js";
 import { sigmoid } from "./lib/recurrent.js";
@@ -12,7 +13,6 @@ import {
   button,
   change,
   element,
-  field,
   grey,
   press,
   root,
@@ -64,7 +64,7 @@ export function questions(typed, covered, at, index) {
 
 /** The likelier sense, and its probability: “device”, 0.93.
  * @param {number} p of the second sense @param {string[]} senses @param {string} [called] */
-export const verdict = (p, senses, called = "") =>
+export const prediction = (p, senses, called = "") =>
   `“${senses[p > 0.5 ? 1 : 0]}”, ${called}${digits(Math.max(p, 1 - p))}`;
 
 /** The word whose covering moves the log-odds of the senses most, or −1.
@@ -84,9 +84,9 @@ export function sentence(typed, found, { probes, covered, level }) {
   const { at, word } = target(typed, probes);
   const { senses } = probes[word];
   const best = decisive(found, level, covered, at);
-  const start = `Level ${level} says ${verdict(found.leans[level], senses, "probability ")}.`;
+  const start = `Level ${level} says ${prediction(found.leans[level], senses, "probability ")}.`;
   if (best < 0) return start;
-  const then = verdict(found.without[best][level], senses);
+  const then = prediction(found.without[best][level], senses);
   return `${start} What counts most is “${readable(typed[best])}”: without it, ${then}.`;
 }
 
@@ -95,15 +95,9 @@ export function sentence(typed, found, { probes, covered, level }) {
 function build(model, read) {
   const { say, problem, complain } = voice(model);
   const probes = model.get("probes");
-  const news = element("p", { class: "news", "data-role": "news", role: "status" });
-  const progress = element("progress", { max: 1, value: 0, hidden: true, "aria-label": "fetched" });
-  const ask = asking(model, (text, part) => {
-    news.textContent = text;
-    progress.hidden = part === undefined;
-    progress.value = part ?? 0;
-  });
-  /** @type {Map<string, number> | null} */
-  let index = null;
+  const { ask, news, wake } = fetching(model);
+  /** @type {import("./caption.js").Mind | null} */
+  let mind = null;
   /** @type {{key: string, found: Found} | null} */
   let came = null;
   let wanted = "";
@@ -114,7 +108,7 @@ function build(model, read) {
   const fail = (error) => {
     wanted = "";
     node.removeAttribute("aria-busy");
-    complain(error instanceof Error ? error.message : String(error));
+    complain(reason(error));
   };
 
   /** Reads the caption, as it is and with each word covered. */
@@ -123,11 +117,11 @@ function build(model, read) {
     const key = keyOf(state);
     const typed = typedWords(state.text);
     const { at, word } = target(typed, probes);
-    if (!index || key === wanted || key === came?.key) return;
+    if (!mind || key === wanted || key === came?.key) return;
     wanted = key;
     node.setAttribute("aria-busy", "true");
     try {
-      const all = questions(typed, state.covered, at, index);
+      const all = questions(typed, state.covered, at, mind.index);
       const [own, ...others] = await ask.levels({ name: "probing", all, at: at + 1 });
       if (wanted !== key) return;
       const { levels } = probes[word];
@@ -139,7 +133,7 @@ function build(model, read) {
       node.removeAttribute("aria-busy");
       draw();
     } catch (error) {
-      index = null;
+      mind = null;
       fail(error);
       draw();
     }
@@ -156,16 +150,12 @@ function build(model, read) {
       return complain(`Type a caption with one of these words: ${Object.keys(probes).join(", ")}.`);
     }
     try {
-      const pieces = await ask.words("probing");
-      index ??= new Map(pieces.map((word, id) => [word, id]));
+      mind = await wake("probing");
     } catch (error) {
       return fail(error);
     }
-    const odd = strangers(typed, index);
-    if (odd.length) {
-      const names = odd.map((word) => `“${word}”`).join(", ");
-      complain(`The BERT does not know ${names}: it reads <unk>.`);
-    }
+    const odd = unknown(typed, mind);
+    if (odd) complain(`The BERT does not know ${odd}: it reads <unk>.`);
     if (text === read().text) draw();
     else change(model, { text, covered: [] });
   }
@@ -181,11 +171,7 @@ function build(model, read) {
       else box.focus();
     },
   );
-  const box = field("text", { lang: "en", spellcheck: "false", size: 24 }, () => {});
-  box.onkeydown = (event) => {
-    if (event.key === "Enter") take(box.value);
-  };
-  const start = button("begin", "Read it", () => take(box.value));
+  const { box, start, line, follow } = typing("or ", take);
   const clear = button("clear", "Uncover all", () => change(model, { covered: [] }));
   const row = element("div", {
     class: "caption",
@@ -206,10 +192,9 @@ function build(model, read) {
     "which-word",
     "Which word decides?",
     element("label", { class: "choose" }, "Caption ", choice),
-    bar(element("label", { class: "typed" }, "or ", box), start),
+    line,
     problem,
-    news,
-    progress,
+    ...news,
     bar(clear, tableButton(inner, table)),
     figure,
   );
@@ -222,16 +207,14 @@ function build(model, read) {
     change(model, { covered: next });
   }
 
-  let laid = "";
   function draw() {
     const state = read();
-    if (box.value === laid || state.text !== laid) box.value = state.text;
-    laid = state.text;
+    follow(state.text);
     choice.value = texts.includes(state.text) ? state.text : "";
-    start.textContent = index ? "Read it" : `Wake the BERT (${size(state.machines.senses.bytes)})`;
+    start.textContent = mind ? "Read it" : `Wake the BERT (${size(state.machines.probing.bytes)})`;
     grey(clear, state.covered.length === 0);
-    figure.hidden = !index;
-    if (!index) return;
+    figure.hidden = !mind;
+    if (!mind) return;
     const typed = typedWords(state.text);
     const { at, word } = target(typed, probes);
     const { senses, levels } = probes[word];
@@ -271,7 +254,7 @@ function build(model, read) {
           "level",
           "",
           () => change(model, { level: i }),
-          `level ${i}: ${verdict(p, senses, "probability ")}`,
+          `level ${i}: ${prediction(p, senses, "probability ")}`,
         );
         node.append(element("span", {}, `level ${i}`), mark, number);
         press(node, i === level);

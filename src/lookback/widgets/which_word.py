@@ -2,7 +2,7 @@
 
     p(sense 1) at a level = σ(w · x + b), its lean           lookback.probing
 
-The machine is the BERT of `experiments.senses`, its weights in a byte each
+The machine is the BERT of `experiments.probing`, its weights in a byte each
 (`lab.int8`). They are no part of the state: the page fetches them when they
 are wanted, a notebook asks the kernel. What runs is body.js, in a worker.
 """
@@ -45,7 +45,7 @@ def recorded() -> dict:
     }
 
 
-class WhichWord(base.Widget):
+class WhichWord(machines.Widget):
     """Cover a word, and see what a probe at each level says of another's sense.
 
     `probes` holds of each word that can be asked for its two `senses` and, of
@@ -59,7 +59,6 @@ class WhichWord(base.Widget):
 
     _esm = base.module("which_word")
     _css = base.style("which_word")
-    machines = Dict().tag(sync=True)
     probes = Dict().tag(sync=True)
     texts = List(Unicode()).tag(sync=True)
     text = Unicode().tag(sync=True)
@@ -75,11 +74,6 @@ class WhichWord(base.Widget):
             text=texts[0] if text is None else text,
             **how,
         )
-        self.on_msg(self._answer)
-
-    def _answer(self, _, asked: dict, buffers: list) -> None:
-        """In a notebook: the bytes of the file that is wanted."""
-        machines.answer(self, asked)
 
     @validate(*TRAITS)
     def _fits(self, proposal):

@@ -2,7 +2,6 @@
 // The trained GPT goes on from the reader's own words: what it holds likely
 // next, what temperature, top-k and top-p leave of that, and a word drawn.
 import {
-  asking,
   chances,
   cut,
   drawn,
@@ -10,10 +9,10 @@ import {
   SKILLS,
   shown,
   size,
-  strangers,
   tokensOf,
   typedWords,
 } from "./bodies.js";
+import { fetching, reason, typing, unknown, wordRow } from "./caption.js";
 import { integer, real } from "./lib/link.js";
 import { uniform } from "./lib/mulberry.js";
 import { END } from "./lib/recurrent.js";
@@ -23,7 +22,6 @@ import {
   button,
   change,
   element,
-  field,
   grey,
   root,
   scroller,
@@ -31,7 +29,6 @@ import {
   slider,
   tableButton,
   tableOf,
-  tune,
   voice,
   widget,
 } from "./lib/view.js";
@@ -67,14 +64,8 @@ export function sentence(pieces, next, said) {
  * @param {import("./lib/view.js").Model<State>} model @param {() => State} read */
 function build(model, read) {
   const { say, problem, complain } = voice(model);
-  const news = element("p", { class: "news", "data-role": "news", role: "status" });
-  const progress = element("progress", { max: 1, value: 0, hidden: true, "aria-label": "fetched" });
-  const ask = asking(model, (text, part) => {
-    news.textContent = text;
-    progress.hidden = part === undefined;
-    progress.value = part ?? 0;
-  });
-  /** @type {{pieces: string[], index: Map<string, number>} | null} */
+  const { ask, news, wake } = fetching(model);
+  /** @type {import("./caption.js").Mind | null} */
   let mind = null;
   /** What was asked last, and what came. @type {{key: string, scores: Float64Array} | null} */
   let came = null;
@@ -110,7 +101,7 @@ function build(model, read) {
       mind = null;
       wanted = "";
       node.removeAttribute("aria-busy");
-      complain(error instanceof Error ? error.message : String(error));
+      complain(reason(error));
       draw();
     }
   }
@@ -119,12 +110,12 @@ function build(model, read) {
     running = false;
   };
 
-  /** Wakes the machine, and takes up what was typed. */
-  async function begin() {
+  /** Wakes the machine, and takes up what was typed. @param {string} begun */
+  async function begin(begun) {
     halt();
-    const typed = typedWords(box.value);
+    const typed = typedWords(begun);
     complain("");
-    if (box.value.length > limits.letters) {
+    if (begun.length > limits.letters) {
       return complain(`At most ${limits.letters} letters, please.`);
     }
     if (typed.includes("_")) {
@@ -132,19 +123,14 @@ function build(model, read) {
     }
     if (typed.length > limits.words - 5) return complain("That is longer than any caption.");
     try {
-      const pieces = await ask.words(NAME);
-      mind ??= { pieces, index: new Map(pieces.map((word, id) => [word, id])) };
+      mind = await wake(NAME);
     } catch (error) {
-      return complain(error instanceof Error ? error.message : String(error));
+      return complain(reason(error));
     }
-    const odd = strangers(typed, mind.index);
-    if (odd.length) {
-      complain(
-        `The captions never have ${odd.map((word) => `“${word}”`).join(", ")}: it reads <unk>.`,
-      );
-    }
-    if (box.value === read().text) draw();
-    else change(model, { text: box.value, written: [] });
+    const odd = unknown(typed, mind);
+    if (odd) complain(`The captions never have ${odd}: it reads <unk>.`);
+    if (begun === read().text) draw();
+    else change(model, { text: begun, written: [] });
   }
   /** @param {number} id */
   const put = (id) => change(model, { written: [...read().written, id] });
@@ -158,11 +144,7 @@ function build(model, read) {
   };
   const on = () => (ended() ? halt() : draws());
 
-  const box = field("text", { lang: "en", spellcheck: "false", size: 24 }, () => {});
-  box.onkeydown = (event) => {
-    if (event.key === "Enter") begin();
-  };
-  const start = button("begin", "Begin", begin);
+  const { start, line, follow } = typing("A caption begins ", begin);
   const heat = slider(
     "temperature",
     { min: limits.coldest, max: limits.hottest, step: 0.1, "aria-label": "temperature" },
@@ -215,18 +197,18 @@ function build(model, read) {
   const node = root(
     "write-on",
     "A GPT that goes on from your words",
-    bar(element("label", { class: "typed" }, "A caption begins ", box), start),
+    line,
     bar(
       element("label", {}, "temperature ", heat, heated),
       element("label", {}, "top-k ", ks),
       element("label", {}, "top-p ", top, topped),
     ),
     problem,
-    news,
-    progress,
+    ...news,
     bar(...Object.values(does), tableButton(list, table)),
     figure,
   );
+  node.classList.add("caption-widget");
 
   /** The rows of the next word. @param {string[]} pieces @param {Next} next */
   function lay(pieces, { before, kept, order }) {
@@ -234,17 +216,12 @@ function build(model, read) {
     const most = Math.max(before[order[0]], kept.p[kept.order[0]]);
     list.replaceChildren(
       ...order.map((id) => {
-        const row = button("word", "", () => {
+        const lengths = { "--before": before[id] / most, "--kept": kept.p[id] / most };
+        const row = wordRow(id, pieces[id], kept.p[id], lengths, () => {
           halt();
           put(id);
         });
-        row.dataset.id = String(id);
-        row.dataset.value = String(kept.p[id]);
         row.classList.toggle("out", kept.p[id] === 0);
-        const bars = element("span", { class: "bars", "aria-hidden": "true" });
-        tune(bars, "--before", before[id] / most);
-        tune(bars, "--kept", kept.p[id] / most);
-        row.append(element("span", {}, shown(pieces[id])), bars, share(kept.p[id]));
         return row;
       }),
     );
@@ -257,11 +234,9 @@ function build(model, read) {
     );
   }
 
-  let laid = "";
   function draw() {
     const state = read();
-    if (box.value === laid || state.text !== laid) box.value = state.text;
-    laid = state.text;
+    follow(state.text);
     [heat.value, top.value, ks.value] = [state.temperature, state.p, state.k].map(String);
     heated.textContent = digits(state.temperature, 1);
     topped.textContent = digits(state.p);

@@ -1,12 +1,11 @@
 """Begin a caption, and let the book's own GPT go on, in the page.
 
 The machine is that of `experiments.families`, its weights in a byte each
-(`lab.int8`). They are no part of the state: the page fetches them when they
-are wanted, a notebook asks the kernel. What runs is body.js, in a worker.
+(`lab.int8`). What runs is body.js, in a worker.
 """
 
 from matplotlib.figure import Figure
-from traitlets import Dict, Float, Int, List, Unicode, validate
+from traitlets import Float, Int, List, Unicode, validate
 
 from lookback.widgets import base, machines
 from lookback.widgets.lib import pictures
@@ -16,7 +15,7 @@ LIMITS = base.limits("write_on")
 TRAITS = ("machines", "text", "written", "temperature", "k", "p", "seed")
 
 
-class WriteOn(base.Widget):
+class WriteOn(machines.Widget):
     """What comes next, and what temperature, top-k and top-p leave of it.
 
     `text` are the reader's words, `written` the numbers of those that came
@@ -28,8 +27,7 @@ class WriteOn(base.Widget):
     """
 
     _esm = base.module("write_on")
-    _css = base.style("write_on")
-    machines = Dict().tag(sync=True)
+    _css = base.style("write_on", "caption")
     text = Unicode().tag(sync=True)
     written = List(Int()).tag(sync=True)
     temperature = Float(1.0).tag(sync=True)
@@ -40,11 +38,6 @@ class WriteOn(base.Widget):
     def __init__(self, text="a man in a red shirt", **how):
         known = {"gpt": {"title": "GPT", **machines.known("gpt")}}
         super().__init__(machines=known, **{"text": text} | how)
-        self.on_msg(self._answer)
-
-    def _answer(self, _, asked: dict, buffers: list) -> None:
-        """In a notebook: the bytes of the file that is wanted."""
-        machines.answer(self, asked)
 
     @validate(*TRAITS)
     def _fits(self, proposal):
