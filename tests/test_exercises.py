@@ -425,6 +425,10 @@ def test_a_hand_answer_may_be_any_kind_of_number(number):
     assert check.gru_by_hand(number) is True
 
 
+def test_two_hand_answers_need_no_brackets():
+    assert check.powers_by_hand(1e-9, 13_800) is True
+
+
 @pytest.mark.parametrize("number", [True, 1j, -0.4416 + 1j, 10**400])
 def test_a_hand_answer_is_a_real_number(number, capsys):
     said_about(capsys, "gru_by_hand", number)
