@@ -290,7 +290,6 @@ class Exercise:
         about="",
         tolerance=1e-4,
         otherwise=None,
-        nan=None,
         ask=lambda answer, *given: answer(*given),
     ):
         """Nothing if the answer is right in all cases; else raise a Hint.
@@ -299,9 +298,9 @@ class Exercise:
         gives, in every case, what the answer gives; of a wrong shape, one that
         gives this shape. If none does it is `otherwise`, or the number that is
         furthest off in the first case that is wrong, with `about` before it,
-        in which {0}, {1}, … are the inputs; of NaN it is `nan`. `ask` gets
-        from an answer and the inputs what is compared: tensors and numbers
-        within the tolerance, all else exactly.
+        in which {0}, {1}, … are the inputs. `ask` gets from an answer and the
+        inputs what is compared: tensors and numbers within the tolerance, all
+        else exactly.
         """
         found = [
             _taken(ask(mine, *given), truth, axes) for given, truth in cases
@@ -326,8 +325,6 @@ class Exercise:
             hint = shapes.get(first.shape, "")
             raise Hint(_with_shape(first, truth, axes, hint))
         about = about.format(*given)
-        if nan and isinstance(first, torch.Tensor):
-            otherwise = otherwise if first.isfinite().all() else nan
         if otherwise:
             raise Hint(otherwise)
         if isinstance(first, torch.Tensor):
