@@ -295,21 +295,29 @@ class Exercise:
         """Nothing if the answer is right in all cases; else raise a Hint.
 
         A case is (inputs, truth). The hint is that of the first slip which
-        gives, in every case, what the answer gives; of a wrong shape, one that
+        gives, in every case, what the answer gives (in every case before the
+        one, if any, in which the answer breaks); of a wrong shape, one that
         gives this shape. If none does it is `otherwise`, or the number that is
         furthest off in the first case that is wrong, with `about` before it,
         in which {0}, {1}, … are the inputs. `ask` gets from an answer and the
         inputs what is compared: tensors and numbers within the tolerance, all
         else exactly.
         """
-        found = [
-            _taken(ask(mine, *given), truth, axes) for given, truth in cases
-        ]
+        found, broke = [], None
+        for given, truth in cases:
+            try:
+                found.append(_taken(ask(mine, *given), truth, axes))
+            except Hint as hint:
+                broke = hint
+                break
+        cases = cases[: len(found)]
         wrong = [
             i
             for i, (_, truth) in enumerate(cases)
             if not _same(found[i], _plain(truth), tolerance)
         ]
+        if broke and not wrong:
+            raise broke
         if not wrong:
             return
         (given, truth), first = cases[wrong[0]], found[wrong[0]]
@@ -320,6 +328,8 @@ class Exercise:
                 raise Hint(_with_shape(first, truth, axes, hint))
             if isinstance(theirs[wrong[0]], torch.Tensor):
                 shapes.setdefault(theirs[wrong[0]].shape, hint)
+        if broke:
+            raise broke
         truth = _plain(truth)
         if isinstance(first, torch.Tensor) and first.shape != truth.shape:
             hint = shapes.get(first.shape, "")
