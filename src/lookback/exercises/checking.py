@@ -321,6 +321,7 @@ class Exercise:
         if not wrong:
             return
         (given, truth), first = cases[wrong[0]], found[wrong[0]]
+        truth = _plain(truth)
         shapes = {}
         for hint, slip in self.slips:
             theirs = [self._of(slip, case, ask) for case, _ in cases]
@@ -330,7 +331,6 @@ class Exercise:
                 shapes.setdefault(theirs[wrong[0]].shape, hint)
         if broke:
             raise broke
-        truth = _plain(truth)
         if isinstance(first, torch.Tensor) and first.shape != truth.shape:
             hint = shapes.get(first.shape, "")
             raise Hint(_with_shape(first, truth, axes, hint))
