@@ -324,11 +324,14 @@ class Exercise:
         truth = _plain(truth)
         shapes = {}
         for hint, slip in self.slips:
-            theirs = [self._of(slip, case, ask) for case, _ in cases]
-            if all(map(_same, found, theirs, [tolerance] * len(cases))):
+            theirs = self._of(slip, given, ask)
+            if _same(first, theirs, tolerance) and all(
+                _same(other, self._of(slip, case, ask), tolerance)
+                for other, (case, _) in zip(found, cases, strict=True)
+            ):
                 raise Hint(_with_shape(first, truth, axes, hint))
-            if isinstance(theirs[wrong[0]], torch.Tensor):
-                shapes.setdefault(theirs[wrong[0]].shape, hint)
+            if isinstance(theirs, torch.Tensor):
+                shapes.setdefault(theirs.shape, hint)
         if broke:
             raise broke
         if isinstance(first, torch.Tensor) and first.shape != truth.shape:
