@@ -297,11 +297,12 @@ class Exercise:
         A case is (inputs, truth). The hint is that of the first slip which
         gives, in every case, what the answer gives (in every case before the
         one, if any, in which the answer breaks); of a wrong shape, one that
-        gives this shape. If none does it is `otherwise`, or the number that is
-        furthest off in the first case that is wrong, with `about` before it,
-        in which {0}, {1}, … are the inputs. `ask` gets from an answer and the
-        inputs what is compared: tensors and numbers within the tolerance, all
-        else exactly.
+        gives this shape. If none does it is `otherwise`, which may be a
+        function of the result and the inputs, or the number that is furthest
+        off in the first case that is wrong, with `about` before it, in which
+        {0}, {1}, … are the inputs. `ask` gets from an answer and the inputs
+        what is compared: tensors and numbers within the tolerance, all else
+        exactly.
         """
         found, broke = [], None
         for given, truth in cases:
@@ -338,6 +339,8 @@ class Exercise:
             hint = shapes.get(first.shape, "")
             raise Hint(_with_shape(first, truth, axes, hint))
         about = about.format(*given)
+        if callable(otherwise):
+            otherwise = otherwise(first, *given)
         if otherwise:
             raise Hint(otherwise)
         if isinstance(first, torch.Tensor):
