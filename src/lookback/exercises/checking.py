@@ -290,7 +290,6 @@ class Exercise:
         about="",
         tolerance=1e-4,
         otherwise=None,
-        nan=None,
         ask=lambda answer, *given: answer(*given),
     ):
         """Nothing if the answer is right in all cases; else raise a Hint.
@@ -301,9 +300,9 @@ class Exercise:
         gives this shape. If none does it is `otherwise`, which may be a
         function of the result and the inputs, or the number that is furthest
         off in the first case that is wrong, with `about` before it, in which
-        {0}, {1}, … are the inputs; of NaN it is `nan`. `ask` gets from an
-        answer and the inputs what is compared: tensors and numbers within the
-        tolerance, all else exactly.
+        {0}, {1}, … are the inputs. `ask` gets from an answer and the inputs
+        what is compared: tensors and numbers within the tolerance, all else
+        exactly.
         """
         found, broke = [], None
         for given, truth in cases:
@@ -342,8 +341,6 @@ class Exercise:
         about = about.format(*given)
         if callable(otherwise):
             otherwise = otherwise(first, *given)
-        if nan and isinstance(first, torch.Tensor):
-            otherwise = otherwise if first.isfinite().all() else nan
         if otherwise:
             raise Hint(otherwise)
         if isinstance(first, torch.Tensor):

@@ -822,6 +822,13 @@ _NOTHING_TO_LOOK_AT = (
     "0/0. Is a mask inverted? True = may look, so masked_fill(~mask, "
     "-torch.inf); a word may look at itself, too."
 )
+
+
+def _blind(found, *_):
+    """The word for NaN, where there is any."""
+    return None if found.isfinite().all() else _NOTHING_TO_LOOK_AT
+
+
 # batch, source, target, d_model, heads, d_ff; where lengths are equal a
 # mistake may pass in silence, and where they differ it may not.
 _SIZES = ((2, 4, 4, 8, 2, 12), (3, 5, 3, 12, 3, 8))
@@ -872,9 +879,7 @@ def encoder_layer(mine):
         ).where(real.unsqueeze(-1), 0)
         case = (sizes, parts, x, real), truth
         axes = "[batch, source, d_model]"
-        encoder_layer.compare(
-            mine, [case], axes, nan=_NOTHING_TO_LOOK_AT, ask=encode
-        )
+        encoder_layer.compare(mine, [case], axes, otherwise=_blind, ask=encode)
     return (
         "equal to torch's own encoder layer with the same weights, with two "
         "and with three heads, on sentences with padding."
@@ -901,9 +906,7 @@ def decoder_layer(mine):
         )
         case = (sizes, parts, y, x, real, causal), truth
         axes = "[batch, target, d_model]"
-        decoder_layer.compare(
-            mine, [case], axes, nan=_NOTHING_TO_LOOK_AT, ask=decode
-        )
+        decoder_layer.compare(mine, [case], axes, otherwise=_blind, ask=decode)
     return (
         "equal to torch's own decoder layer with the same weights: no word "
         "sees what is still to be said, and none sees padding."
@@ -1261,9 +1264,7 @@ def transformer(mine):
         sizes = (vocab, d_model, heads, d_ff, layers)
         case = (sizes, parts, source, target), truth
         axes = "[batch, target, vocab]"
-        transformer.compare(
-            mine, [case], axes, nan=_NOTHING_TO_LOOK_AT, ask=logits
-        )
+        transformer.compare(mine, [case], axes, otherwise=_blind, ask=logits)
     fresh = as_module(mine, 100, 16, 2, 2, 1).embedding.weight.std().item()
     if not 0.5 < fresh * 16**0.5 < 2:
         raise Hint(
