@@ -261,7 +261,7 @@ def test_no_part_of_the_encoder_is_a_footnote():
             part.register_forward_hook(note)
     sentence = "a black cat sleeps on a red chair ."
     with torch.no_grad():
-        model.read(torch.tensor([english.encode(sentence.split())]))
+        model.encode(torch.tensor([english.encode(sentence.split())]))
     for x, change in seen:
         assert (change.norm(dim=-1) / x.norm(dim=-1)).mean() > 0.5
         assert torch.cosine_similarity(x, change, dim=-1).mean() > 0
