@@ -243,7 +243,11 @@ def test_it_is_filled_from_the_trained_models(models, packed, monkeypatch):
     monkeypatch.setattr(
         weights,
         "load",
-        lambda name, kind: (loaded[name], words[name == "transducer"], words[1]),
+        lambda name, kind: (
+            loaded[name],
+            words[name == "transducer"],
+            words[1],
+        ),
     )
     with pytest.raises(ValueError, match="different words"):
         lattice([SENTENCE])

@@ -34,7 +34,7 @@ from torch.nn import functional as F
 from lookback.attention import causal
 from lookback.layers import Embedding, EncoderLayer, LayerConfig, xavier
 from lookback.positions import LearnedPositions
-from lookback.vocabulary import END, PAD, SPECIALS, START
+from lookback.vocabulary import END, PAD, SPECIALS, START, UNK
 
 FAMILIES = ("GPT", "BERT", "T5", "ViT")
 MASK = len(SPECIALS)  # the number of <mask>: first of a body's own words
@@ -53,15 +53,6 @@ class BodyConfig:
     dropout: float = 0.1
     longest: int = 64  # 512
     activation: str = "gelu"
-
-    @property
-    def source_vocab(self) -> int:
-        """There is one vocabulary, for what is read and what is said."""
-        return self.vocab
-
-    @property
-    def target_vocab(self) -> int:
-        return self.vocab
 
 
 def attention_mask(
@@ -297,7 +288,7 @@ def sampling_probs(
     return kept / kept.sum(dim=-1, keepdim=True)
 
 
-SILENT = (PAD, 1, START, MASK)  # <unk> is 1: never written
+SILENT = (PAD, UNK, START, MASK)  # never written
 
 
 @torch.no_grad()
