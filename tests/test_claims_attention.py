@@ -12,7 +12,7 @@ import torch
 from saying import said
 
 from lookback.experiments.tuned_baselines import FAMILIES
-from lookback.heads import prune
+from lookback.heads import attention_weights, prune
 from lookback.lab import records, weights
 from lookback.lab.corpus import text
 from lookback.lab.decoding import translate
@@ -42,8 +42,9 @@ def encoded(loaded, sentence):
 
 def looks(loaded, sentence):
     """Weights of the encoder, [layers heads target source]."""
-    with torch.no_grad():
-        _, found = loaded[0].read(encoded(loaded, sentence), need_weights=True)
+    model = loaded[0]
+    with torch.no_grad(), attention_weights(model.encoder) as found:
+        model.encode(encoded(loaded, sentence))
     return torch.stack([layer[0] for layer in found])
 
 
@@ -120,7 +121,7 @@ def test_red_and_of_move_top_most(loaded):
         with torch.no_grad():
             x = loaded[0].source_embedding(ids)
             for layer in loaded[0].encoder:
-                x, _ = layer(x, mask)
+                x = layer(x, mask)
         return x[0, place]
 
     said("attention", "red moves the garment most, and of the peak")

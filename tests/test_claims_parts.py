@@ -347,7 +347,7 @@ def test_no_part_of_the_encoder_is_a_footnote():
             part.register_forward_hook(note)
     sentence = "a black cat sleeps on a red chair ."
     with torch.no_grad():
-        model.read(torch.tensor([english.encode(sentence.split())]))
+        model.encode(torch.tensor([english.encode(sentence.split())]))
     said("residual", "This model has no footnotes")
     said("residual", "strengthens what is there, as all of these do")
     for x, change in seen:

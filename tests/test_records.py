@@ -999,13 +999,13 @@ def test_committed_weights_are_small_and_load(name):
     model, source, target = weights.load(name, KINDS[name])
     assert all(weight.isfinite().all() for weight in model.parameters())
     config = model.config
-    if not hasattr(config, "source_vocab"):  # no vocabularies, no sentences
+    if hasattr(config, "vocab"):  # one for both
+        assert len(source) == len(target) == config.vocab
+    elif hasattr(config, "source_vocab"):
+        sizes = config.source_vocab, config.target_vocab
+        assert (len(source), len(target)) == sizes
+    else:  # no vocabularies, no sentences
         assert source is target is None
-        return
-    assert (len(source), len(target)) == (
-        config.source_vocab,
-        config.target_vocab,
-    )
 
 
 def test_nothing_else_lies_among_the_records():
