@@ -908,15 +908,14 @@ for _hint, *_typed in (
     ),
     (
         "tanh is missing in your energies: v · tanh(W s + U h).",
-        *("torch.tanh(self.W(s).unsqueeze(1) + keys)",),
-        "(self.W(s).unsqueeze(1) + keys)",
+        *("torch.tanh(self.W(s)", "(self.W(s)"),
     ),
     (
         "You look with the state after the GRU, as Luong did. Here s_{i−1} "
         "asks, before the GRU has read y_{i−1}.",
         _LOOK,
-        f"{_LOOK}; after = self.decoder(torch.cat([y, c], dim=-1), s)\n"
-        f"            {_LOOK.replace('(s', '(after')}",
+        f"{_LOOK}; after = self.decoder(torch.cat([y, c], dim=-1), s); "
+        + _LOOK.replace("(s", "(after"),
     ),
     (
         "You look after the GRU, with s_i, and the GRU is fed the context of "
