@@ -203,24 +203,20 @@ for _hint, *_typed in (
     ("The factor 1/√d_k is missing.", " / Q.shape[-1] ** 0.5", ""),
     (
         "You divide by d_k; the formula divides by its square root.",
-        " ** 0.5",
-        "",
+        *(" ** 0.5", ""),
     ),
     (
         "d_k is the length of a key: Q.shape[-1], not the number of queries.",
-        "Q.shape[-1]",
-        "Q.shape[1]",
+        *("Q.shape[-1]", "Q.shape[1]"),
     ),
     (
         "d_k is the length of a key: Q.shape[-1], not the number of keys.",
-        "Q.shape[-1]",
-        "K.shape[1]",
+        *("Q.shape[-1]", "K.shape[1]"),
     ),
     ("You multiply by √d_k; the formula divides by it.", "/ Q", "* Q"),
     (
         "True and False are swapped: True is where a query MAY look.",
-        "~mask",
-        "mask",
+        *("~mask", "mask"),
     ),
     (
         "You masked after the softmax: the forbidden keys have taken their "
@@ -230,13 +226,11 @@ for _hint, *_typed in (
     (
         "You set masked scores to 0, and exp(0) = 1: such a key still gets "
         "weight. The score that gets none is −infinity.",
-        "-torch.inf",
-        "0.0",
+        *("-torch.inf", "0.0"),
     ),
     (
         "Your softmax runs over the queries: dim=-1 is the axis of the keys.",
-        "dim=-1",
-        "dim=-2",
+        *("dim=-1", "dim=-2"),
     ),
     ("Your weights are not divided by their sum.", _SOFT, "scores.exp()"),
     *(
@@ -307,24 +301,20 @@ for _hint, *_typed in (
     (
         "Rows and columns are exchanged: word i (row) may see words j ≤ i, "
         "and yours sees j ≥ i.",
-        "<=",
-        ">=",
+        *("<=", ">="),
     ),
     (
         "True is where a word MAY look; yours is True on the future.",
-        "<=",
-        ">",
+        *("<=", ">"),
     ),
     (
         "A word may see itself: the diagonal is True. Without it the first "
         "word has nothing at all to look at.",
-        "<=",
-        "<",
+        *("<=", "<"),
     ),
     (
         "Everything is allowed in yours: the future, too.",
-        _SEES,
-        "torch.ones(len(place), len(place)).bool()",
+        *(_SEES, "torch.ones(len(place), len(place)).bool()"),
     ),
     ("Yours lets a word see itself alone.", "<=", "=="),
     ("Yours lets a word see one word of the future.", "<=", "<= 1 +"),
@@ -336,14 +326,12 @@ for _hint, *_typed in (
     (
         "That is as wide as the batch; the words are the second axis: "
         "tokens.shape[1].",
-        "tokens.shape[1]",
-        "len(tokens)",
+        *("tokens.shape[1]", "len(tokens)"),
     ),
     (
         "The causal mask is the same for every sentence: leave the batch axis "
         "out.",
-        _SEES,
-        f"({_SEES}).expand(len(tokens), -1, -1)",
+        *(_SEES, f"({_SEES}).expand(len(tokens), -1, -1)"),
     ),
     (_NO_BOOLEANS, _SEES, f"({_SEES}).float()"),
 ):
@@ -381,46 +369,38 @@ def padding_mask(mine):
 for _hint, *_typed in (
     (
         "True and False are swapped: yours looks at the padding alone.",
-        "!=",
-        "==",
+        *("!=", "=="),
     ),
     (
         "Use the argument `pad`: yours takes 0 for the padding, always.",
-        "!= pad",
-        "!= 0",
+        *("!= pad", "!= 0"),
     ),
     (
         "Word numbers may be smaller than pad: compare with !=, not with "
         "<  or >.",
-        "!=",
-        ">",
+        *("!=", ">"),
     ),
     (
         "Everything is allowed in yours, padding too.",
-        "tokens != pad",
-        "tokens == tokens",
+        *("tokens != pad", "tokens == tokens"),
     ),
     (
         "All queries share it: give it an axis of 1 for them, unsqueeze(1), "
         "so that it fits scores [batch, target, source].",
-        ".unsqueeze(1)",
-        "",
+        *(".unsqueeze(1)", ""),
     ),
     (
         "The axis of 1 stands for the queries, so it is the middle one: "
         "unsqueeze(1).",
-        "unsqueeze(1)",
-        "unsqueeze(2)",
+        *("unsqueeze(1)", "unsqueeze(2)"),
     ),
     (
         "That has one axis for heads too many: three axes.",
-        ".unsqueeze(1)",
-        "[:, None, None]",
+        *(".unsqueeze(1)", "[:, None, None]"),
     ),
     (
         "Broadcasting does that: keep an axis of 1.",
-        "unsqueeze(1)",
-        "unsqueeze(1).repeat(1, tokens.shape[1], 1)",
+        *("unsqueeze(1)", "unsqueeze(1).repeat(1, tokens.shape[1], 1)"),
     ),
     (_NO_BOOLEANS, "unsqueeze(1)", "unsqueeze(1).float()"),
 ):
@@ -498,65 +478,53 @@ for _hint, *_typed in (
     (
         "At temperature 0 you take one of the best; if several are best, it "
         "is their mean.",
-        _MEAN,
-        "values[scores.argmax()]",
+        *(_MEAN, "values[scores.argmax()]"),
     ),
     (
         "At temperature 0 you add up the best; it is their mean.",
-        _MEAN,
-        "best @ values",
+        *(_MEAN, "best @ values"),
     ),
     (
         "At temperature 0 all entries weigh the same in yours; the best alone "
         "counts.",
-        _MEAN,
-        "values.mean(0)",
+        *(_MEAN, "values.mean(0)"),
     ),
     (
         "At temperature 0 yours takes the scores as they are, as if it were 1.",
-        _MEAN,
-        "torch.softmax(scores, dim=0) @ values",
+        *(_MEAN, "torch.softmax(scores, dim=0) @ values"),
     ),
     (
         "The temperature divides the scores; yours multiplies them.",
-        "scores / temperature",
-        "scores * temperature",
+        *("scores / temperature", "scores * temperature"),
     ),
     (
         "Divide by the temperature before softmax, not after.",
-        _SOFT,
-        "torch.softmax(scores, dim=0) / temperature",
+        *(_SOFT, "torch.softmax(scores, dim=0) / temperature"),
     ),
     ("The temperature is not used.", "scores / temperature", "scores"),
     (
         "That is the best entry alone, at every temperature.",
-        f"{_SOFT} @ values",
-        "values[scores.argmax()]",
+        *(f"{_SOFT} @ values", "values[scores.argmax()]"),
     ),
     (
         "You divided by √d_k as well; this dictionary has only T.",
-        "/ temperature",
-        "/ len(query) ** 0.5 / temperature",
+        *("/ temperature", "/ len(query) ** 0.5 / temperature"),
     ),
     (
         "All entries weigh the same: the plain mean.",
-        f"{_SOFT} @ values",
-        "values.mean(0)",
+        *(f"{_SOFT} @ values", "values.mean(0)"),
     ),
     (
         "One query, one answer: drop the axis of 1.",
-        f"{_SOFT} @ values",
-        f"({_SOFT} @ values)[None]",
+        *(f"{_SOFT} @ values", f"({_SOFT} @ values)[None]"),
     ),
     (
         "Those are weights: mix the values with them.",
-        f"{_SOFT} @ values",
-        _SOFT,
+        *(f"{_SOFT} @ values", _SOFT),
     ),
     (
         "Add the weighted values up: sum over entries.",
-        f"{_SOFT} @ values",
-        f"{_SOFT}[:, None] * values",
+        *(f"{_SOFT} @ values", f"{_SOFT}[:, None] * values"),
     ),
     (_DIVIDED, "if temperature == 0", "if False"),
     (

@@ -11,9 +11,7 @@ from torch.distributions import MultivariateNormal
 
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
-    as_tensor,
     exercise,
-    expect,
     float64,
     random_inputs,
 )
@@ -176,66 +174,90 @@ def soft_window_solution(raw, kappa, length):
 @exercise(soft_window_solution)
 def soft_window(mine):
     """One move of the window, and the weights that it gives."""
+    cases = []
     for seed, (bells, length) in enumerate(((2, 4), (1, 3), (3, 1), (4, 6))):
         raw, before = random_inputs(seed, (3 * bells,), (bells,))
         kappa = before.abs() * 2
-        known = {
-            (bells, length): "That is a row for each bell; sum over them.",
-            (bells,): "One weight for each letter, and not for each bell.",
-            (length, bells): "That is a column for each bell; sum over them.",
-            (length + 1,): "There are `length` letters, u = 1 … length.",
-        }
-        result = mine(raw.clone(), kappa.clone(), length)
-        found = as_tensor(result, (length,), "[length]", known)
-        a, b, k = float64(raw).chunk(3)
-        old, u = float64(kappa), range(1, length + 1)
-        A, B, K = a.exp(), b.exp(), k.exp()
-        p, q, r = float64(raw).exp().view(-1, 3).T
-        truth = _bells(A, B, old + K, u)
-        total = sum(truth)
-        mistakes = {
-            "The window starts from nothing each time. Add the move to "
-            "`kappa`, where it stood before.": _bells(A, B, K, u),
-            "The window does not move.": _bells(A, B, old, u),
-            "κ̂ has no exponential in yours, so the window may go back.": (
-                _bells(A, B, old + k, u)
-            ),
-            "α̂ has no exponential in yours, so a weight may be below 0.": (
-                _bells(a, B, old + K, u)
-            ),
-            "None of the three has its exponential.": _bells(a, b, old + k, u),
-            "β̂ has no exponential in yours, so a bell may open upwards.": (
-                _bells(A, b, old + K, u)
-            ),
-            "You took the three parts in another order: α̂ first, then β̂, "
-            "then κ̂.": _bells(B, A, old + K, u),
-            "You cut `raw` into threes, bell by bell. α̂ of all bells comes "
-            "first, then β̂, then κ̂.": _bells(p, q, old + r, u),
-            "The letters are counted from 1.": _bells(
-                A, B, old + K, range(length)
-            ),
-            "You divided by the sum; the window is not normalised.": [
-                x / total for x in truth
-            ],
-            "The minus sign in the exponent is missing.": _bells(
-                A, B, old + K, u, lambda p, q, d: p * math.exp(q * d * d)
-            ),
-            "The distance is squared.": _bells(
-                A, B, old + K, u, lambda p, q, d: p * math.exp(-q * abs(d))
-            ),
-            "You squared β together with the distance.": _bells(
-                A, B, old + K, u, lambda p, q, d: p * math.exp(-((q * d) ** 2))
-            ),
-            "You took β for a width. It says how narrow a bell is: "
-            "exp(−β d²).": _bells(
-                A, B, old + K, u, lambda p, q, d: p * math.exp(-d * d / q)
-            ),
-            "You take the exponential of the place itself: only the move is "
-            "an exponential.": _bells(A, B, (old + k).exp(), u),
-        }
-        given = f"with {bells} bells over {length} letters"
-        expect(found, truth, mistakes, given)
+        alpha, beta, forward = float64(raw).exp().chunk(3)
+        after = float64(kappa) + forward
+        truth = _bells(alpha, beta, after, range(1, length + 1))
+        cases.append(((raw, kappa, length), float64(truth)))
+    soft_window.compare(mine, cases, "[length]", "over {2} letters")
     return "windows of one, two, three and four bells."
+
+
+_MOVE, _BELL = "kappa = kappa + forward", "-beta[:, None] * far"
+for _hint, *_typed in (
+    (
+        "The window starts from nothing each time. Add the move to `kappa`, "
+        "where it stood before.",
+        *(_MOVE, "kappa = forward"),
+    ),
+    ("The window does not move.", _MOVE, "kappa = kappa"),
+    (
+        "κ̂ has no exponential in yours, so the window may go back.",
+        *(_MOVE, "kappa = kappa + raw.chunk(3)[2]"),
+    ),
+    (
+        "α̂ has no exponential in yours, so a weight may be below 0.",
+        *("(alpha", "(raw.chunk(3)[0]"),
+    ),
+    ("None of the three has its exponential.", "raw.exp()", "raw"),
+    (
+        "β̂ has no exponential in yours, so a bell may open upwards.",
+        *("-beta", "-raw.chunk(3)[1]"),
+    ),
+    (
+        "You took the three parts in another order: α̂ first, then β̂, then κ̂.",
+        *("alpha, beta,", "beta, alpha,"),
+    ),
+    (
+        "You cut `raw` into threes, bell by bell. α̂ of all bells comes first, "
+        "then β̂, then κ̂.",
+        *(".chunk(3)", ".view(-1, 3).T"),
+    ),
+    ("The letters are counted from 1.", "1, length + 1", "length"),
+    (
+        "You divided by the sum; the window is not normalised.",
+        *("return", "weights ="),
+        *("sum(0)", "sum(0)\n    return weights / weights.sum()"),
+    ),
+    ("The minus sign in the exponent is missing.", "-beta", "beta"),
+    ("The distance is squared.", "- u) ** 2", "- u).abs()"),
+    (
+        "You squared β together with the distance.",
+        *("-beta[:, None]", "-(beta[:, None] ** 2)"),
+    ),
+    (
+        "You took β for a width. It says how narrow a bell is: exp(−β d²).",
+        *(_BELL, "-far / beta[:, None]"),
+    ),
+    (
+        "You take the exponential of the place itself: only the move is an "
+        "exponential.",
+        *(_MOVE, "kappa = torch.exp(kappa + raw.chunk(3)[2])"),
+    ),
+    ("That is a row for each bell; sum over them.", ".sum(0)", ""),
+    ("One weight for each letter, and not for each bell.", "sum(0)", "sum(1)"),
+    ("That is a column for each bell; sum over them.", ".sum(0)", ".T"),
+    (
+        "There are `length` letters, u = 1 … length.",
+        *("length + 1", "length + 2"),
+    ),
+):
+    soft_window.slip(_hint, *_typed)
+
+
+@soft_window.style
+def _by_loop(raw, kappa, length):
+    k = len(kappa)
+    weights = torch.zeros(length)
+    for u in range(1, length + 1):
+        for i in range(k):
+            a, b = math.exp(raw[i]), math.exp(raw[k + i])
+            place = kappa[i] + math.exp(raw[2 * k + i])
+            weights[u - 1] += a * math.exp(-b * (place - u) ** 2)
+    return weights
 
 
 def log_density_solution(share, mean, sigma, tilt, move):
@@ -247,93 +269,103 @@ def log_density_solution(share, mean, sigma, tilt, move):
     return (share * torch.exp(-Z / (2 * one)) / height).sum().log()
 
 
+def _mixture(share, mean, sigma, tilt, move):
+    """The same by torch's own normal distribution."""
+    cross = tilt * sigma.prod(-1)
+    table = torch.stack([sigma[:, 0] ** 2, cross, cross, sigma[:, 1] ** 2], 1)
+    ellipses = MultivariateNormal(mean, table.view(-1, 2, 2))
+    return (ellipses.log_prob(move) + share.log()).logsumexp(0)
+
+
 @exercise(log_density_solution)
 def log_density(mine):
     """How likely a mixture of tilted ellipses holds a move of the pen."""
+    cases = []
     for seed, count in enumerate((3, 1, 4)):
         raw, mean, wide, lean, move = random_inputs(
             seed, (count,), (count, 2), (count, 2), (count,), (2,)
         )
-        share, sigma = raw.softmax(0), (wide / 2).exp()
-        tilt = lean.tanh()
-        known = {
-            (count,): "That is a number for each ellipse; what is asked is the "
-            "whole mixture.",
-            (2,): "That is a number for each axis; one density is asked.",
-        }
-        result = mine(share, mean, sigma, tilt, move)
-        found = as_tensor(result, (), "a single number", known)
-        pi, mu, sd, rho, at = map(float64, (share, mean, sigma, tilt, move))
-
-        def ellipses(rho, sd=sd, mu=mu, at=at):
-            cross = rho * sd.prod(-1)
-            table = torch.stack([sd[:, 0] ** 2, cross, cross, sd[:, 1] ** 2], 1)
-            return MultivariateNormal(mu, table.view(-1, 2, 2)).log_prob(at)
-
-        each, one = ellipses(rho), 1 - rho**2
-        z = (at - mu) / sd
-        Z = (z**2).sum(-1) - 2 * rho * z.prod(-1)
-        height = 2 * math.pi * sd.prod(-1) * one.sqrt()
-
-        def mixed(values, pi=pi):
-            return (pi * values).sum().log()
-
-        expected = mixed(each.exp())
-        mistakes = {
-            "That is the density; its logarithm is asked.": expected.exp(),
-            "That is minus the logarithm, the loss.": -expected,
-            "You took the logarithms first and then the mean. Sum the "
-            "densities, then take one logarithm.": (pi * each).sum(),
-            "You left out the weights π.": each.exp().sum().log(),
-            "ρ is left out: your ellipses do not lean.": mixed(
-                ellipses(0 * rho).exp()
-            ),
-            "ρ has the wrong sign: in Z stands minus 2 ρ z₁ z₂.": mixed(
-                ellipses(-rho).exp()
-            ),
-            "The root of 1 − ρ² is missing below the line.": mixed(
-                (-Z / (2 * one)).exp() / (height / one.sqrt())
-            ),
-            "The root is missing: √(1 − ρ²) stands below the line.": mixed(
-                (-Z / (2 * one)).exp() / (height * one.sqrt())
-            ),
-            "The term − 2 ρ z₁ z₂ is missing in Z.": mixed(
-                (-(z**2).sum(-1) / (2 * one)).exp() / height
-            ),
-            "`share` is π already; you took it for a logarithm.": (
-                (each + pi).logsumexp(0)
-            ),
-            "`share` is π already; you took its softmax once more.": mixed(
-                each.exp(), pi.softmax(0)
-            ),
-            "1 − ρ² is missing in the exponent.": mixed(
-                (-Z / 2).exp() / height
-            ),
-            "The 2 π is missing below the line.": mixed(
-                (-Z / (2 * one)).exp() / (height / (2 * math.pi))
-            ),
-            "σ₁ σ₂ is missing below the line: a narrow ellipse is high.": (
-                mixed((-Z / (2 * one)).exp() / (height / sd.prod(-1)))
-            ),
-            "The 2 in the exponent is missing: −Z / (2 (1 − ρ²)).": mixed(
-                (-Z / one).exp() / height
-            ),
-            "`sigma` is σ already; you took its exponential once more.": (
-                mixed(ellipses(rho, sd.exp()).exp())
-            ),
-            "`sigma` is σ, not σ²: you took its root.": mixed(
-                ellipses(rho, sd.sqrt()).exp()
-            ),
-            "You divided by σ² where z is divided by σ.": mixed(
-                (
-                    -(
-                        ((at - mu) ** 2 / sd**4).sum(-1)
-                        - 2 * rho * ((at - mu) / sd**2).prod(-1)
-                    )
-                    / (2 * one)
-                ).exp()
-                / height
-            ),
-        }
-        expect(found, expected, mistakes, f"with {count} ellipses")
+        given = raw.softmax(0), mean, (wide / 2).exp(), lean.tanh(), move
+        cases.append((given, _mixture(*map(float64, given))))
+    log_density.compare(mine, cases, "a single number")
     return "mixtures of one, three and four ellipses."
+
+
+_EXPONENT = "-Z / (2 * one)"
+_MIXED = f"(share * torch.exp({_EXPONENT}) / height).sum().log()"
+for _hint, *_typed in (
+    ("That is the density; its logarithm is asked.", ".log()", ""),
+    ("That is minus the logarithm, the loss.", "return", "return -"),
+    (
+        "You took the logarithms first and then the mean. Sum the densities, "
+        "then take one logarithm.",
+        *(_MIXED, f"(share * ({_EXPONENT} - height.log())).sum()"),
+    ),
+    ("You left out the weights π.", "share * ", ""),
+    (
+        "ρ is left out: your ellipses do not lean.",
+        *("one =", "tilt = 0 * tilt\n    one ="),
+    ),
+    (
+        "ρ has the wrong sign: in Z stands minus 2 ρ z₁ z₂.",
+        *("- 2 * tilt", "+ 2 * tilt"),
+    ),
+    (
+        "The root of 1 − ρ² is missing below the line.",
+        *(" * one.sqrt()", ""),
+    ),
+    (
+        "The root is missing: √(1 − ρ²) stands below the line.",
+        *(".sqrt()", ""),
+    ),
+    (
+        "The term − 2 ρ z₁ z₂ is missing in Z.",
+        *(" - 2 * tilt * z.prod(-1)", ""),
+    ),
+    (
+        "`share` is π already; you took it for a logarithm.",
+        *("(share *", "(share.exp() *"),
+    ),
+    (
+        "`share` is π already; you took its softmax once more.",
+        *("(share *", "(share.softmax(0) *"),
+    ),
+    ("1 − ρ² is missing in the exponent.", "(2 * one)", "2"),
+    ("The 2 π is missing below the line.", "2 * math.pi * ", ""),
+    (
+        "σ₁ σ₂ is missing below the line: a narrow ellipse is high.",
+        *("sigma.prod(-1) * ", ""),
+    ),
+    (
+        "The 2 in the exponent is missing: −Z / (2 (1 − ρ²)).",
+        *("(2 * one)", "one"),
+    ),
+    (
+        "`sigma` is σ already; you took its exponential once more.",
+        *("z = (", "sigma = sigma.exp()\n    z = ("),
+    ),
+    (
+        "`sigma` is σ, not σ²: you took its root.",
+        *("z = (", "sigma = sigma.sqrt()\n    z = ("),
+    ),
+    (
+        "You divided by σ² where z is divided by σ.",
+        *("/ sigma", "/ sigma**2"),
+    ),
+    (
+        "That is a number for each ellipse; what is asked is the whole "
+        "mixture.",
+        *(".sum().log()", ".log()"),
+    ),
+    (
+        "That is a number for each axis; one density is asked.",
+        *(_MIXED, "(share @ (torch.exp(-(z**2) / 2) / sigma)).log()"),
+    ),
+):
+    log_density.slip(_hint, *_typed)
+log_density.style(_mixture)
+
+
+@log_density.style
+def _as_a_plain_number(share, mean, sigma, tilt, move):
+    return _mixture(share, mean, sigma, tilt, move).item()

@@ -270,7 +270,7 @@ for _hint, *_typed in (
     (
         "You note the state before each word, and the last one is lost: first "
         "recur, then note what it gives.",
-        *(f"{_STEP}\n        states.append(h)",),
+        f"{_STEP}\n        states.append(h)",
         f"states.append(h)\n        {_STEP}",
     ),
     (

@@ -166,58 +166,48 @@ for _hint, *_typed in (
     (
         "The other words get ε / (vocab − 1) here; the paper's formula gives "
         "every word ε / vocab, the true one too.",
-        _MEAN,
-        "(logp.sum(dim=-1) - true) / (logp.shape[-1] - 1)",
+        *(_MEAN, "(logp.sum(dim=-1) - true) / (logp.shape[-1] - 1)"),
     ),
     (
         "You give every word the whole ε: divide it by vocab.",
-        _MEAN,
-        "logp.sum(dim=-1)",
+        *(_MEAN, "logp.sum(dim=-1)"),
     ),
     (
         "1 − ε and ε are exchanged.",
-        _LOSS,
-        f"-epsilon * true - (1 - epsilon) * {_MEAN}",
+        *(_LOSS, f"-epsilon * true - (1 - epsilon) * {_MEAN}"),
     ),
     (
         "The true word keeps weight 1 here; it keeps 1 − ε, so that all "
         "weights sum to 1.",
-        "-(1 - epsilon) * true",
-        "-true",
+        *("-(1 - epsilon) * true", "-true"),
     ),
     (
         "You set the true word's share to 1 − ε, in place of its ε / vocab: "
         "it keeps both, so that all shares sum to 1 (add to the table, where "
         "you write over it).",
-        _MEAN,
-        "(logp.sum(dim=-1) - true) / logp.shape[-1]",
+        *(_MEAN, "(logp.sum(dim=-1) - true) / logp.shape[-1]"),
     ),
     (
         "You average over the vocabulary; cross-entropy sums.",
-        _LOSS,
-        f"({_LOSS}) / logp.shape[-1]",
+        *(_LOSS, f"({_LOSS}) / logp.shape[-1]"),
     ),
     ("The sign is wrong: a loss is positive.", _LOSS, f"-({_LOSS})"),
     (
         "The logarithm is missing: you mix probabilities.",
-        _LOGP,
-        "torch.softmax(logits, dim=-1)",
+        *(_LOGP, "torch.softmax(logits, dim=-1)"),
     ),
     (
         "Softmax runs over the batch; it belongs over the vocabulary, dim=-1.",
-        _LOGP,
-        "torch.log_softmax(logits, dim=0)",
+        *(_LOGP, "torch.log_softmax(logits, dim=0)"),
     ),
     (
         "You forgot softmax: these are logits, not logarithms of "
         "probabilities.",
-        _LOGP,
-        "logits",
+        *(_LOGP, "logits"),
     ),
     (
         "You summed or averaged over the batch; give one loss a row.",
-        _LOSS,
-        f"({_LOSS}).mean()",
+        *(_LOSS, f"({_LOSS}).mean()"),
     ),
     ("The sum over the vocabulary is missing.", _LOSS, "-logp"),
     ("One axis too many: squeeze(-1).", ".squeeze(-1)", ""),
@@ -276,26 +266,22 @@ _LOWER = "torch.minimum(step**-0.5, step * warmup**-1.5)"
 for _hint, *_typed in (
     (
         "That is the larger of the two curves; the smaller one counts.",
-        "minimum",
-        "maximum",
+        *("minimum", "maximum"),
     ),
     (
         "It only falls: step · warmup^−1.5 is missing, or never the smaller. "
         "(Has the exponent −1.5 its minus?)",
-        "warmup**-1.5",
-        "warmup**1.5",
+        *("warmup**-1.5", "warmup**1.5"),
     ),
     (
         "It only rises: after the warm-up it falls as step^−0.5.",
-        _LOWER,
-        "step * warmup**-1.5",
+        *(_LOWER, "step * warmup**-1.5"),
     ),
     ("d_model^−0.5 is missing.", "d_model**-0.5 * ", ""),
     (
         "You multiply by √d_model; the larger the model, the smaller the "
         "step: divide.",
-        "d_model**-0.5",
-        "d_model**0.5",
+        *("d_model**-0.5", "d_model**0.5"),
     ),
     (
         "d_model^−0.5 stands before min(…), and so belongs to both curves; "
@@ -311,19 +297,16 @@ for _hint, *_typed in (
     ),
     (
         "You divide by d_model; divide by its square root.",
-        "d_model**-0.5",
-        "1 / d_model",
+        *("d_model**-0.5", "1 / d_model"),
     ),
     (
         "The rise is linear in the step: step, not step^0.5.",
-        "step *",
-        "step**0.5 *",
+        *("step *", "step**0.5 *"),
     ),
     (
         "warmup^−0.5 in place of warmup^−1.5: the two curves must meet at "
         "step = warmup.",
-        "warmup**-1.5",
-        "warmup**-0.5",
+        *("warmup**-1.5", "warmup**-0.5"),
     ),
 ):
     warmup_rate.slip(_hint, *_typed)
@@ -442,14 +425,12 @@ for _hint, *_typed in (
     (
         "Nothing was merged. If you compare a slice with pair: a slice of a "
         "list is a list, pair is a tuple, and these two are never equal.",
-        _SAME,
-        "pieces[i : i + 2] == pair",
+        *(_SAME, "pieces[i : i + 2] == pair"),
     ),
     (
         "The last piece is lost: it has no neighbour to its right, and stays "
         "all the same.",
-        "len(pieces):",
-        "len(pieces) - 1:",
+        *("len(pieces):", "len(pieces) - 1:"),
     ),
     ("Both pieces are used up: go on after the second.", "i += 2", "i += 1"),
     (
@@ -554,8 +535,7 @@ for _hint, *_typed in (
     (
         "You divide by the root of the number of words; d_k is the width of a "
         "key.",
-        "q.shape[-1]",
-        "K.shape[1]",
+        *("q.shape[-1]", "K.shape[1]"),
     ),
     *(
         (
@@ -569,15 +549,13 @@ for _hint, *_typed in (
     ("You ask with the new key; the query asks.", "q, K)", "k, K)"),
     (
         "Softmax is missing: scores are not weights.",
-        "scores.softmax(dim=-1)",
-        "scores",
+        *("scores.softmax(dim=-1)", "scores"),
     ),
     ("You mix the keys; the values are mixed.", "dim=-1), V)", "dim=-1), K)"),
     (
         "The values are added up, each with weight 1: softmax ran over an "
         "axis of one. It belongs over the words.",
-        "scores.softmax(dim=-1)",
-        "scores[:, None].softmax(dim=1)[:, 0]",
+        *("scores.softmax(dim=-1)", "scores[:, None].softmax(dim=1)[:, 0]"),
     ),
     (
         "The new word does not see itself: its own key and value belong after "
@@ -597,13 +575,11 @@ for _hint, *_typed in (
     ),
     (
         "One axis too many: there is one new word.",
-        _CONTEXT,
-        f"{_CONTEXT}[:, None]",
+        *(_CONTEXT, f"{_CONTEXT}[:, None]"),
     ),
     (
         "Those are weights or scores; the values are still to be mixed.",
-        _CONTEXT,
-        "scores.softmax(dim=-1)",
+        *(_CONTEXT, "scores.softmax(dim=-1)"),
     ),
 ):
     cached_step.slip(_hint, *_typed)
@@ -919,8 +895,7 @@ for _hint, *_typed in (
     (
         "The target mask is not used: a word sees the words that are still to "
         "be said.",
-        "y, y, target_mask",
-        "y, y, target_mask | True",
+        *("y, y, target_mask", "y, y, target_mask | True"),
     ),
     (
         "The source mask is not used: cross-attention sees padding.",
@@ -930,14 +905,12 @@ for _hint, *_typed in (
     (
         "Cross-attention attends to y. Its keys and values come from x, the "
         "encoder's output.",
-        _CROSS,
-        "self.cross(y, y, target_mask)",
+        *(_CROSS, "self.cross(y, y, target_mask)"),
     ),
     (
         "Cross-attention runs without its own maps: it is `cross` that "
         "attends to x.",
-        _CROSS,
-        "self.attention(y, x, source_mask)",
+        *(_CROSS, "self.attention(y, x, source_mask)"),
     ),
     (
         "The two masks are exchanged: the target mask is for attention to y, "
@@ -982,8 +955,7 @@ for _hint, *_typed in (
     (
         "The mask is not used: give forbidden places the score −infinity "
         "before softmax.",
-        _MASKED,
-        "",
+        *(_MASKED, ""),
     ),
     *(
         (
@@ -997,14 +969,12 @@ for _hint, *_typed in (
     (
         "You mask after the softmax, when the forbidden places have had their "
         "share. Mask the scores.",
-        f"{_MASKED}.softmax(dim=-1)",
-        ".softmax(dim=-1) * mask",
+        *(f"{_MASKED}.softmax(dim=-1)", ".softmax(dim=-1) * mask"),
     ),
     (
         "You set forbidden scores to 0, and exp(0) = 1. The score that gets "
         "no weight is −infinity.",
-        "-torch.inf",
-        "0.0",
+        *("-torch.inf", "0.0"),
     ),
     *(
         (
@@ -1018,21 +988,18 @@ for _hint, *_typed in (
     (
         "The scores are not scaled: divide by √d_k, the root of a head's "
         "width.",
-        " / q.shape[-1] ** 0.5",
-        "",
+        *(" / q.shape[-1] ** 0.5", ""),
     ),
     (
         "You divide by √d_model. A head's scores are sums of d_k products: "
         "√d_k, with d_k = d_model / heads.",
-        "q.shape[-1]",
-        "x.shape[-1]",
+        *("q.shape[-1]", "x.shape[-1]"),
     ),
     ("You divide by d_k and not by its root.", "[-1] ** 0.5", "[-1]"),
     (
         "The heads are split wrongly: reshape alone mixes words with heads. "
         "Cut the last axis into (heads, d_k) first, then transpose.",
-        _SPLIT,
-        _CUT,
+        *(_SPLIT, _CUT),
     ),
     (
         "The heads are split wrongly, and joined by the same mistake: cut the "
@@ -1043,24 +1010,20 @@ for _hint, *_typed in (
     (
         "Each head got every heads-th number. Head 1 owns the first d_k "
         "numbers: unflatten(-1, (heads, d_k)).",
-        _SPLIT,
-        "x.unflatten(-1, (-1, self.heads)).permute(0, 3, 1, 2)",
+        *(_SPLIT, "x.unflatten(-1, (-1, self.heads)).permute(0, 3, 1, 2)"),
     ),
     (
         "The heads come back mixed: transpose heads and words back before you "
         "flatten.",
-        _JOIN,
-        _FLAT,
+        *(_JOIN, _FLAT),
     ),
     (
         "One head of full width is at work; split q, k and v into heads.",
-        "self.heads = heads",
-        "self.heads = 1",
+        *("self.heads = heads", "self.heads = 1"),
     ),
     (
         "W_O is missing: it mixes what the heads found.",
-        f"self.W_O({_JOIN})",
-        _JOIN,
+        *(f"self.W_O({_JOIN})", _JOIN),
     ),
     (
         "The norm stands on the wrong side. That is pre-norm, x + f(norm(x)); "
@@ -1103,8 +1066,7 @@ for _hint, *_typed in (
     ),
     (
         "Your LayerNorm divides by the variance; take its root.",
-        "torch.sqrt(variance + 1e-5)",
-        "(variance + 1e-5)",
+        *("torch.sqrt(variance + 1e-5)", "(variance + 1e-5)"),
     ),
     (
         "Your LayerNorm's deviation divides by d − 1. It is the plain mean of "
@@ -1120,13 +1082,11 @@ for _hint, *_typed in (
     ),
     (
         "ReLU is missing in the feed-forward part.",
-        "nn.ReLU()",
-        "nn.Identity()",
+        *("nn.ReLU()", "nn.Identity()"),
     ),
     (
         "Your feed-forward part bends with GELU; the paper's has ReLU.",
-        "nn.ReLU()",
-        "nn.GELU()",
+        *("nn.ReLU()", "nn.GELU()"),
     ),
     (
         "The feed-forward part is not used.",
@@ -1284,8 +1244,7 @@ for _hint, *_typed in (
     (
         "Positions are missing: add the sines and cosines to the embeddings, "
         "on both sides.",
-        "**0.5 + codes",
-        "**0.5",
+        *("**0.5 + codes", "**0.5"),
     ),
     (
         "Your sines stand in one block and your cosines in another. Here they "
@@ -1295,26 +1254,22 @@ for _hint, *_typed in (
     ),
     (
         "Your positions begin with 1; the first word stands at 0.",
-        "torch.arange(length)",
-        "torch.arange(1, length + 1)",
+        *("torch.arange(length)", "torch.arange(1, length + 1)"),
     ),
     (
         "√d_model is missing: the embedding is scaled before the positions "
         "are added.",
-        _EMBEDDED,
-        "self.embedding(tokens) + codes",
+        *(_EMBEDDED, "self.embedding(tokens) + codes"),
     ),
     (
         "You scale the positions as well. Only the embedding is multiplied by "
         "√d_model.",
-        _EMBEDDED,
-        "(self.embedding(tokens) + codes) * d_model**0.5",
+        *(_EMBEDDED, "(self.embedding(tokens) + codes) * d_model**0.5"),
     ),
     (
         "Source padding is looked at, in the encoder and in cross-attention: "
         "the mask is source != PAD.",
-        "source != PAD",
-        "source == source",
+        *("source != PAD", "source == source"),
     ),
     (
         "Cross-attention sees the source's padding: it takes the source mask.",
@@ -1324,14 +1279,12 @@ for _hint, *_typed in (
     (
         "The causal mask is missing: the decoder sees the words that it must "
         "say.",
-        ".tril()",
-        "",
+        *(".tril()", ""),
     ),
     (
         "Your causal mask is the wrong way round: place i may see the places "
         "up to i, which is tril, and not triu.",
-        ".tril()",
-        ".triu()",
+        *(".tril()", ".triu()"),
     ),
     (_NOTHING_TO_LOOK_AT, ".tril()", ".tril(-1)"),
     (
@@ -1358,14 +1311,12 @@ for _hint, *_typed in (
     ),
     (
         "Those are probabilities. Give back the logits, without softmax.",
-        _LOGITS,
-        f"({_LOGITS}).softmax(-1)",
+        *(_LOGITS, f"({_LOGITS}).softmax(-1)"),
     ),
     (
         "Those are the vectors of the last layer: compare them with the "
         "embedding's rows, y @ E.T.",
-        _LOGITS,
-        "y",
+        *(_LOGITS, "y"),
     ),
     (
         "You shift the target inside. The model is handed what the decoder "
@@ -1427,8 +1378,7 @@ for _hint, *_typed in (
     (
         "The decoder sees the word that it must say: target[:, 1:] is what "
         "comes out, and target[:, :-1] goes in.",
-        "[:, :-1]",
-        "[:, 1:]",
+        *("[:, :-1]", "[:, 1:]"),
     ),
     (
         "You shift the wrong way: it is given a word and asked for the one "
@@ -1445,8 +1395,7 @@ for _hint, *_typed in (
     ),
     (
         "That is the sum over all words; give their mean.",
-        _WANTED,
-        f'{_WANTED}, reduction="sum"',
+        *(_WANTED, f'{_WANTED}, reduction="sum"'),
     ),
     (
         "<end> must be learned too: leave out padding, 0, and nothing else.",
@@ -1456,8 +1405,7 @@ for _hint, *_typed in (
     ),
     (
         "softmax is taken twice: F.cross_entropy wants the logits.",
-        "logits.flatten(0, 1)",
-        "logits.softmax(-1).flatten(0, 1)",
+        *("logits.flatten(0, 1)", "logits.softmax(-1).flatten(0, 1)"),
     ),
     ("The sign is wrong: a loss is positive.", "return F", "return -F"),
     (_OF_ALL, _WANTED, f'{_WANTED}, reduction="none"'),
