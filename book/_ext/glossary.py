@@ -73,7 +73,7 @@ def listed() -> str:
 
 def say(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Give each link to a term its sentence."""
-    sentences = {anchor(row["term"]): row["sentence"] for row in terms()}
+    sentences = {anchor(term): row["sentence"] for term, row in rows().items()}
     for link in doctree.findall(nodes.reference):
         inner = link.next_node(nodes.inline)
         if inner is not None and "std-term" in inner["classes"]:
