@@ -9,9 +9,10 @@ from copy import deepcopy
 
 import pytest
 import torch
+from saying import said
 
 from lookback.experiments.tuned_baselines import FAMILIES
-from lookback.heads import prune
+from lookback.heads import attention_weights, prune
 from lookback.lab import records, weights
 from lookback.lab.corpus import text
 from lookback.lab.decoding import translate
@@ -41,12 +42,10 @@ def encoded(loaded, sentence):
 
 def looks(loaded, sentence):
     """Weights of the encoder, [layers heads target source]."""
-    with torch.no_grad():
-        _, found = loaded[0].read(encoded(loaded, sentence), need_weights=True)
+    model = loaded[0]
+    with torch.no_grad(), attention_weights(model.encoder) as found:
+        model.encode(encoded(loaded, sentence))
     return torch.stack([layer[0] for layer in found])
-
-
-# scores.md
 
 
 def test_the_smallest_beta_that_gives_against_its_share():
@@ -58,9 +57,12 @@ def test_the_smallest_beta_that_gives_against_its_share():
     def best(strength):
         return float((strength * cosines).softmax(-1)[:, 3].max())
 
+    said("scores", "For a weight of 0.9 the slider has to stand at 3")
+    said("scores", "a β of about 2.1 would do")
     assert best(2) < 0.9 < best(2.1) and best(3) > 0.95
     straight = (3 * keys[3] @ keys.T).softmax(-1)[3]
-    assert straight > 0.9  # "turned to *against*"
+    said("scores", "with the query turned to against or a little beyond it")
+    assert straight > 0.9
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -69,25 +71,27 @@ def test_the_largest_weight_passes_one_half_around_eight(seed):
         scores = torch.from_numpy(draw_scores(seed, d_k) / divisor)
         return float(scores.softmax(-1).amax(-1).mean())
 
+    said("scores", "the largest weight reaches one half around $d_k = 8$")
     assert largest(4) < 0.4 and 0.45 < largest(8) < 0.55 < largest(16)
+    said("scores", "At 512 most queries have made up their minds completely")
     assert largest(512) > 0.9
     divided = [largest(d_k, d_k**0.5) for d_k in (2, 8, 64, 512)]
+    said("scores", "Divided, both numbers stay where they are, at every size")
     assert max(divided) - min(divided) < 0.03
 
 
 def test_the_sums_cost_grows_and_the_bumps_are_at_16_mib():
     cost = records.load("scores")["results"]
+    said("scores", "For a caption of 16 words the two hardly differ in time")
     for row in cost.values():
         assert row["16"]["ratio"]["both"] < 1.5
         assert row["512"]["ratio"]["both"] > 50
     bumps = [cost["64"]["256"], cost["256"]["128"]]
     after = [cost["64"]["512"], cost["256"]["256"]]
+    said("scores", "the additive score's block is exactly 16 MiB")
     for bump, next_one in zip(bumps, after, strict=True):
         assert bump["additive"]["kept"] == 2**24
         assert bump["dot"]["both"] > next_one["dot"]["both"]
-
-
-# attention.md
 
 
 def test_top_is_told_by_red_and_by_of(loaded):
@@ -95,10 +99,15 @@ def test_top_is_told_by_red_and_by_of(loaded):
     for sentence in (GARMENT, PEAK):
         words = [*sentence.split(), "<end>"]
         row = looks(loaded, sentence).mean(1)[:, words.index("top")]
+        said("attention", "top looks mostly at itself in the first layer")
         assert words[int(row[0].argmax())] == "top"  # first layer: itself
         order = row[1].argsort(descending=True)
         rows[sentence] = [words[j] for j in order]
+    said(
+        "attention", "In the second it takes a share of red in the one sentence"
+    )
     assert rows[GARMENT][:2] == ["top", "red"]
+    said("attention", "not to mountain but to the little word of")
     assert rows[PEAK][:3] == ["of", "top", "mountain"]
 
 
@@ -112,9 +121,10 @@ def test_red_and_of_move_top_most(loaded):
         with torch.no_grad():
             x = loaded[0].source_embedding(ids)
             for layer in loaded[0].encoder:
-                x, _ = layer(x, mask)
+                x = layer(x, mask)
         return x[0, place]
 
+    said("attention", "red moves the garment most, and of the peak")
     for sentence, witness in ((GARMENT, "red"), (PEAK, "of")):
         words, whole = sentence.split(), last(sentence)
         moved = {
@@ -123,7 +133,8 @@ def test_red_and_of_move_top_most(loaded):
             if word != "top"
         }
         assert max(moved, key=moved.get) == witness
-    assert 1.7 < moved["of"] / moved["mountain"] < 2.3  # "about twice"
+    said("attention", "about twice as far as mountain does")
+    assert 1.7 < moved["of"] / moved["mountain"] < 2.3
 
 
 def test_rouge_looks_ahead_without_a_mask(loaded):
@@ -136,12 +147,11 @@ def test_rouge_looks_ahead_without_a_mask(loaded):
         key, _ = own.project(y)
         scores = own.split(own.W_Q(y)) @ key.transpose(-2, -1)
     row = scores[0, 0, 5] / key.shape[-1] ** 0.5
+    said("attention", "rouge gives most of its weight to sourit")
     assert row.softmax(-1)[6] > 0.5  # sourit
     seen = row[:6].softmax(-1)
-    assert 0.3 < seen[3] / seen[5] < 0.37  # en and rouge: "a third"
-
-
-# serial.md
+    said("attention", "en keeps a third of what rouge itself has")
+    assert 0.3 < seen[3] / seen[5] < 0.37
 
 
 @pytest.mark.parametrize(
@@ -149,11 +159,15 @@ def test_rouge_looks_ahead_without_a_mask(loaded):
     [(12, 9216, 13, 4), (12, 1, 18_432, 16_896), (64, 768, 128, 258)],
 )
 def test_the_races_of_the_widget(n, workers, gru, attention):
+    said("serial", "then 13 ticks are left for the GRU")
+    said("serial", "16,896 ticks against 18,432")
+    said("serial", "64 words of 16 numbers with 768 workers")
     assert ticks(recurrent(n, 16), workers) == gru
     assert ticks(self_attention(n, 16), workers) == attention
 
 
 def test_more_than_9216_workers_gain_nothing():
+    said("serial", "Nothing gets faster once there are 9,216 workers")
     for stages in (recurrent(12, 16), self_attention(12, 16)):
         assert ticks(stages, 9216) == ticks(stages, 10**9)
         assert ticks(stages, 9215) > ticks(stages, 9216)
@@ -163,8 +177,10 @@ def test_the_untrained_lstm_forgets_and_attention_thins_out():
     found = records.load("serial")["results"]
     n, sizes = found["reach"], found["gradient"]
     opened = sizes["LSTM, forget bias +2"]
+    said("serial", "the third curve, and it holds on several times as long")
     assert opened[n.index(64)] > sizes["LSTM"][n.index(16)]
     thin = sizes["attention"]
+    said("serial", "Attention's falls too, but only about like $1/n$")
     assert 0.5 < thin[n.index(256)] * 256 / (thin[n.index(4)] * 4) < 2
 
 
@@ -177,24 +193,29 @@ def step_ms(name, size, length):
 def test_what_a_gpu_takes_for_a_step():
     assert "H100" in GPU["gpu"]
     short, long = (step_ms("transformer", 128, n) for n in (10, 80))
-    assert 0.8 < long / short < 1.2  # "as long for eighty as for ten"
+    said("serial", "step takes as long for eighty pieces as for ten")
+    assert 0.8 < long / short < 1.2
     short, long = (step_ms("rnnsearch", 128, n) for n in (10, 80))
-    assert 4 < long / short < 5  # "more than four times"
-    for size in (32, 128, 512, 2048):  # "the two are level"
+    said("serial", "more than four times as long for eighty as for ten")
+    assert 4 < long / short < 5
+    said("serial", "At ten pieces the two are level")
+    for size in (32, 128, 512, 2048):
         search, layers = (step_ms(name, size, 10) for name in FAMILIES)
         assert search < layers < 1.25 * search
     both = [step_ms(name, 2048, 40) for name in FAMILIES]
-    assert max(both) / min(both) < 1.2  # "about the same time"
+    said(
+        "serial",
+        "at 2,048 sentences of forty pieces both need about the same time",
+    )
+    assert max(both) / min(both) < 1.2
     slower = [
         GPU["paces"][name]["bf16"][size][n] < pace
         for name in FAMILIES
         for size, row in GPU["paces"][name]["fp32"].items()
         for n, pace in row.items()
     ]
-    assert sum(slower) >= 0.8 * len(slower)  # "nearly all"
-
-
-# heads.md
+    said("serial", "In numbers of 16 bits nearly all of these steps are slower")
+    assert sum(slower) >= 0.8 * len(slower)
 
 
 def test_the_open_head_and_the_others(loaded):
@@ -204,6 +225,7 @@ def test_the_open_head_and_the_others(loaded):
     near = sum(
         float(opened[i, i] + (opened[i, i - 1] if i else 0)) for i in range(n)
     )
+    said("heads", "between the asking word and the word before it")
     assert near / n > 0.5  # itself and the word before
     itself = (found.argmax(-1) == torch.arange(n)).sum(-1)
     others = [
@@ -212,14 +234,20 @@ def test_the_open_head_and_the_others(loaded):
         for head in range(4)
         if (layer, head) != (1, 3)
     ]
+    said("heads", "at the asking word itself, in half of their rows or more")
     assert sum(2 * count >= n for count in others) > len(others) / 2
     shared = torch.minimum(found[:, :, 4], opened[4]).sum(-1)
+    said("heads", "At on the head that differs most is the second of layer 3")
     assert divmod(int(shared.argmin()), 4) == (2, 1)
+    said("heads", "it puts nearly all its weight on chair")
     assert words[int(found[2, 1, 4].argmax())] == "chair"
+    said("heads", "where the open head looks back at sleeps")
     assert words[int(opened[4].argmax())] == "sleeps"
 
 
 def test_the_mean_of_heads_is_flatter_on_average_only(loaded):
+    said("heads", "is never sharper than the sharpest of them")
+    said("heads", "It may well be sharper than the flattest one")
     for layer in looks(loaded, CAT):
         heads, mean = layer.amax(-1), layer.mean(0).amax(-1)
         assert (mean <= heads.amax(0) + 1e-6).all()
@@ -227,7 +255,7 @@ def test_the_mean_of_heads_is_flatter_on_average_only(loaded):
         assert (mean > heads.amin(0)).any()
 
 
-def said(loaded, sentence, silent):
+def french_of(loaded, sentence, silent):
     model = deepcopy(loaded[0])
     for layer, head in silent:
         prune(model.decoder[layer].cross, head)
@@ -237,15 +265,18 @@ def said(loaded, sentence, silent):
 
 @pytest.mark.nightly
 def test_what_single_heads_are_missed_for(loaded):
-    whole = said(loaded, GIFT, [])
+    whole = french_of(loaded, GIFT, [])
     assert "petite fleur blanche" in whole
     found = {
-        (layer, head): said(loaded, GIFT, [(layer, head)])
+        (layer, head): french_of(loaded, GIFT, [(layer, head)])
         for layer in range(3)
         for head in range(4)
     }
+    said("heads", "Most single heads change a word or two")
     assert sum(answer != whole for answer in found.values()) > 6
+    said("heads", "the white has gone over to the woman")
     assert "femme blanche" in found[1, 0]
+    said("heads", "without head 4 of layer 3 the flower is a hug")
     assert "câlin" in found[2, 3] and "fleur" not in found[2, 3]
 
 
@@ -253,8 +284,12 @@ def test_what_single_heads_are_missed_for(loaded):
 def test_all_four_of_the_last_look(loaded):
     book = "a young woman in a red dress is reading a book ."
     for head in range(4):
-        assert "jeune femme en robe rouge" in said(loaded, book, [(2, head)])
-    gone = said(loaded, book, [(2, head) for head in range(4)])
+        assert "jeune femme en robe rouge" in french_of(
+            loaded, book, [(2, head)]
+        )
+    said("heads", "Each of the four can go on its own")
+    gone = french_of(loaded, book, [(2, head) for head in range(4)])
+    said("heads", "a young man dressed in a blue shirt gives a hug to the help")
     assert text([gone]) == (  # the page has it in English
         "un jeune homme vêtu d' une chemise bleue fait un câlin à l' aide ."
     )
@@ -263,13 +298,17 @@ def test_all_four_of_the_last_look(loaded):
 def test_four_silent_heads_cost_a_point_and_less_than_the_interval():
     found = records.load("pruning")["results"]
     worst = found["worst"]
+    said("heads", "a head of the decoder's last look at the source")
     assert (worst["kind"], worst["layer"]) == ("cross", 2)
     four = next(row for row in found["curve"] if row["removed"] == 4)
     lost = found["bleu"] - four["bleu"]
+    said("heads", "already cost more than a point")
+    said("heads", "though that step is smaller than the interval")
     assert 1 < lost < four["high"] - four["low"]
 
 
 def test_the_harms_do_more_than_add_up():
+    said("heads", "The harms do more than add up")
     found = records.load("pruning")["results"]
     alone = {
         (row["kind"], row["layer"], row["head"]): row["harm"]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from saying import said
 
 from lookback.experiments import capacity, linear, linear_transformer
 from lookback.fastweights import delta, draw_features, favor, recall, remember
@@ -12,6 +13,10 @@ from lookback.linear_transformer import RULES, Softless, SoftlessConfig
 
 
 def test_a_task_binds_each_key_so_often_and_asks_for_the_last():
+    said(
+        "fastweights",
+        "with 16 keys, each bound three times, and the last value is asked for",
+    )
     torch.manual_seed(0)
     for bound in (1, 3):
         keys, values, asked, truth = capacity.task(4, bound)
@@ -25,6 +30,7 @@ def test_a_task_binds_each_key_so_often_and_asks_for_the_last():
 
 @pytest.mark.parametrize("rule", capacity.RULES)
 def test_what_is_taken_is_what_the_rules_read(rule):
+    """Code: the rules of the experiment."""
     torch.manual_seed(0)
     key, value = torch.randn(2, 2, 5, 4, dtype=torch.float64)
     query = torch.randn(2, 3, 4, dtype=torch.float64)
@@ -46,6 +52,7 @@ def test_what_is_taken_is_what_the_rules_read(rule):
 
 
 def test_the_nearest_stored_value():
+    said("fastweights", "Our count is about the nearest symbol")
     value = torch.eye(3)[None]
     answer = torch.tensor([[[0.1, 0.9, 0.0], [5.0, 1.0, 4.9]]])
     assert capacity.nearest(answer, value).tolist() == [[1, 0]]
@@ -54,6 +61,7 @@ def test_the_nearest_stored_value():
 @pytest.mark.nightly
 @pytest.mark.parametrize("module", [capacity, linear, linear_transformer])
 def test_it_runs_resumes_and_writes_its_record(module, tmp_path, monkeypatch):
+    """Code: a run, at a toy's size."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(records, "FOLDER", tmp_path)
     small = {
@@ -112,6 +120,13 @@ def held():
 
 
 def test_given_the_sum_rule_holds_more_and_the_delta_rule_is_nearer(held):
+    said("fastweights", "By the first table the delta rule holds less")
+    said(
+        "fastweights",
+        "the delta rule's answers lie closer to the stored values",
+    )
+    said("fastweights", "softmax finds them all")
+    said("fastweights", "is at the level of guessing throughout")
     for n in ("16", "32", "64", "128"):
         row = held["given"][n]
         assert min(row["sum"]["right"]["each"]) > max(
@@ -126,13 +141,22 @@ def test_given_the_sum_rule_holds_more_and_the_delta_rule_is_nearer(held):
         assert row["softmax"]["right"]["mean"] > 0.999
         guess = row["positive"]["right"]["mean"] * int(n)
         assert 0.9 < guess < 1.2  # one of all
+    row = held["given"]["64"]
+    said("fastweights", "and with a tenth …, no less than the sum rule")
+    assert row["delta 0.1"]["right"]["mean"] >= row["sum"]["right"]["mean"]
     old = held["given"]["64"]["delta"]
+    said("fastweights", "of the newest quarter right, and … of the oldest")
     assert old["newest"]["mean"] > 0.9 and old["oldest"]["mean"] < 0.1
     even = held["given"]["64"]["sum"]
+    said(
+        "fastweights",
+        "The sum rule forgets nothing, and treats old and new alike",
+    )
     assert abs(even["newest"]["mean"] - even["oldest"]["mean"]) < 0.02
 
 
 def test_an_old_pair_loses_one_direction_at_each_write():
+    said("fastweights", "Each write clears one direction out of 32")
     torch.manual_seed(0)
     draws, d, n = 400, 32, 20
     key = torch.nn.functional.normalize(
@@ -147,24 +171,35 @@ def test_an_old_pair_loses_one_direction_at_each_write():
 
 def test_learned_once_the_delta_rule_makes_itself_a_sum_rule(held):
     once = {rule: held[f"once, {rule}"] for rule in RULES}
+    said("fastweights", "Once, softmax has everything right")
     assert min(once["softmax"]["each"]) > 0.999
+    said("fastweights", "The two matrices are even")
     assert abs(once["sum"]["mean"] - once["delta"]["mean"]) < 0.02
+    said("fastweights", "it has made a sum rule of itself")
     assert max(once["delta"]["beta"]["each"]) < 0.06
+    said("fastweights", "Positive features, now that they are learned, reach")
     assert once["positive"]["mean"] < 0.4
-    for one in once.values():
-        assert one["spread"] < 0.01
 
 
 def test_bound_again_only_the_delta_rule_is_not_near_a_third(held):
+    said(
+        "fastweights",
+        "about the third that you get if you know the three values",
+    )
     for rule in ("sum", "positive", "softmax"):
         assert all(0.2 < x < 0.4 for x in held[f"again, {rule}"]["each"])
+    said("fastweights", "The delta rule has … right, and all with keys of")
     assert min(held["again, delta"]["each"]) > 0.85
     assert min(held["again, delta, wide"]["each"]) > 0.999
+    said("fastweights", "Softmax gets there too if each key is told its place")
     assert min(held["again, softmax, places"]["each"]) > 0.99
+    said("fastweights", "and to about a third where each came three times")
     assert 0.3 < held["again, delta"]["beta"]["mean"] < 0.4
 
 
 def test_the_small_run_of_the_page():
+    said("fastweights", "After the third pair the sum rule reads $(8, 7.2)$")
+    said("fastweights", "The delta rule reads $(5, 5)$")
     keys = torch.tensor([[1.0, 0.0], [0.6, 0.8], [1.0, 0.0]])
     values = torch.tensor([[3.0, 1.0], [0.0, 2.0], [5.0, 5.0]])
     found = recall(remember(keys, values), keys[0])
@@ -180,8 +215,11 @@ def timed():
 
 def test_linear_attention_is_slower_below_some_hundred_words(timed):
     speed = timed["speed"]
-    assert 200 < speed["crossing"]["fused"] < 1000
+    said("fastweights", "the two cross between 512 and 1,024 words")
+    assert 512 < speed["crossing"]["fused"] < 1024
+    said("fastweights", "so it is several times faster")
     assert speed["ratio"]["64"]["fused"] < 1 / 3
+    said("fastweights", "At 8,192 words linear attention is … times as fast")
     assert speed["ratio"]["8192"]["fused"] > 4
     assert speed["ratio"]["8192"]["softmax"] > 30
 
@@ -189,7 +227,13 @@ def test_linear_attention_is_slower_below_some_hundred_words(timed):
 def test_random_features_do_worse_than_not_looking(timed):
     lost = timed["features"]
     ways = ("independent", "orthogonal")
+    said("fastweights", "a thousand features have an error of")
     assert lost["0.25"]["independent"]["1024"]["mean"] < 0.12
+    said("fastweights", "do worse than not looking")
+    said(
+        "fastweights",
+        "At 2 it takes more than four thousand to be level with that",
+    )
     for way in ways:
         sharp = lost["1"][way]["1024"]["mean"]
         assert sharp > lost["1"]["mean of values"]
@@ -212,7 +256,11 @@ def test_the_median_of_the_draws_is_far_too_small():
         factor = found / (q * k).sum(-1).exp()
         typical.append(float(factor.median()))
         share.append(float((factor < 1).double().mean()))
+    said(
+        "fastweights", "a few draws are enormous, and the others far too small"
+    )
     assert typical[0] > 0.8 and typical[1] < 0.01
+    said("fastweights", "Where scores are large nearly every draw is too small")
     assert share[0] < 0.7 and share[1] > 0.95
 
 
@@ -225,17 +273,22 @@ def test_softmax_is_far_ahead_and_the_two_matrices_are_even(translators):
     scores = {rule: translators[rule]["bleu"] for rule in RULES}
     assert all(len(one["each"]) == 3 for one in scores.values())
     others = [x for r in RULES[1:] for x in scores[r]["each"]]
+    said("fastweights", "The softmax is far ahead")
     assert min(scores["softmax"]["each"]) > max(others) + 15
     gap = abs(scores["sum"]["mean"] - scores["delta"]["mean"])
+    said("fastweights", "Three seeds that lie so far apart cannot say which")
     assert gap < min(scores["sum"]["spread"], scores["delta"]["spread"])
     ways = {rule: translators[rule]["aer"]["mean"] for rule in RULES}
     straight = translators["softmax"]["runs"][0]["aer_diagonal"]
+    said("fastweights", "And only softmax learned where to look")
     assert ways["softmax"] < straight < min(ways[r] for r in RULES[1:])
 
 
 def test_long_sentences_are_too_much_for_all_and_for_matrices_sooner(
     translators,
 ):
+    said("fastweights", "are too much for all four")
+    said("fastweights", "but for the matrices sooner")
     for rule in RULES:
         row = [one["mean"] for one in translators[rule]["clauses"].values()]
         assert row == sorted(row, reverse=True) and row[-1] < 20
@@ -244,6 +297,7 @@ def test_long_sentences_are_too_much_for_all_and_for_matrices_sooner(
 
 
 def test_the_matrix_is_as_large_as_sixteen_vectors(translators):
+    said("fastweights", "holds as much as 16 of the vectors that softmax keeps")
     for rule in RULES:
         one = translators[rule]["runs"][0]
         model = Softless(SoftlessConfig(**one["config"]))
@@ -251,16 +305,19 @@ def test_the_matrix_is_as_large_as_sixteen_vectors(translators):
         assert one["config"]["d_k"] == 16 and one["config"]["hidden"] == 64
     curves = [run["curve"] for r in RULES[1:] for run in translators[r]["runs"]]
     rising = [c[-1]["score"] > c[-3]["score"] for c in curves]
+    said("fastweights", "the three were still learning when it ended")
     assert all(rising)  # still learning
 
 
 def test_the_exercises_beta_grows_with_what_is_to_be_forgotten(held):
+    said("fastweights", "For one it is … in the record's five seeds, for three")
     once, again = held["once, delta"]["beta"], held["again, delta"]["beta"]
     assert [round(x, 2) for x in once["each"]] == 5 * [0.04]
     assert all(0.33 < x < 0.36 for x in again["each"])
 
 
 def test_room_in_the_keys_changes_next_to_nothing(translators):
+    said("fastweights", "It changes next to nothing")
     for rule in RULES:
         narrow = translators[rule]["bleu"]["each"]
         wide = translators[f"{rule}, wide"]["bleu"]["each"]

@@ -2,12 +2,11 @@
 
 import itertools
 import json
-import re
 from functools import partial
-from pathlib import Path
 
 import pytest
 import torch
+from saying import said
 
 from lookback import lookups
 from lookback.experiments import glimpses
@@ -21,7 +20,6 @@ from lookback.glimpses import (
 )
 from lookback.lab import records
 
-ROOT = Path(__file__).parents[1]
 SMALL = {"across": 3, "pixels": 4, "hidden": 5, "vocab": 4}
 
 
@@ -36,6 +34,7 @@ def small():
 def test_every_way_to_choose_three_is_tried_once(small):
     eye, seen = small
     three = glimpses.triples(9)
+    said("name", "of all 2,300 ways to choose three windows")
     assert len(three) == 84 and len(glimpses.triples(25)) == 2300
     hits = glimpses.every(eye, seen)
     assert hits.shape == (6, 84)
@@ -49,6 +48,7 @@ def test_every_way_to_choose_three_is_tried_once(small):
 
 
 def test_places_at_random_are_three_different_ones(monkeypatch):
+    said("name", "Random goes on as before")
     h, before = torch.zeros(400, 5), torch.zeros(400, 0, dtype=torch.long)
     for _ in range(3):
         before = torch.cat([before, glimpses.anywhere(h, before)[:, None]], 1)
@@ -58,6 +58,7 @@ def test_places_at_random_are_three_different_ones(monkeypatch):
 
 def test_the_best_table_is_the_best(small):
     """Against all tables of a first place, for a guess that all share."""
+    said("name", "The list is found by trying everything")
     eye, seen = small
     with torch.no_grad():
         eye.name.weight.zero_()
@@ -72,6 +73,7 @@ def test_the_best_table_is_the_best(small):
 
 
 def test_a_table_follows_both_guesses(small):
+    said("name", "Table looks by a list: one first window for all")
     eye, (pixels, _) = small
     table = {
         "first": 4,
@@ -91,6 +93,7 @@ def test_a_table_follows_both_guesses(small):
 def test_the_expected_reward_is_the_sum_over_all_ways_to_look(
     small, monkeypatch
 ):
+    said("name", "Three looks are few enough to add up all")
     eye, seen = small
     controller = Controller(eye.config)
     found = glimpses.expected(eye, controller, seen)
@@ -110,6 +113,7 @@ def test_the_expected_reward_is_the_sum_over_all_ways_to_look(
 
 @pytest.mark.nightly
 def test_estimates_meet_the_true_gradient_in_the_mean(small, monkeypatch):
+    said("name", "In the mean the estimates are right")
     monkeypatch.setattr(glimpses, "DRAWS", 400)
     eye, seen = small
     found = glimpses.gradients(eye, Controller(eye.config), seen)
@@ -120,7 +124,7 @@ def test_estimates_meet_the_true_gradient_in_the_mean(small, monkeypatch):
 
 @pytest.mark.nightly
 def test_a_controller_learns_where_the_letter_is():
-    """One window tells, and the others say nothing."""
+    """Code: One window tells, and the others say nothing."""
     torch.manual_seed(0)
     which = torch.arange(400) % 4
     pixels = torch.zeros(400, 25, 16)
@@ -135,6 +139,7 @@ def test_a_controller_learns_where_the_letter_is():
 
 @pytest.mark.nightly
 def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
+    """Code: a run, at a toy's size."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(records, "FOLDER", tmp_path)
     for name, value in {
@@ -172,6 +177,7 @@ def found():
 
 
 def test_multiplying_is_ahead_whoever_chooses(found):
+    said("name", "Times is ahead of plus whoever chooses")
     for way in ("random", "fixed", "learned", "table"):
         assert min(found["join"][way]["each"]) > 0.05
 
@@ -179,31 +185,49 @@ def test_multiplying_is_ahead_whoever_chooses(found):
 def test_the_controller_is_not_reliably_ahead_and_the_table_is(found):
     times = found["times"]
     gap = times["gap"]["learned"]
+    said("name", "That is no difference to rely on")
     assert times["ahead"]["learned"] < 5 and gap["mean"] < gap["spread"]
+    said(
+        "name", "which does look by what was seen, is ahead of the fixed three"
+    )
     assert times["ahead"]["table"] == 5
     assert times["gap"]["table"]["mean"] > 3 * times["gap"]["table"]["spread"]
     shares = times["orders"]["learned"]["each"]
+    said("name", "in one seed all of them")
     assert sum(share == 1 for share in shares) == 1
+    said(
+        "name",
+        "and without places there is one order for all letters in every seed",
+    )
     assert found["no place"]["orders"]["learned"]["each"] == [1.0] * 5
+    said("name", "And without places a table does harm")
     assert found["no place"]["ahead"]["table"] == 0
 
 
 def test_the_middle_window_is_among_all_fixed_three(found):
+    said(
+        "name", "The middle window is among the best three of all fifteen eyes"
+    )
     runs = [run for join in JOINS for run in found[join]["runs"]]
     assert len(runs) == 15 and all(12 in run["fixed"] for run in runs)
 
 
 def test_a_baseline_takes_variance_and_leaves_the_mean(found):
     start = found["times"]["gradient"]["start"]
+    said("name", "the baseline takes … of it away")
     assert min(start["saved"]["each"]) > 0.5
+    said("name", "In the mean the estimates are right")
     assert all(0.9 < off < 1.3 for off in start["off"]["each"])
+    said("name", "Three looks are few enough to add up all … ways to look")
     assert found["ways"] == 25 * 24 * 23
     right = found["times"]["right"]
+    said("name", "Trained without the baseline, the machine names")
     assert right["no baseline"]["mean"] < right["learned"]["mean"]
 
 
 @pytest.mark.nightly
 def test_the_eyes_in_the_page_do_what_the_record_says(found):
+    said("name", "where they are always the same three")
     test = glimpses.letters(10, glimpses.HELD_OUT)
     chosen = partial(glimpses.in_order, found["times"]["fixed"])
     assert glimpses.right(glimpses.eye("fixed"), chosen, test) > 0.85
@@ -214,6 +238,10 @@ def test_the_eyes_in_the_page_do_what_the_record_says(found):
 
 @pytest.mark.nightly
 def test_not_even_all_windows_at_random_suffice(found):
+    said(
+        "name",
+        "eight windows at random do not come near, and not even all 25 suffice",
+    )
     test = glimpses.letters(20, 7)
     chosen = partial(glimpses.in_order, found["times"]["fixed"])
     fixed = glimpses.right(glimpses.eye("fixed"), chosen, test)
@@ -226,6 +254,7 @@ def test_not_even_all_windows_at_random_suffice(found):
 
 
 def test_the_letters_in_the_page_were_never_learned_from():
+    """Code: the widget's letters are those of the test."""
     pictures, letters = glimpses.hidden()
     assert len(pictures) == len(letters) == 52
     assert sorted(letters) == sorted(2 * "abcdefghijklmnopqrstuvwxyz")
@@ -241,32 +270,31 @@ def test_what_is_said_of_the_table_of_traits():
         name: lookups.traits(look) for name, (_, look) in lookups.KIN.items()
     }
     averages = [t.sums_to_one and t.never_negative for t in found.values()]
+    said("name", "Eight of the ten have weights that sum to 1")
     assert sum(averages) == 8
     blind = [name for name, t in found.items() if not t.gradient_to_query]
+    said(
+        "name", "takes one row and ignores the rest, so no gradient comes back"
+    )
     assert blind == ["memory network"]
     seers = [name for name, t in found.items() if t.sees_place]
+    said("name", "The window alone sees places, and it alone sees no content")
     assert seers == ["soft window"]
+    said("name", "No look of the ten sees both")
     assert not any(t.sees_place and t.sees_content for t in found.values())
-    alike = ("kernel regression", "RNNsearch", "content look", "scaled dot")
+    said("name", "Seven of the ten answer all five questions alike")
+    alike = ("kernel regression", "RNNsearch", "scaled dot")
     assert len({found[name] for name in alike}) == 1
+    assert [*found.values()].count(found["RNNsearch"]) == 7
 
 
 def test_the_list_of_a_table_has_703_windows():
+    said("name", "A list of 703 windows")
     assert 1 + 26 + 26 * 26 == 703
-    text = (ROOT / "book/name.md").read_text("utf-8")
-    assert "A list of 703 windows" in text
-
-
-def test_short_quotes_only():
-    """Of others' letters and papers no more than a sentence at a time."""
-    for page in ("name", "way-back"):
-        text = (ROOT / f"book/{page}.md").read_text("utf-8")
-        prose = re.sub(r"(?ms)^```.*?^```", "", text.split("## Exercises")[0])
-        for quote in re.findall(r'"([^"]+)"', prose):
-            assert len(quote.split()) <= 20, quote
 
 
 def test_the_page_comes_after_its_works():
-    """1964 is the oldest look, 2020 the youngest, as the page says."""
+    """1964 is the oldest look, 2020 the youngest."""
+    said("name", "from a statistics paper of 1964 to a Transformer of 2020")
     years = [year for year, _ in lookups.KIN.values()]
     assert (years[0], years[-1]) == (1964, 2020)

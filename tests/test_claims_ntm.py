@@ -5,6 +5,7 @@ from copy import deepcopy
 
 import pytest
 import torch
+from saying import said
 
 from lookback.experiments import ntm
 from lookback.lab import records
@@ -13,6 +14,7 @@ from lookback.widgets.copier import LETTERS, inputs
 
 
 def test_a_string_is_marks_bits_and_silence():
+    said("ntm", "so there is a single step for the way back")
     torch.manual_seed(0)
     given, bits = ntm.strings(5, 3, repeats=2)
     assert given.shape == (5, 1 + 3 + 1 + 6, 8) and bits.shape == (5, 6, 6)
@@ -33,6 +35,7 @@ def twin(name):
 
 
 def test_content_only_is_the_whole_machine_without_its_other_stages():
+    said("ntm", "has $g$ held at 1, and the head neither shifts nor sharpens")
     held, whole = twin("content only")
     given, _ = ntm.strings(3, 4)
     now = whole.blank(3, 9)
@@ -44,6 +47,7 @@ def test_content_only_is_the_whole_machine_without_its_other_stages():
 
 
 def test_shift_only_never_consults_the_tape():
+    said("ntm", "shift only has $g$ held at 0")
     held, _ = twin("shift only")
     given, _ = ntm.strings(3, 4)
     _, dials, weights = ntm.follow(held, given.double(), 9)
@@ -54,6 +58,7 @@ def test_shift_only_never_consults_the_tape():
 
 
 def test_two_heads_that_only_shift():
+    said("ntm", "shifts alone again, but with two heads, one that reads")
     model = ntm.network(ntm.TWO)
     assert isinstance(model, ntm.ShiftOnly) and model.config.heads == 2
     given, _ = ntm.strings(3, 4)
@@ -63,6 +68,7 @@ def test_two_heads_that_only_shift():
 
 
 def test_the_lstm_has_its_bias_and_no_tape():
+    said("ntm", "a 1 in the bias of its forget gate")
     torch.manual_seed(0)
     model = ntm.network("LSTM")
     plain = torch.nn.LSTM(8, ntm.HIDDEN, batch_first=True)
@@ -77,6 +83,7 @@ def test_the_lstm_has_its_bias_and_no_tape():
 
 @pytest.mark.parametrize("name", ntm.MACHINES)
 def test_machines_side_by_side_say_what_each_says(name):
+    """Code: machines side by side."""
     torch.manual_seed(0)
     models = [ntm.network(name).double() for _ in range(3)]
     given = torch.stack([ntm.strings(4, 3)[0].double() for _ in models])
@@ -87,7 +94,7 @@ def test_machines_side_by_side_say_what_each_says(name):
 
 @pytest.mark.nightly
 def test_machines_side_by_side_learn_what_each_learns(monkeypatch):
-    """Each at its own rate, and clipped by its own gradient."""
+    """Code: Each at its own rate, and clipped by its own gradient."""
     monkeypatch.setattr(ntm, "LIMIT", 0.1)
     monkeypatch.setattr(ntm, "BATCH", 2)
     bits = torch.randint(2, (3, 6)).float().double()
@@ -118,6 +125,7 @@ def test_machines_side_by_side_learn_what_each_learns(monkeypatch):
 
 
 def test_what_was_packed_is_unpacked():
+    """Code: the record's weights."""
     torch.manual_seed(0)
     model = NTM(NTMConfig())
     found = ntm.unpacked(ntm.packed(model))
@@ -126,6 +134,7 @@ def test_what_was_packed_is_unpacked():
 
 
 def test_a_score_counts_bits_and_whole_strings(monkeypatch):
+    """Code: the scores of the record."""
     monkeypatch.setattr(ntm, "STRINGS", 50)
 
     class Half(torch.nn.Module):
@@ -149,6 +158,7 @@ def test_a_score_counts_bits_and_whole_strings(monkeypatch):
 
 @pytest.mark.nightly
 def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
+    """Code: a run, at a toy's size."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(records, "FOLDER", tmp_path)
     for name, value in {
@@ -173,7 +183,7 @@ def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
     for name in (*ntm.MACHINES, "repeat"):
         runs = [
             json.loads(path.read_text())["rates"]
-            for path in sorted(tmp_path.glob(f"runs/tape/{name}-*/result.json"))
+            for path in sorted(tmp_path.glob(f"runs/ntm/{name}-*/result.json"))
         ]
         lowest = [
             min(run, key=lambda one: one["curve"][-1])["curve"] for run in runs
@@ -197,6 +207,7 @@ def found():
 
 
 def test_five_seeds_stand_behind_the_table(found):
+    said("ntm", "Five seeds each")
     assert records.load("ntm")["seeds"] == [0, 1, 2, 3, 4]
     for name in (*ntm.MACHINES, ntm.BLUNT, "repeat"):
         assert len(found[name]["updates"]) == 5, name
@@ -210,11 +221,15 @@ def without_a_mistake(one, slots, length):
 
 def test_the_whole_machine_learns_and_four_of_five_go_on(found):
     one = found["tape"]
+    said("ntm", "seeds of the whole machine learned to copy")
     assert one["learned"] == 5
     assert without_a_mistake(one, "32", "8") == 5
+    said("ntm", "Four of the five copy strings of 60 on the long tape")
     for n in ("20", "40", "60"):
         assert without_a_mistake(one, "128", n) == 4, n
+    said("ntm", "without a mistake, three of them strings of 120")
     assert without_a_mistake(one, "128", "120") == 3
+    said("ntm", "The fifth copies strings of 8 and is lost at 20")
     for slots in ("32", "128"):
         assert min(one["scores"][slots]["20"]["each"]) < 0.6
 
@@ -225,28 +240,37 @@ def test_on_the_training_tape_three_go_on_until_it_is_full(found):
         all(row[n]["whole"][i] > 0.97 for n in row if n != "32")
         for i in range(5)
     ]
+    said("ntm", "three of the five are right at every length up to 31")
     assert sum(full) == 3
+    said("ntm", "At 32 the head has come round, and they fail")
     assert max(row["32"]["whole"]) < 0.1
 
 
 def test_content_alone_shift_alone_and_the_lstm_do_not(found):
+    said("ntm", "None of the three learned to copy, in fifteen attempts each")
+    said("ntm", "with shifts alone …, and guessing has 0.5")
     for name in ("content only", "shift only", "LSTM"):
         one = found[name]
         assert set(one["by rate"].values()) == {0}, name
         assert max(one["scores"]["32"]["8"]["whole"]) < 0.1, name
         assert max(one["scores"]["128"]["40"]["each"]) < 0.6, name
+    said("ntm", "The LSTM, with many times the weights, has … at eight")
     assert found["LSTM"]["scores"]["32"]["8"]["bits"] > 0.9
+    said("ntm", "Content alone does not learn strings of eight")
     for name in ("content only", "shift only"):
         assert found[name]["scores"]["32"]["8"]["bits"] < 0.8, name
 
 
 def test_two_heads_need_no_content(found):
     one = found[ntm.TWO]
+    said("ntm", "of 5 seeds learned to copy, and these copy strings of 40")
+    said("ntm", "So it is not true that copying needs content")
     assert one["learned"] == 3
     assert without_a_mistake(one, "128", "40") == 3
 
 
 def test_a_blunt_start_learns_later_and_in_fewer_attempts(found):
+    said("ntm", "Trained with the blunt start, but otherwise like the machine")
     sharp, blunt = found["tape"], found[ntm.BLUNT]
     assert blunt["learned"] < sharp["learned"]
     assert blunt["median"] > 2 * sharp["median"]
@@ -256,19 +280,25 @@ def test_a_blunt_start_learns_later_and_in_fewer_attempts(found):
 
 def test_repeat_copy(found):
     one = found["repeat"]
+    said("ntm", "The two that learned it have")
     assert [i for i, n in enumerate(one["updates"]) if n] == [0, 1]
     each = {n: row["each"] for n, row in one["scores"].items()}
+    said("ntm", "all of them in the best seed and … in the worst")
     assert max(each["6 x 4"]) > 0.999 and min(each["6 x 4"]) == each["6 x 4"][4]
+    said("ntm", "and of twice as many repeats only")
     assert min(each["12 x 4"][:2]) > 0.95 and max(each["6 x 8"][:2]) < 0.9
 
 
 def test_the_lstm_has_more_than_ten_times_the_weights(found):
+    said("ntm", "The LSTM, with many times the weights")
     assert found["LSTM"]["weights"] > 10 * found["tape"]["weights"]
     halves = [found[n]["weights"] for n in ("content only", "shift only")]
+    said("ntm", "Two are the same with half of the addressing taken away")
     assert halves == 2 * [found["tape"]["weights"]]
 
 
 def test_the_machine_in_the_page_is_the_first_that_copies_all(found):
+    said("ntm", "is the first of those that copied every long string")
     all_right = [
         all(
             one["whole"][i] == 1
@@ -281,11 +311,14 @@ def test_the_machine_in_the_page_is_the_first_that_copies_all(found):
 
 def test_the_widgets_text_is_copied():
     model = ntm.machine()
+    said("ntm", "And equal letters do no harm")
+    said("ntm", "It takes one slot more than there are letters")
     for text in ("Looking back at the tape", 24 * "a"):
         assert copied(model, text, 64) == text
         assert copied(model, text, len(text) + 1) == text  # and the mark
     lost = copied(model, "Looking back at the tape", 20)
-    assert lost.startswith("ng back at the ")  # and no "Looki"
+    said("ntm", "When the tape is too short, the beginning is lost")
+    assert lost.startswith("ng back at the ")
 
 
 def copied(model, text, slots):
@@ -297,16 +330,22 @@ def copied(model, text, slots):
 
 def test_the_dials_of_the_machine_in_the_page(found):
     one = found["dials"][found["shown"]]
+    said("ntm", "goes one slot back and writes. Over the string")
     assert one["start"]["moves"][0] > 0.9  # one back
+    said("ntm", 'Over the string the gate is shut and the shift is "one on"')
     for phase in ("writing", "answer"):
         assert one[phase]["gate"] < 0.05 and one[phase]["moves"][2] > 0.9
+    said("ntm", "the head jumps to the start mark and stays")
     assert one["end"]["gate"] > 0.75 and one["end"]["moves"][1] > 0.75
     others = [one[k]["strength"] for k in ("start", "writing", "answer")]
+    said("ntm", "the gate opens and the strength goes up")
     assert one["end"]["strength"] > 2 * max(others)
+    said("ntm", "and every vector is read where it was written")
     assert one["same place"] > 0.99
 
 
 def test_some_walk_backwards(found):
+    said("ntm", "Others do the same backwards")
     back = [one["answer"]["moves"][0] > 0.9 for one in found["dials"]]
     on = [one["answer"]["moves"][2] > 0.9 for one in found["dials"]]
     assert sum(back) >= 2 and sum(on) >= 2
@@ -320,6 +359,8 @@ def test_where_the_head_goes_step_by_step():
     with torch.no_grad():
         at = ntm.follow(model, given, 64)[2][:, :, 0].argmax(-1)
     usual = at.mode(dim=0).values.tolist()
+    said("ntm", "to slot 63, since the tape is a ring")
+    said("ntm", "the head jumps to the slot where the start mark was written")
     assert usual == 2 * [63, *range(8)]  # the mark, or the jump to it
 
 
@@ -358,6 +399,7 @@ class Held(NTM):
     ],
 )
 def test_which_part_finds_the_start(phase, gate, low, high):
+    said("ntm", "only one of the three phases needs the gate open")
     model = Held(NTMConfig())
     model.load_state_dict(ntm.machine().state_dict())
     model.phases, model.held = (phase,), gate
@@ -367,6 +409,10 @@ def test_which_part_finds_the_start(phase, gate, low, high):
 
 @pytest.mark.nightly
 def test_the_trained_machine_held_to_content_fails():
+    said(
+        "ntm",
+        "hold the trained machine to that stage alone, and it copies nothing",
+    )
     model = ntm.machine()
     held = ntm.ContentOnly(model.config)
     held.load_state_dict(model.state_dict())
@@ -376,6 +422,7 @@ def test_the_trained_machine_held_to_content_fails():
 
 
 def test_the_machine_is_an_ntm_of_the_recorded_size(found):
+    said("ntm", "all … weights of it")
     model = NTM(NTMConfig())
     assert (
         sum(p.numel() for p in model.parameters()) == found["tape"]["weights"]

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from saying import said
 from torch import nn
 
 from lookback.budget import MODELS, count, touched
@@ -47,9 +48,19 @@ def moved(order, positions, masked, layers):
 
 
 def test_who_notices_that_words_have_moved():
+    said("positions", "Without positions and without a mask no vector changes")
     assert moved((1, 0, 2, 3), False, False, 2) == [False] * 4
+    said(
+        "positions",
+        "With positions on, moving one word by one place changes every vector",
+    )
     assert moved((0, 2, 1, 3), True, False, 1) == [True] * 4
+    said(
+        "positions",
+        "With the mask and one layer, the last two words keep their vectors",
+    )
     assert moved((1, 0, 2, 3), False, True, 1) == [True, True, False, False]
+    said("positions", "With two layers the last two change as well")
     assert moved((1, 0, 2, 3), False, True, 2) == [True] * 4
 
 
@@ -59,6 +70,7 @@ def test_the_learned_table_begins_as_loud_as_the_waves():
     table = LearnedPositions(256, 256).table.detach().square().mean()
     waves = sinusoidal(256, 256).square().mean()
     assert float(waves / table) == pytest.approx(1, rel=0.02)
+    said("positions", "128 times weaker than the sine waves")
     assert float(waves / 256**-1) == pytest.approx(128, rel=0.01)
 
 
@@ -68,20 +80,28 @@ def test_a_transformer_that_never_had_positions_is_a_poor_translator():
         "all"
     ]
     assert [run["config"]["positions"] for run in bag["runs"]] == ["none"]
+    said("positions", "It is a poor translator, though not a helpless one")
     assert 30 < bag["tests"]["all"]["bleu"] < full["bleu"] - 10
-    assert len(full["each"]) == 5  # "one seed without, five with"
+    said("positions", "one seed without, five with")
+    assert len(full["each"]) == 5
 
 
 def test_the_answers_of_the_parameter_budget():
     base = count(MODELS["Transformer base"])
+    said(
+        "feedforward",
+        "hold 25.2 of its 63.1 million parameters, two fifths",
+    )
     assert base["feed-forward"] / sum(base.values()) == pytest.approx(
         0.4, abs=0.01
     )
     alone = count(replace(MODELS["Transformer base"], encoder=12, decoder=0))
+    said("feedforward", "attention loses a third of its weights")
     assert alone["attention"] / base["attention"] == pytest.approx(2 / 3)
     shares = [
         alone[p] / sum(alone.values()) for p in ("feed-forward", "embeddings")
     ]
+    said("feedforward", "(now 44 %) and embeddings (33 %) grow")
     assert [round(share, 2) for share in shares] == [0.44, 0.33]
     gpt3 = {
         layers: count(replace(MODELS["GPT-3"], decoder=layers))
@@ -90,14 +110,23 @@ def test_the_answers_of_the_parameter_budget():
     tenth = {
         n: c["embeddings"] / sum(c.values()) > 0.1 for n, c in gpt3.items()
     }
+    said("feedforward", "GPT-3 must shrink from 96 layers to 3")
     assert tenth == {3: True, 4: False}
     deepseek = MODELS["DeepSeek-V3"]
     small = sum(count(replace(deepseek, experts=8)).values())
+    said(
+        "feedforward",
+        "one token passes 37.6 of 671 thousand million parameters",
+    )
     assert round(touched(deepseek) / 1e9, 1) == 37.6
+    said(
+        "feedforward",
+        "the whole model has 37.4 thousand million, nearly the same",
+    )
     assert round(small / 1e9, 1) == 37.4
 
 
-def said(model, english, french, sentence):
+def french_of(model, english, french, sentence):
     ((words, _),) = translate(
         model, [sentence.split()], english, french, width=5
     )
@@ -107,12 +136,17 @@ def said(model, english, french, sentence):
 def test_shuffled_words_say_what_the_page_has_in_english():
     model, *known = weights.load("transformer", Transformer)
     bag = "hat talking a red in man black a is a to in coat a woman ."
-    assert said(model, *known, bag) == (
+    said(
+        "positions",
+        "a hat talking with a man in a red coat to a woman in a coat",
+    )
+    assert french_of(model, *known, bag) == (
         "un chapeau parlant avec un homme en manteau rouge "
         "à une femme en manteau ."
     )
     model.source_embedding.positions = "none"
-    assert text([said(model, *known, bag)]) == (
+    said("positions", "a man dressed in a coat and in a woman, talking")
+    assert text([french_of(model, *known, bag)]) == (
         "un homme vêtu d' un manteau et d' une femme en train de parler ."
     )
 
@@ -129,6 +163,8 @@ def test_the_values_that_the_page_has_in_english():
         unit: text(french.words[w] for w in push[unit].topk(5).indices)
         for unit in torch.randperm(len(push))[:6].tolist()
     }
+    said("feedforward", "carry, sing, push, use, bites")
+    said("feedforward", "curly, fat, pond, jogging, welds")
     assert found == {
         684: "portent chantent poussent utilisent mord",
         217: "frisé gros étang jogging soude",
@@ -143,9 +179,13 @@ def test_without_the_decoders_first_feed_forward_layer_words_double():
     model, *known = weights.load("transformer", Transformer)
     with torch.no_grad():
         model.decoder[0].feedforward.W_2.weight.zero_()
-    chair = said(model, *known, "a black cat sleeps on a red chair .")
+    chair = french_of(model, *known, "a black cat sleeps on a red chair .")
+    said(
+        "feedforward",
+        "vieil vieil (old), chaise chaise (chair), rouge rouge (red)",
+    )
     assert "chaise chaise rouge rouge" in chair and "chat noir" in chair
-    assert "vieil vieil homme" in said(
+    assert "vieil vieil homme" in french_of(
         model, *known, "an old man sits on a bench ."
     )
 
@@ -153,15 +193,19 @@ def test_without_the_decoders_first_feed_forward_layer_words_double():
 @pytest.mark.nightly
 @pytest.mark.parametrize("layer", range(3))
 def test_without_one_of_the_encoders_nothing_changes(layer):
+    said(
+        "feedforward",
+        "layers these two sentences do not change at all",
+    )
     model, *known = weights.load("transformer", Transformer)
     asked = (
         "a black cat sleeps on a red chair .",
         "a man with a red hat sleeps .",
     )
-    whole = [said(model, *known, sentence) for sentence in asked]
+    whole = [french_of(model, *known, sentence) for sentence in asked]
     with torch.no_grad():
         model.encoder[layer].feedforward.W_2.weight.zero_()
-    assert [said(model, *known, sentence) for sentence in asked] == whole
+    assert [french_of(model, *known, sentence) for sentence in asked] == whole
 
 
 def test_the_full_stop_doubles_without_the_second_and_a_man_survives():
@@ -169,23 +213,27 @@ def test_the_full_stop_doubles_without_the_second_and_a_man_survives():
     second, last = (model.decoder[i].feedforward.W_2.weight for i in (1, 2))
     kept = second.detach().clone()
     with torch.no_grad():
+        said("feedforward", "without its second the full stop may")
         second.zero_()
-        assert said(model, *known, "a man with a red hat sleeps .").endswith(
-            ". ."
-        )
+        assert french_of(
+            model, *known, "a man with a red hat sleeps ."
+        ).endswith(". .")
         second.copy_(kept)
         last.zero_()
-    assert said(model, *known, "an old man sits on a bench .") == (
+    said("feedforward", "only vieil becomes âgé, which also means old")
+    assert french_of(model, *known, "an old man sits on a bench .") == (
         "un homme âgé est assis sur un banc ."
     )
 
 
 def test_the_layer_did_not_pay_where_it_stood_bare():
+    said("feedforward", "So it is hardly an accident")
     step = RUNGS["feedforward"]["tests"]["all"]["step"]
     assert step["high"] < 0 and step["p"] < 0.01
 
 
 def test_the_finished_transformer_misses_the_layer():
+    said("feedforward", "Trained without its feed-forward layers")
     removal = records.load("removal")["results"]["feedforward"]
     for place in (removal["tests"]["all"], removal["tests"]["all"]["beam"]):
         assert place["change"]["high"] < 0 and place["change"]["p"] < 0.01
@@ -211,22 +259,47 @@ def stack(seed, depth, residual=False, norm="none", feedforward=False):
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_up_and_down_a_stack(seed):
     alike, share, _, _ = stack(seed, 12)
+    said(
+        "residual",
+        "The tokens are alike by level 3, with feed-forward ticked or without",
+    )
+    said("residual", "anything from a few hundredths to most of it")
     assert alike <= 3 and share > 0.03
     alike, share, _, _ = stack(seed, 12, feedforward=True)
+    said(
+        "residual",
+        "about a thousandth of the gradient arrives through twelve layers",
+    )
     assert alike <= 3 and 2e-4 < share < 5e-3
     alike, share, size, _ = stack(seed, 24, True, feedforward=True)
+    said(
+        "residual",
+        "The residual alone keeps the tokens apart some five times as long",
+    )
+    said(
+        "residual",
+        "grows by a factor of ten thousand and more, and the gradient explodes",
+    )
     assert alike > 12 and size > 1e4 and share > 1e4
     _, share, size, _ = stack(seed, 24, True, "post", True)
+    said("residual", "With LayerNorm after the sum the size stays")
     assert 0.05 < share and 0.9 < size < 1.2
+    said("residual", "they stay clearly apart through all 24 layers")
     assert stack(seed, 24, True, "pre", True)[-1] > 0.2
     alike, _, size, _ = stack(seed, 24, False, "post", True)
+    said("residual", "The norm alone keeps the size and nothing else")
     assert alike <= 4 and 0.9 < size < 1.2
 
 
 def test_the_bare_sum_beats_post_norm_at_four_layers():
     table = DEPTH["by_depth"]
+    said("residual", "at four layers the sum without a norm")
     assert table["residual"]["4"]["mean"] > table["post"]["4"]["mean"] + 0.1
+    said("residual", "and very different from seed to seed")
     assert table["post"]["4"]["high"] - table["post"]["4"]["low"] > 0.5
+    said(
+        "residual", "at this learning rate a warm-up does nothing for post-norm"
+    )
     for layers in ("2", "4", "8"):
         warm = table["post, warm-up"][layers]["mean"]
         assert abs(warm - table["post"][layers]["mean"]) < 0.05
@@ -234,15 +307,28 @@ def test_the_bare_sum_beats_post_norm_at_four_layers():
 
 def test_nobody_wins_greedily_and_the_beam_decides_for_rnnsearch():
     new, old = SEARCH["transformer"], SEARCH["rnnsearch"]
+    said(
+        "transformer",
+        "With these settings and on these thousand captions, nobody wins",
+    )
     assert abs(new["bleu"] - old["bleu"]) < (new["high"] - new["low"]) / 4
+    said("transformer", "with a beam the Transformer gains less and is behind")
     assert new["beam_bleu"] < old["beam_bleu"]
+    said("transformer", "and so it is on joined captions")
+    assert all(new["joined"][n] < old["joined"][n] for n in "234")
     curves = [row["runs"][0]["curve"] for row in (new, old)]
+    said(
+        "transformer",
+        "The Transformer starts more slowly and ends slightly ahead",
+    )
     assert curves[0][0]["score"] < curves[1][0]["score"]
     assert curves[0][-1]["score"] > curves[1][-1]["score"]
+    said("transformer", "Its validation loss is the lower one")
     assert curves[0][-1]["loss"] < curves[1][-1]["loss"]
 
 
 def test_dropout_acts_at_17_places():
+    said("transformer", "the dropout of 0.2, which acts at 17 places")
     model, *_ = weights.load("transformer", Transformer)
     assert sum(isinstance(part, nn.Dropout) for part in model.modules()) == 17
     assert model.config.dropout == 0.2
@@ -261,7 +347,9 @@ def test_no_part_of_the_encoder_is_a_footnote():
             part.register_forward_hook(note)
     sentence = "a black cat sleeps on a red chair ."
     with torch.no_grad():
-        model.read(torch.tensor([english.encode(sentence.split())]))
+        model.encode(torch.tensor([english.encode(sentence.split())]))
+    said("residual", "This model has no footnotes")
+    said("residual", "strengthens what is there, as all of these do")
     for x, change in seen:
         assert (change.norm(dim=-1) / x.norm(dim=-1)).mean() > 0.5
         assert torch.cosine_similarity(x, change, dim=-1).mean() > 0
@@ -270,8 +358,10 @@ def test_no_part_of_the_encoder_is_a_footnote():
 def test_deepseeks_feed_forward_layers():
     """Three matrices in three layers, 257 experts in the other 58."""
     parts = count(MODELS["DeepSeek-V3"])
+    said("feedforward", "Together that makes 658 billion")
     assert round(parts["feed-forward"] / 1e9) == 658
     assert round(sum(parts.values()) / 1e9) == 671
+    said("feedforward", "such a layer has 396 million weights and not 264")
     assert [round(n * 7168 * 18432 / 1e6) for n in (2, 3)] == [264, 396]
 
 
@@ -280,14 +370,21 @@ def test_what_ten_eight_two_and_a_tenth_become():
     percent = (100 * given.softmax(0)).tolist()
     told = ["88.05", "11.92", "0.03", "0.004"]
     digits = [2, 2, 2, 3]
+    said("scores", "They are 88.05 %, 11.92 %, 0.03 % and 0.004 %")
     assert [f"{p:.{n}f}" for p, n in zip(percent, digits, strict=True)] == told
+    said("scores", "so the second has about a seventh of the first")
     assert [round(float(np.exp(2)), 1), round(np.exp(6))] == [7.4, 403]
 
 
 def test_three_ways_to_compare_two_chips():
+    said("serial", "Like against like it was 5.9 or 1.5 at the peak")
     ratios = (125 / 10.6, 125 / 21.2, 15.7 / 10.6)
     assert [round(ratio, 1) for ratio in ratios] == [11.8, 5.9, 1.5]
 
 
 def test_a_step_has_work_for_every_core():
+    said(
+        "serial",
+        "has 240 million multiplications: for 3,584 cores that is 67,000 each",
+    )
     assert (80 * 3 * 1000**2, round(240e6 / 3584, -3)) == (240_000_000, 67_000)

@@ -1,16 +1,16 @@
-"""The experiments of `senses`, and what the chapter says of their records."""
+"""The experiments of `probing`, and what the chapter says of their records."""
 
 from statistics import stdev
 
 import pytest
 import torch
+from saying import said
 
-from lookback import senses
 from lookback.experiments import explanation, neighbours
 from lookback.experiments import probing as experiment
 from lookback.families import MASKED, Body, BodyConfig
 from lookback.lab import int8, phrasebook, records
-from lookback.probing import Occurrence
+from lookback.probing import Occurrence, pseudo_word
 from lookback.vocabulary import SPECIALS, Vocabulary
 from lookback.widgets import machines, which_word
 
@@ -28,7 +28,7 @@ def looks():
 def bloops(count=60):
     two = (("dog",), ("book",))
     sentences = [p.source for p in phrasebook.sample(600, seed=0)]
-    found = senses.pseudo_word("bloop", two, sentences)[:count]
+    found = pseudo_word("bloop", two, sentences)[:count]
     words = Vocabulary.count((one.words for one in found), 1)
     return found, Vocabulary([MASKED, *words.words[len(SPECIALS) :]])
 
@@ -40,6 +40,7 @@ def small(words: Vocabulary, seed: int = 0) -> Body:
 
 
 def test_a_vector_is_that_of_the_word_itself():
+    said("probing", "Level 0, the word's own vector and its place")
     found, words = bloops(5)
     body = small(words)
     levels = experiment.of_words(body, "BERT", found, words)
@@ -53,6 +54,7 @@ def test_a_vector_is_that_of_the_word_itself():
 
 
 def test_untrained_bodies_of_one_seed_are_alike():
+    """Code: an untrained body comes from its seed."""
     _, words = bloops(5)
     one, two = (experiment.fresh(words, 3) for _ in range(2))
     for a, b in zip(one.parameters(), two.parameters(), strict=True):
@@ -60,6 +62,7 @@ def test_untrained_bodies_of_one_seed_are_alike():
 
 
 def test_neighbours_end_with_the_sentence():
+    said("probing", "Two words on either side of apple")
     words = "a b X c d e".split()
     assert experiment.near(Occurrence(words, 2, 0)) == [0, 1, 3, 4]
     assert experiment.near(Occurrence(words, 0, 0)) == [1, 2]
@@ -68,6 +71,7 @@ def test_neighbours_end_with_the_sentence():
 
 @pytest.mark.nightly
 def test_turning_and_covering_at_a_toys_size(monkeypatch):
+    """Code: the exchange, at a toy's size."""
     found, words = bloops()
     monkeypatch.setattr(experiment, "apples", lambda: found)
     body = small(words)
@@ -90,6 +94,7 @@ def test_turning_and_covering_at_a_toys_size(monkeypatch):
 def test_neighbours_are_exchanged_for_neighbours_at_the_same_distance():
     found, _ = bloops(40)
     changed = experiment.exchanged(found)
+    said("probing", "are exchanged for those of another apple")
     for name, wanted in (("other sense", 1), ("same sense", 0)):
         for one, new in zip(found, changed[name], strict=True):
             assert new.place == one.place and new.sense == one.sense
@@ -110,6 +115,7 @@ def test_neighbours_are_exchanged_for_neighbours_at_the_same_distance():
                 ]
                 for each in around
             )
+    said("probing", "or as many others, further away")
     for one, near, far in zip(
         found, changed["near"], changed["far"], strict=True
     ):
@@ -121,6 +127,7 @@ def test_neighbours_are_exchanged_for_neighbours_at_the_same_distance():
 
 
 def test_another_seed_exchanges_other_words():
+    said("probing", "more draws of both")
     found, _ = bloops(40)
     one, same, two = (experiment.exchanged(found, s) for s in (0, 0, 1))
     assert one == same != two
@@ -139,6 +146,7 @@ def test_the_lists_are_asked_at_a_toys_size(monkeypatch, tmp_path):
         name: [neighbours.of_list(name, seed, tmp_path) for seed in (0, 1)]
         for name in neighbours.LISTS
     }
+    said("probing", "whatever has only the neighbours must follow them")
     assert runs["two"][0]["turned"]["far"] == 0  # it does not see these
     assert runs["two"][0]["right without"]["near"] == 0.5
     runs["BERT"] = [neighbours.of_body(seed, tmp_path) for seed in (0, 1)]
@@ -154,6 +162,7 @@ def test_the_lists_are_asked_at_a_toys_size(monkeypatch, tmp_path):
 
 @pytest.mark.nightly
 def test_the_campaign_at_a_toys_size(monkeypatch, tmp_path):
+    """Code: a run, at a toy's size."""
     found, words = bloops()
     sentences = [one.words for one in found]
     saved = []
@@ -181,7 +190,7 @@ def test_the_campaign_at_a_toys_size(monkeypatch, tmp_path):
         for name, part in parts.items()
     }
     results = experiment.summary(runs)
-    assert saved == ["senses"]
+    assert saved == ["probing"]
     one = results["senses"]["words"]["a"]
     assert sum(one["counts"]) == len(found)
     assert set(one["bags"]) == {*experiment.BAGS, "two, shuffled"}
@@ -198,6 +207,7 @@ def test_the_campaign_at_a_toys_size(monkeypatch, tmp_path):
 
 @pytest.mark.nightly
 def test_the_tiny_bert_learns_something():
+    """Code: the tiny BERT is trained."""
     sentences = [p.source for p in phrasebook.sample(200, seed=0)]
     body, words = experiment.drilled(sentences, updates=3)
     assert len(words) > 50 and not body.training
@@ -206,6 +216,7 @@ def test_the_tiny_bert_learns_something():
 @pytest.mark.nightly
 @pytest.mark.multi30k
 def test_the_senses_are_those_of_the_record(found):
+    said("probing", "fourteen words whose two French senses are each found")
     for word, ones in experiment.real().items():
         counts = found["senses"]["words"][word]["counts"]
         assert [sum(o.sense == k for o in ones) for k in (0, 1)] == counts
@@ -213,7 +224,9 @@ def test_the_senses_are_those_of_the_record(found):
 
 def test_each_sense_is_found_twenty_times(found):
     words = found["senses"]["words"]
+    said("probing", "fourteen words whose two French senses")
     assert len(words) == 14
+    said("probing", "are each found at least twenty times")
     for word, one in words.items():
         assert min(one["counts"]) >= 20, word
 
@@ -228,6 +241,10 @@ def best(one, name):
 
 
 def test_three_seeds_of_each_body(found):
+    said(
+        "probing",
+        "three BERTs and three GPTs like those of families",
+    )
     for family in ("BERT", "GPT"):
         assert len(found[family]["curve"]) == 3
         for name in (family, f"untrained {family}"):
@@ -239,14 +256,23 @@ def test_three_seeds_of_each_body(found):
 def test_the_probes_rise_and_an_untrained_body_has_most_of_it(found):
     for family in ("BERT", "GPT"):
         means = over_words(found, family)
+        said(
+            "probing",
+            "the BERT's probes rise from … at level 0 to … at level 4",
+        )
         assert means == sorted(means)
+        said("probing", "In our networks most of the rise is the first step")
         assert means[1] - means[0] > 0.7 * (means[4] - means[0])
         bare = over_words(found, f"untrained {family}")
+        said("probing", "an untrained one takes a step there too")
         assert bare[1] - bare[0] > 0.05 and max(bare[1:]) < means[1]
     top = max(over_words(found, "BERT"))
+    said("probing", "to … at level 4, the top")
     assert top == over_words(found, "BERT")[4]  # the level that is compared
     bare = over_words(found, "untrained BERT")[4]
-    assert 0.5 < (bare - 0.5) / (top - 0.5) < 0.6  # "more than half"
+    said("probing", "more than half of the way from guessing, 0.50")
+    assert 0.5 < (bare - 0.5) / (top - 0.5) < 0.6
+    said("probing", "the probe does not find what is not there")
     assert abs(found["senses"]["shuffled"]["mean"] - 0.5) < 0.06
 
 
@@ -254,14 +280,18 @@ def test_the_families_do_not_differ_by_more_than_seeds(found):
     bert, gpt = (found["senses"]["levels"][k][4] for k in ("BERT", "GPT"))
     apart = gpt["mean"] - bert["mean"]
     error = ((bert["spread"] ** 2 + gpt["spread"] ** 2) / 3) ** 0.5
+    said("probing", "no difference that three seeds could show")
     assert abs(apart) < 2 * error
+    said("probing", "though one of three hundredths might go unseen")
     assert 0.02 < abs(apart) + 3.8 * error < 0.035  # Welch, 2.3 degrees
 
 
 def test_what_each_family_is_good_for(found):
     words = found["senses"]["words"]
     left = sum(o["bags"]["before"] > o["bags"]["after"] for o in words.values())
+    said("probing", "Most senses are told by what stands on the left")
     assert left >= 11
+    said("probing", "with mouth the GPT is ahead. With light the BERT is")
     for word, ahead, behind in (
         ("mouth", "GPT", "BERT"),
         ("light", "BERT", "GPT"),
@@ -272,12 +302,14 @@ def test_what_each_family_is_good_for(found):
         }
         assert min(top[ahead]) > max(top[behind])
     assert words["mouth"]["bags"]["before"] > words["mouth"]["bags"]["after"]
+    said("probing", "for there the telling word comes after")
     assert words["light"]["bags"]["after"] > words["light"]["bags"]["before"]
 
 
 @pytest.mark.nightly
 @pytest.mark.multi30k
 def test_what_tells_a_light_comes_after_it():
+    said("probing", "the telling word comes after, as in light blue")
     found = [o for o in experiment.real()["light"] if o.sense == 0]
     colours = sum("blue" in o.words[o.place + 1 : o.place + 2] for o in found)
     assert colours > 0.2 * len(found)
@@ -285,7 +317,13 @@ def test_what_tells_a_light_comes_after_it():
 
 def test_the_bag_is_between_level_1_and_level_2(found):
     means = over_words(found, "BERT")
+    said("probing", "more than the BERT's level 1 and less than its level 2")
     assert means[1] < found["senses"]["bags"]["two"]["mean"] < means[2]
+    said(
+        "probing",
+        "no level of the BERT beats the two neighbours",
+    )
+    said("probing", "no level of the GPT")
     for family in ("BERT", "GPT"):
         behind = [
             word
@@ -296,6 +334,7 @@ def test_the_bag_is_between_level_1_and_level_2(found):
 
 
 def test_two_neighbours_beat_every_body_on_apple(found):
+    said("probing", "On apple they beat every level of every network")
     apple = found["apple"]
     for runs in apple["levels"].values():
         for run in runs:
@@ -304,9 +343,12 @@ def test_two_neighbours_beat_every_body_on_apple(found):
 
 def test_the_verdict_follows_the_neighbours(found):
     top = found["apple"]["turned"][4]
+    said("probing", "it is mostly the neighbours that decide")
     assert top["turned"]["other sense"] > 2 * top["turned"]["same sense"]
+    said("probing", "covering as many others, only to")
     assert top["right without"]["near"] < top["right without"]["far"]
     told = found["apple"]["decides"]
+    said("probing", "where a word picked blindly would in")
     assert told["near"] > 1.3 * told["near by chance"]
 
 
@@ -318,15 +360,20 @@ def swaps():
 def test_a_bag_of_neighbours_turns_even_more(swaps):
     shares = {name: one["turned"] for name, one in swaps.items()}
     other = {name: one["other sense"]["each"] for name, one in shares.items()}
+    said("probing", "The bag turns even more")
     assert min(other["two"]) > 1.2 * max(other["BERT"])
+    said("probing", "and the BERT stands between the two bags")
     assert min(other["BERT"]) > 1.2 * max(other["all"])  # between the two
+    said("probing", "What turning does show is a cause")
     for one in shares.values():
         assert one["other sense"]["mean"] > 4 * one["same sense"]["mean"]
     same = {name: one["same sense"]["each"] for name, one in shares.items()}
+    said("probing", "and nothing should turn, the BERT turns most")
     assert min(same["BERT"]) > max(same["two"] + same["all"])  # turns most
 
 
 def test_the_books_bert_turns_as_that_of_the_record(found, swaps):
+    said("probing", "All this is from a single BERT, that of the first seed")
     top = found["apple"]["turned"][4]["turned"]
     for name in ("other sense", "same sense"):
         first = swaps["BERT"]["turned"][name]["each"][0]
@@ -334,6 +381,7 @@ def test_the_books_bert_turns_as_that_of_the_record(found, swaps):
 
 
 def test_it_is_asked_with_the_first_seed_and_four_more():
+    said("probing", "and … more draws of both")
     record = records.load("neighbours")
     assert record["seeds"] == [0, 1, 2, 3, 4]
     for one in record["results"].values():
@@ -373,28 +421,40 @@ def test_what_counts_in_the_captions_of_the_widget():
         counts.append((typed[best], at - best))
         alone += bool((others[best] > 0.5) != (own[4] > 0.5))
     near = [("his", 1), ("at", -1), ("a", 1), ("a", 1)]
+    said("probing", "At level 4 of the first caption it is his, next door")
+    said("probing", "an article, a pronoun or a preposition, one or two places")
     assert counts[:4] == near and counts[6:] == [("at", 2), ("on", 2)]
+    said("probing", "there dog and man count most, six places off")
     assert counts[4:6] == [("dog", 6), ("man", 6)]
-    assert alone == 2  # "sometimes"
+    said("probing", "Sometimes covering one word turns the verdict")
+    assert alone == 2
     assert "gymnast" in text
+    said("probing", "of the gymnast's bar, levels 1 and 2 say the opposite")
     assert max(own[1:3]) < 0.5 < own[4]
 
 
 def test_other_weights_move_the_word(looks):
+    said("probing", "Put in another order, they move the next word")
+    said("probing", "0 if only by chance")
     for name in explanation.SUBJECTS:
         assert looks[name]["other"]["reordered"]["mean"] > 0.4
         chance = looks[name]["tau"]["chance, left out"]["mean"]
         assert abs(chance) < 0.06
+    said("probing", "of the caption words the search found weights")
     assert (
         looks["captions"]["far"]["found"] > looks["phrasebook"]["far"]["found"]
     )
+    said("probing", "and in the Transformer for nearly all")
+    assert looks["Transformer"]["far"]["found"] > 0.95
 
 
 def test_measures_half_agree_and_no_better_than_the_diagonal(looks):
     for name in explanation.SUBJECTS:
         tau = looks[name]["tau"]
+        said("probing", "Other measures half agree")
         assert 0.3 < tau["weights, left out"]["mean"] < 0.7
         closeness = tau["closeness, left out"]["mean"]
+        said("probing", "which looks at nothing, does as well")
         assert closeness > tau["weights, left out"]["mean"] - 0.03
 
 
@@ -403,15 +463,22 @@ def test_who_is_paid_to_look_elsewhere_cannot_say_the_same(looks):
         looks["one model"][name]
         for name in ("first", "another seed", "price 1.0")
     )
+    said("probing", "A third, price 1.0")
     assert explanation.PRICES == (1.0,)
+    said("probing", "A model from another seed gets as many words right")
     assert abs(first["right"]["mean"] - chance["right"]["mean"]) < 0.01
     twice = paid["said apart"]["mean"] / chance["said apart"]["mean"]
+    said("probing", "apart, twice what chance brings")
     assert 1.8 < twice < 2.2
-    assert 0.65 < paid["looked apart"]["mean"] < 0.6932  # "nearly all"
+    said("probing", "nearly all that is possible")
+    assert 0.65 < paid["looked apart"]["mean"] < 0.6932
+    said("probing", "but then it cannot say the same")
     assert paid["right"]["mean"] < first["right"]["mean"] - 0.3
 
 
 def test_a_reader_tells_the_maps_apart(looks):
     readers = looks["one model"]["readers"]
+    said("probing", "With the first model's weights the reader gets")
     assert readers["first"]["mean"] > readers["uniform"]["mean"] + 0.1
+    said("probing", "and with those of the paid model only")
     assert readers["uniform"]["mean"] > readers["price 1.0"]["mean"] + 0.1

@@ -6,6 +6,7 @@ cells of the chapter's section on looks have to be written anew.
 
 import pytest
 import torch
+from saying import said
 
 from lookback.lab import corpus, records, weights
 from lookback.lab.decoding import translate
@@ -53,22 +54,27 @@ def seen(looks: list[tuple[str, str]], words: tuple) -> list[str]:
 
 @pytest.mark.nightly
 def test_head_3_looks_from_the_article_to_the_noun(looks):
+    said("transformer", "For the articles head 3 goes to the noun instead")
     assert set(seen(looks[2], ARTICLES)) <= NOUNS
     assert len(seen(looks[2], ARTICLES)) == 4
 
 
 def test_the_other_heads_look_from_article_to_article(looks):
+    said("transformer", "Most looks go to the word that is being translated")
     for head in (0, 1, 3):
         assert set(seen(looks[head], ARTICLES)) <= {"a", "an"}, head
 
 
 def test_head_2_looks_from_the_verb_to_the_auxiliary(looks):
+    said("transformer", "For the verbs head 2 goes to are and is")
     assert seen(looks[1], VERBS) == ["are", "is"]
+    said("transformer", "Most looks go to the word that is being translated")
     for head in (0, 2, 3):
         assert seen(looks[head], VERBS) == ["playing", "reading"], head
 
 
 def test_the_transformer_leaves_the_boy_out():
+    said("transformer", "and the Transformer puts its full stop before him")
     loaded = weights.load("transformer", Transformer)
     words, _ = translate(loaded[0], [BENCH.split()], *loaded[1:], 5)[0]
     assert "vieille" in words and "garçon" not in words
@@ -83,28 +89,41 @@ def test_its_full_stop_looks_at_what_is_left_out():
     best, second = row.topk(2).indices.tolist()
     assert example["target"][-2] == "." and row.max() < 0.5
     assert example["source"][best] == "."
-    assert second == BENCH.split().index("small") - 2  # "to a small boy"
+    said(
+        "transformer",
+        "with part of its look on the to where the missing words begin",
+    )
+    assert second == BENCH.split().index("small") - 2
 
 
 def test_rnnsearch_keeps_the_boy_and_each_has_a_slip():
     sentences = [BENCH.split(), SENTENCES[1].split()]
-    said = {}
+    answers = {}
     for name in ("transformer", "rnnsearch"):
         model, *known = weights.load(name, KINDS[name])
         found = translate(model, sentences, *known, 5)
-        said[name] = [words for words, _ in found]
-    assert "garçon" in said["rnnsearch"][0]
-    assert "t-shirts" in said["transformer"][1]
-    assert "américain" not in said["transformer"][1]
-    assert "américain" in said["rnnsearch"][1]
-    assert "t-shirts" not in said["rnnsearch"][1]
+        answers[name] = [words for words, _ in found]
+    said(
+        "transformer", "In the last sentence RNNsearch translates the small boy"
+    )
+    assert "garçon" in answers["rnnsearch"][0]
+    said(
+        "transformer",
+        "In the second the Transformer turns the shirts into t-shirts",
+    )
+    assert "t-shirts" in answers["transformer"][1]
+    assert "américain" not in answers["transformer"][1]
+    said("transformer", "and RNNsearch makes the football américain")
+    assert "américain" in answers["rnnsearch"][1]
+    assert "t-shirts" not in answers["rnnsearch"][1]
 
 
 def test_rnnsearch_divides_the_weight_of_une():
+    said("transformer", "and une divides its weight between a and chair")
     model, source, target = weights.load("rnnsearch", RNNsearch)
     words = SENTENCES[0].split()
-    said = "un chat noir dort sur une chaise rouge .".split()
-    looks = energies(model, words, said, source, target)[0].softmax(-1)
+    french = "un chat noir dort sur une chaise rouge .".split()
+    looks = energies(model, words, french, source, target)[0].softmax(-1)
     article, noun = looks[5, words.index("on") + 1], looks[5, 7]
     assert words[7] == "chair" and torch.stack([article, noun]).min() > 0.3
 
@@ -114,17 +133,24 @@ TUNED = records.load("tuned")["results"]
 
 def test_tuned_goes_further_with_less():
     found = records.load("search")["results"]
+    said("transformer", "less than a third of the one above")
+    said("transformer", "less than half of what it had above")
     for name, part, share in (
         ("transformer", "en-fr", 1 / 3),
         ("rnnsearch", "rnnsearch", 1 / 2),
     ):
         assert TUNED[part]["parameters"] < found[name]["parameters"] * share
     french = TUNED["en-fr"]["tests"]["test_2016_flickr"]["greedy"]
+    said(
+        "transformer",
+        "So the draw was a draw of these two machines as they were set",
+    )
     for name in ("transformer", "rnnsearch"):
         assert french["low"] > found[name]["high"]
 
 
 def test_by_this_recipe_the_transformer_is_ahead_everywhere():
+    said("transformer", "In the table the Transformer is ahead everywhere")
     for one, two in (("rnnsearch", "en-fr"), ("rnnsearch, de-en", "de-en")):
         assert TUNED[one]["seed"] == TUNED[two]["seed"] == 0
         for split in corpus.TESTS:
@@ -137,6 +163,7 @@ def test_by_this_recipe_the_transformer_is_ahead_everywhere():
 
 
 def test_validation_chose_three_tenths_all_four_times():
+    said("transformer", "Three tenths it is, all four times")
     assert len(TUNED) == 4
     for each in TUNED.values():
         assert {*each["trials"]} == {"0.2", "0.3"}
@@ -145,6 +172,7 @@ def test_validation_chose_three_tenths_all_four_times():
 
 
 def test_averaging_did_nothing():
+    said("transformer", "It did nothing for us")
     for each in TUNED.values():
         for way in ("greedy", "beam"):
             best, mean = (
@@ -156,10 +184,12 @@ def test_averaging_did_nothing():
 
 def test_a_word_that_was_never_seen():
     sentence = "a beekeeper in a white suit lifts a honeycomb .".split()
-    said = []
+    answers = []
     for name in ("transformer", "tuned-en-fr"):
         model, *vocabularies = weights.load(name, KINDS[name])
         ((words, _),) = translate(model, [sentence], *vocabularies, width=5)
-        said.append(words)
-    assert said[0].count("<unk>") == 2
-    assert "<unk>" not in said[1] and {"kea", "maud"} < {*said[1]}
+        answers.append(words)
+    said("transformer", "The first leaves two holes")
+    assert answers[0].count("<unk>") == 2
+    said("transformer", "but its beekeeper is un joueur de kea")
+    assert "<unk>" not in answers[1] and {"kea", "maud"} < {*answers[1]}

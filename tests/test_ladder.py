@@ -284,7 +284,8 @@ def test_the_transformer_is_the_chapter_s():
     made = model_of("transformer")
     assert type(made) is Transformer
     assert made.config == TransformerConfig(
-        11, 10, 8, 4, 3, 12, dropout=RUNGS["transformer"].parts.dropout,
+        11, 10, d_model=8, heads=4, layers=3, d_ff=12,
+        dropout=RUNGS["transformer"].parts.dropout,
         norm=RUNGS["transformer"].parts.norm,
     )  # fmt: skip
     assert type(model_of("decoder")) is MaxoutTransformer
@@ -300,7 +301,7 @@ def test_the_stack_is_the_transformer_s_encoder():
     whole.load_state_dict(given)
     source = pad(SOURCES)
     mask = source != 0
-    theirs = whole.read(source)[0]
+    theirs = whole.encode(source).x
     torch.testing.assert_close(stack.encode(source).values[mask], theirs[mask])
 
 

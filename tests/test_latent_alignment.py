@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lookback.latent_alignment import Afresh, Mixing, MixingConfig
-from lookback.transducer import Places, TransducerConfig, odds
+from lookback.transducer import Places, TransducerConfig, shifted_exp
 from lookback.vocabulary import END, PAD, START
 
 SOURCE = torch.tensor([[4, 5, 6, 7, END], [8, 4, END, PAD, PAD]])
@@ -81,7 +81,7 @@ def test_only_outside_can_two_words_be_likely_that_no_place_allows_at_once():
     f[0, :, 6] = 10.0  # the second choice of both
     half = torch.full((1, 1, 2), 0.5, dtype=torch.double)
     mask = torch.ones(1, 2, dtype=torch.bool)
-    places = Places(f, *odds(f), mask, torch.zeros(1, 2).double())
+    places = Places(f, *shifted_exp(f), mask, torch.zeros(1, 2).double())
     g = torch.zeros(1, 1, 7, dtype=torch.double)
     inside = model_of(False).mixed(places, g, half).softmax(-1)[0, 0]
     outside = model_of(True).mixed(places, g, half).softmax(-1)[0, 0]
@@ -99,7 +99,7 @@ def afresh():
 def test_without_a_walk_it_is_the_formula():
     model = afresh()
     memory = model.encode(SOURCE)
-    embedded, s, _ = model.write(GIVEN)
+    embedded, s, _ = model.prediction_states(GIVEN)
     g = model.g(s, embedded)
     found = model(SOURCE, GIVEN).softmax(-1)
     for b in range(2):

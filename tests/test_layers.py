@@ -1,13 +1,15 @@
 """The Transformer's layers against torch's own, with copied weights."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 
 from lookback.attention import causal
-from lookback.layers import DecoderLayer, EncoderLayer
+from lookback.heads import attention_weights
+from lookback.layers import DecoderLayer, EncoderLayer, KVCache, LayerConfig
 
 D, HEADS, D_FF = 12, 3, 20
 MASK = torch.tensor(
@@ -17,10 +19,9 @@ MASK = torch.tensor(
 
 def made(kind, norm: str = "post", activation: str = "relu", **more):
     """A layer of that kind, full of random numbers."""
-    sizes = {"d_model": D, "heads": HEADS, "d_ff": D_FF, "dropout": 0.2}
-    return shake(
-        kind(**{**sizes, "norm": norm, "activation": activation, **more}), 0
-    )
+    sizes = {"d_model": D, "heads": HEADS, "d_ff": D_FF}
+    config = LayerConfig(**sizes, dropout=0.2, norm=norm, activation=activation)
+    return shake(kind(replace(config, **more)), 0)
 
 
 def shake(module: nn.Module, seed: int) -> nn.Module:
@@ -74,7 +75,7 @@ def test_the_encoder_layer_is_that_of_torch(norm, activation, masked):
     theirs = twin(mine, nn.TransformerEncoderLayer, norm, activation)
     x = torch.randn(2, 5, D, generator=torch.Generator().manual_seed(1))
     mask = MASK if masked else torch.ones_like(MASK)
-    ours, _ = mine(x, mask[:, None, None])
+    ours = mine(x, mask[:, None, None])
     torchs = theirs(x, src_key_padding_mask=~mask)
     same(ours[mask], torchs[mask])
 
@@ -89,8 +90,8 @@ def test_the_decoder_layer_is_that_of_torch(norm, activation, masked):
     y = torch.randn(2, 4, D, generator=draw)
     memory = torch.randn(2, 5, D, generator=draw)
     mask = MASK if masked else torch.ones_like(MASK)
-    keys, values = mine.cross.project(memory)
-    ours, _, _ = mine(y, keys, values, mask[:, None, None], causal(4))
+    pair = mine.cross.project(memory)
+    ours = mine(y, pair, mask[:, None, None], causal(4))
     torchs = theirs(
         y, memory, tgt_mask=~causal(4), memory_key_padding_mask=~mask
     )
@@ -104,13 +105,13 @@ def test_the_gradients_are_those_of_torch(kind):
     if kind == "encoder":
         mine = made(EncoderLayer)
         theirs = twin(mine, nn.TransformerEncoderLayer, "post", "relu")
-        both = [mine(x)[0], theirs(x)]
+        both = [mine(x), theirs(x)]
     else:
         mine = made(DecoderLayer)
         theirs = twin(mine, nn.TransformerDecoderLayer, "post", "relu")
         memory = torch.randn(2, 5, D, generator=draw)
         both = [
-            mine(x, *mine.cross.project(memory), None, causal(5))[0],
+            mine(x, mine.cross.project(memory), None, causal(5)),
             theirs(x, memory, tgt_mask=~causal(5)),
         ]
     ours, torchs = (torch.autograd.grad(y.square().sum(), x)[0] for y in both)
@@ -120,8 +121,8 @@ def test_the_gradients_are_those_of_torch(kind):
 def test_padding_changes_nothing_for_the_words():
     mine = made(EncoderLayer)
     x = torch.randn(1, 5, D, generator=torch.Generator().manual_seed(4))
-    alone, _ = mine(x[:, :3], MASK[1:, None, None, :3])
-    padded, _ = mine(x, MASK[1:, None, None])
+    alone = mine(x[:, :3], MASK[1:, None, None, :3])
+    padded = mine(x, MASK[1:, None, None])
     same(padded[:, :3], alone)
 
 
@@ -130,8 +131,8 @@ def test_a_decoder_layer_does_not_see_ahead(norm):
     mine = made(DecoderLayer, norm)
     draw = torch.Generator().manual_seed(5)
     y = torch.randn(1, 4, D, generator=draw, requires_grad=True)
-    keys, values = mine.cross.project(torch.randn(1, 3, D, generator=draw))
-    out, _, _ = mine(y, keys, values, None, causal(4))
+    memory = mine.cross.project(torch.randn(1, 3, D, generator=draw))
+    out = mine(y, memory, None, causal(4))
     for i in range(4):
         (grad,) = torch.autograd.grad(out[0, i].sum(), y, retain_graph=True)
         assert grad[0, i + 1 :].abs().max() == 0 if i < 3 else True
@@ -144,19 +145,36 @@ def test_a_decoder_layer_word_by_word_is_the_layer_at_once(norm):
     draw = torch.Generator().manual_seed(6)
     y = torch.randn(2, 4, D, generator=draw)
     memory = mine.cross.project(torch.randn(2, 3, D, generator=draw))
-    whole, own, _ = mine(y, *memory, None, causal(4))
-    past, words = (own[0][..., :0, :], own[1][..., :0, :]), []
-    for i in range(4):
-        word, past, _ = mine(y[:, i : i + 1], *memory, past=past)
-        words.append(word)
+    whole, cache = mine(y, memory, None, causal(4)), KVCache()
+    words = [mine(word, memory, cache=cache) for word in y.split(1, dim=1)]
     same(torch.cat(words, dim=1), whole)
+    assert cache.length == cache.kept == 4
 
 
-def test_looks_are_given_only_when_asked_for():
-    layer = made(EncoderLayer)
-    x = torch.zeros(1, 3, D)
-    assert layer(x)[1] is None
-    assert layer(x, need_weights=True)[1].shape == (1, HEADS, 3, 3)
+def test_the_weights_of_each_attention_are_kept_while_one_asks_for_them():
+    layer, y = made(DecoderLayer), torch.randn(1, 3, D)
+    memory = layer.cross.project(torch.randn(1, 4, D))
+    plain = layer(y, memory)
+    with attention_weights(layer) as weights:
+        same(layer(y, memory), plain)
+        layer(y, memory)
+    layer(y, memory)  # nobody asks any longer
+    assert [w.shape for w in weights] == 2 * [
+        (1, HEADS, 3, 3),
+        (1, HEADS, 3, 4),
+    ]
+    same(weights[0].sum(-1), torch.ones(1, HEADS, 3))
+
+
+def test_a_cache_with_a_window_keeps_the_last():
+    cache, keys = KVCache(window=2), torch.arange(12.0).view(1, 1, 3, 4)
+    assert cache.kept == cache.bytes() == 0
+    first, _ = cache.extend(keys, -keys)
+    assert torch.equal(first, keys)  # those that are new see each other
+    both, values = cache.extend(keys[:, :, :1], keys[:, :, :1])
+    assert torch.equal(both, keys[:, :, [1, 2, 0]])
+    assert torch.equal(values[:, :, :2], -keys[:, :, 1:])
+    assert (cache.length, cache.kept, cache.bytes()) == (4, 2, 2 * 2 * 4 * 4)
 
 
 @pytest.mark.parametrize(
@@ -166,4 +184,4 @@ def test_looks_are_given_only_when_asked_for():
 def test_without_a_feed_forward_layer_only_attention_is_there(norm, residual):
     layer = made(EncoderLayer, norm, d_ff=0, residual=residual)
     assert not any("feedforward" in name for name in layer.state_dict())
-    assert layer(torch.randn(1, 3, D))[0].shape == (1, 3, D)
+    assert layer(torch.randn(1, 3, D)).shape == (1, 3, D)

@@ -9,20 +9,22 @@ from torch import nn
 from torch.nn import functional as F
 
 from lookback.feedforward import FeedForward
+from lookback.layers import KVCache
 from lookback.modern_gpt import (
     GPT,
     PUBLISHED,
     Block,
     Experts,
     GPTConfig,
-    KVCache,
     Published,
     RMSNorm,
-    SelfAttention,
+    biases,
     cache_bytes,
     flash,
     generate,
+    imbalance,
     rms_norm,
+    routing,
     slopes,
     traffic,
     width_of,
@@ -64,6 +66,14 @@ def numbers(*shape, seed=0):
 def network(config):
     torch.manual_seed(0)
     return GPT(config).double().eval()
+
+
+def causal(length=6, name="2017"):
+    return biases(FLAGS[name], length, length).double()
+
+
+def kept(caches):
+    return sum(cache.bytes() for cache in caches)
 
 
 def letters(length=9, batch=2, seed=1):
@@ -118,8 +128,7 @@ def test_slopes_are_alibis():
 
 
 def test_alibi_takes_slope_times_distance_from_the_scores():
-    look = SelfAttention(FLAGS["alibi"])
-    found = look.bias(4, 6)
+    found = biases(FLAGS["alibi"], 4, 6)
     assert found.shape == (4, 4, 6)
     for head, i, j in itertools.product(range(4), range(4), range(6)):
         back = (i + 2) - j
@@ -142,15 +151,16 @@ def test_a_text_moved_on_is_the_same_to_rope_and_alibi_but_not_to_the_waves():
     x = numbers(1, 6, 16)
     for name in ("rope", "alibi"):
         torch.manual_seed(0)
-        look = SelfAttention(FLAGS[name]).double()
-        cache = KVCache(FLAGS[name])
+        look = Block(FLAGS[name]).attention.double()
+        cache, bias = KVCache(), causal(6, name)
         cache.length = 40  # places before, of which nothing is kept
-        torch.testing.assert_close(look(x), look(x, 0, cache))
+        torch.testing.assert_close(look(x, bias)[0], look(x, bias, cache)[0])
     waves, rope = network(SMALL), network(TODAY)
     given = letters()
     for model, alike in ((waves, False), (rope, True)):
-        moved = KVCache(model.config)
-        moved.length = 40
+        moved = model.start()
+        for cache in moved:
+            cache.length = 40
         same = torch.allclose(model(given), model(given, moved))
         assert same is alike
 
@@ -159,7 +169,7 @@ def test_a_text_moved_on_is_the_same_to_rope_and_alibi_but_not_to_the_waves():
 def test_shared_keys_are_torchs_enable_gqa(kv_heads):
     config = replace(SMALL, kv_heads=kv_heads)
     torch.manual_seed(0)
-    look, x = SelfAttention(config).double(), numbers(2, 7, 16)
+    look, x = Block(config).attention.double(), numbers(2, 7, 16)
     query = look.W_Q(x).unflatten(-1, (4, 4)).transpose(1, 2)
     key, value = (
         W(x).unflatten(-1, (kv_heads, 4)).transpose(1, 2)
@@ -169,7 +179,7 @@ def test_shared_keys_are_torchs_enable_gqa(kv_heads):
         query, key, value, is_causal=True, enable_gqa=True
     )
     truth = look.W_O(truth.transpose(1, 2).flatten(2))
-    torch.testing.assert_close(look(x), truth)
+    torch.testing.assert_close(look(x, causal(7))[0], truth)
 
 
 @pytest.mark.parametrize("tile", [1, 2, 3, 7, 50])
@@ -224,22 +234,22 @@ def test_traffic_counted_move_by_move():
 @pytest.mark.parametrize("name", FLAGS)
 def test_with_the_cache_the_same_comes_out(name):
     model, given = network(FLAGS[name]), letters()
-    whole, cache = model(given), KVCache(model.config)
+    whole, caches = model(given), model.start()
     for first, last in ((0, 4), (4, 5), (5, 6), (6, 9)):
-        found = model(given[:, first:last], cache)
+        found = model(given[:, first:last], caches)
         torch.testing.assert_close(found, whole[:, first:last])
-    assert cache.length == 9
+    assert [cache.length for cache in caches] == [9, 9]
 
 
 @pytest.mark.parametrize("name", FLAGS)
 def test_the_cache_holds_what_the_formula_says(name):
-    config = FLAGS[name]
-    cache = KVCache(config)
-    assert cache.bytes() == 0
-    network(config)(letters(batch=1), cache)
-    kept = min(9, config.window or 9)
-    per = cache_bytes(config.layers, config.kv_heads, 4, kept, 8)
-    assert cache.bytes() == per
+    config, model = FLAGS[name], network(FLAGS[name])
+    caches = model.start()
+    assert kept(caches) == 0
+    model(letters(batch=1), caches)
+    last = min(9, config.window or 9)
+    per = cache_bytes(config.layers, config.kv_heads, 4, last, 8)
+    assert kept(caches) == per
 
 
 @pytest.mark.parametrize("name", FLAGS)
@@ -290,16 +300,20 @@ def test_a_block_is_its_equation():
         f, g, one, two = (
             block.attention,
             block.feedforward,
-            block.norm_1,
-            block.norm_2,
+            block.around_attention.norm,
+            block.around_feedforward.norm,
         )
+
+        def f(x, look=f):
+            return look(x, causal(5))[0]
+
         if name == "pre":
             y = x + f(one(x))
             truth = y + g(two(y))
         else:
             y = one(x + f(x))
             truth = two(y + g(y))
-        torch.testing.assert_close(block(x), truth)
+        torch.testing.assert_close(block(x, causal(5)), truth)
 
 
 def test_the_block_of_2017_is_torchs_encoder_layer():
@@ -324,36 +338,35 @@ def test_the_block_of_2017_is_torchs_encoder_layer():
             other.bias.copy_(mine.bias)
     x = numbers(2, 5, 16)
     mask = nn.Transformer.generate_square_subsequent_mask(5).double()
-    torch.testing.assert_close(block(x), theirs(x, src_mask=mask))
+    torch.testing.assert_close(block(x, mask[None]), theirs(x, src_mask=mask))
 
 
 def test_one_expert_is_the_plain_layer():
     torch.manual_seed(0)
     experts = Experts(replace(SMALL, experts=1)).double()
     x = numbers(2, 5, 16)
-    torch.testing.assert_close(experts(x), experts.each[0](x))
-    torch.testing.assert_close(experts.imbalance(), torch.ones(()).double())
+    with routing(experts) as routes:
+        torch.testing.assert_close(experts(x), experts.each[0](x))
+    torch.testing.assert_close(imbalance(*routes), torch.ones(()).double())
 
 
 def test_each_token_goes_to_its_likeliest_expert():
     torch.manual_seed(0)
     experts, x = Experts(FLAGS["experts"]).double(), numbers(2, 5, 16)
-    found = experts(x)
+    with routing(experts) as routes:
+        found = experts(x)
     for b, t in itertools.product(range(2), range(5)):
         p = experts.router(x[b, t]).softmax(-1)
         e = int(p.argmax())
-        assert experts.chosen[b, t] == e
+        torch.testing.assert_close(routes[0][b, t], p)
         torch.testing.assert_close(found[b, t], p[e] * experts.each[e](x[b, t]))
 
 
 def test_imbalance_is_1_if_even_and_grows_with_a_favourite():
-    experts = Experts(FLAGS["experts"])
-    experts.chosen = torch.tensor([[0, 1, 2]])
-    experts.p = torch.full((1, 3, 3), 1 / 3)
-    assert experts.imbalance().item() == pytest.approx(1)
-    experts.chosen = torch.zeros(1, 3, dtype=torch.long)
-    experts.p = torch.tensor([1.0, 0, 0]).expand(1, 3, 3)
-    assert experts.imbalance().item() == pytest.approx(3)
+    even = torch.full((1, 3, 3), 1 / 3) + 1e-6 * torch.eye(3)
+    assert imbalance(even).item() == pytest.approx(1, abs=1e-5)
+    favourite = torch.tensor([1.0, 0, 0]).expand(1, 3, 3)
+    assert imbalance(favourite).item() == pytest.approx(3)
 
 
 @pytest.mark.parametrize(
@@ -387,7 +400,8 @@ def test_published_models_have_exactly_their_parameters(name, count):
 def test_the_formula_counts_our_own_modules():
     """Ours has biases in the feed-forward layer, whatever the norm."""
     model, config = network(TODAY), TODAY
-    formula = Published(2, 16, 4, 2, width_of(config), 11).parameters()
+    sizes = dict(layers=2, d_model=16, heads=4, kv_heads=2, vocab=11)
+    formula = Published(**sizes, d_ff=width_of(config)).parameters()
     biases = sum(p.numel() for n, p in model.named_parameters() if "bias" in n)
     assert sum(p.numel() for p in model.parameters()) == formula + biases
 

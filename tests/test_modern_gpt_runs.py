@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from lookback.experiments import modern_gpt
-from lookback.modern_gpt import GPT, GPTConfig
+from lookback.modern_gpt import GPT, GPTConfig, imbalance, routing
 
 TEXT = "to be, or not to be: that is the question. " * 60
 SIGNS = sorted(set(TEXT))
@@ -129,13 +129,14 @@ def test_imbalance_is_added_for_experts_alone(small):
     window = modern_gpt.texts()[0][:18].view(2, 9)
     for name in ("2017", "experts"):
         model = GPT(modern_gpt.CHANGES[name])
-        logits = model(window[:, :-1]).flatten(0, 1)
+        with routing(model) as routes:
+            logits = model(window[:, :-1]).flatten(0, 1)
         plain = F.cross_entropy(logits, window[:, 1:].flatten())
         more = (modern_gpt.cost(model, window) - plain).detach()
         if name == "2017":
             assert more == 0
         else:
-            extra = modern_gpt.BALANCE * model.blocks[0].feedforward.imbalance()
+            extra = modern_gpt.BALANCE * imbalance(*routes)
             assert float(more) == pytest.approx(float(extra.detach()), rel=1e-3)
 
 

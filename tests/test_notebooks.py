@@ -97,13 +97,13 @@ jupytext:
 kernelspec:
   display_name: Python 3
   name: python3
+lookback:
+  {minutes: 5, needs: nothing, plan-10: "week 1, ★", goals: {}}
 ---
 
 # Sample
 
 ```{chapter-strip}
-:minutes: 5
-:needs: nothing
 ```
 
 """

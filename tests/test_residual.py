@@ -58,24 +58,23 @@ def test_layer_norm_of_equal_numbers_is_the_bias():
 )
 def test_a_sublayer_is_its_formula(norm, residual, expected):
     around = Sublayer(8, 0.0, norm, residual)
-    y = around.after(X, 2 * around.before(X))
+    y = around(X, lambda x: 2 * x)
     torch.testing.assert_close(y, expected(X, around.norm))
 
 
 def test_dropout_acts_on_the_change_alone():
     around = Sublayer(8, 0.5, "none").train()
     torch.manual_seed(0)
-    change = around.after(X, 2 * around.before(X)) - X
+    change = around(X, lambda x: 2 * x) - X
     kept = change != 0
     assert 0 < kept.sum() < kept.numel()
     torch.testing.assert_close(change[kept], 4 * X[kept])
 
 
 def test_a_sublayer_that_changes_nothing_lets_its_input_through():
-    nothing = torch.zeros_like(X)
-    assert torch.equal(Sublayer(8, 0.0, "none").after(X, nothing), X)
-    assert torch.equal(Sublayer(8, 0.0, "pre").after(X, nothing), X)
-    assert not torch.equal(Sublayer(8, 0.0, "post").after(X, nothing), X)
+    assert torch.equal(Sublayer(8, 0.0, "none")(X, torch.zeros_like), X)
+    assert torch.equal(Sublayer(8, 0.0, "pre")(X, torch.zeros_like), X)
+    assert not torch.equal(Sublayer(8, 0.0, "post")(X, torch.zeros_like), X)
 
 
 def test_state_dict_keys_are_those_of_the_stored_weights():

@@ -9,9 +9,9 @@ import torch
 from lookback.transducer import (
     Transducer,
     TransducerConfig,
+    alignment_posterior,
     backward_sums,
     forward_sums,
-    posterior,
 )
 from lookback.vocabulary import END, PAD, START
 
@@ -47,7 +47,7 @@ def test_the_sum_is_that_of_all_paths(lengths, words):
     total = (alpha[:, -1] + write[:, -1]).logsumexp(-1)
     beta = backward_sums(write, step, mask)
     torch.testing.assert_close(beta[:, 0, 0], total, atol=1e-10, rtol=0)
-    w = posterior(write, step, mask)
+    w = alignment_posterior(write, step, mask)
     for row, length in enumerate(lengths):
         every = paths(write[row], step[row], length)
         assert len(every) == comb(length - 1 + words, words)
@@ -68,7 +68,7 @@ def test_the_posterior_is_a_gradient():
     alpha = forward_sums(write, step, mask)
     total = (alpha[:, -1] + write[:, -1]).logsumexp(-1)
     (slope,) = torch.autograd.grad(total.sum(), write)
-    expected = posterior(write, step, mask).detach()
+    expected = alignment_posterior(write, step, mask).detach()
     torch.testing.assert_close(slope, expected, atol=1e-10, rtol=0)
     torch.testing.assert_close(slope.sum(-1), torch.ones(2, 5).double())
 
@@ -97,9 +97,9 @@ def exact(model, source, target):
         words, said = words[words != PAD], said[said != PAD]
         given = torch.cat([torch.tensor([START]), said[:-1]])
         places = model.encode(words[None])
-        g, g_step, _ = model.written(given[None])
-        f = torch.cat([places.words[0], places.step[0][:, None]], -1)
-        g = torch.cat([g[0], g_step[0][:, None]], -1)
+        g, g_blank, _ = model.predict(given[None])
+        f = torch.cat([places.words[0], places.blank[0][:, None]], -1)
+        g = torch.cat([g[0], g_blank[0][:, None]], -1)
         table = f[None] + g[:, None]
         table[:, -1, -1] = -torch.inf  # none leaves the last word
         table = table.log_softmax(-1)
@@ -178,11 +178,11 @@ def test_the_gradient_is_finite_and_right():
 def test_the_model_s_posterior_is_that_of_its_paths():
     model = model_of()
     with torch.no_grad():
-        w = model.posterior(SOURCE[:1], TARGET[:1])[0]
+        w = model.align(SOURCE[:1], TARGET[:1])[0]
         places = model.encode(SOURCE[:1])
-        g, g_step, _ = model.written(GIVEN[:1])
-        total, step = model.normalised(places, g, g_step)
-        write = model.wrote(places, g, TARGET[:1]) - total
+        g, g_blank, _ = model.predict(GIVEN[:1])
+        total, step = model.joint(places, g, g_blank)
+        write = model.word_scores(places, g, TARGET[:1]) - total
         every = paths(write[0], step[0], 5)
     exact_total = torch.stack([*every.values()]).logsumexp(0)
     for u in range(4):

@@ -9,6 +9,7 @@ import torch
 from test_rnnsearch import SOURCES, TARGETS
 from torch import nn
 
+from lookback.heads import attention_weights
 from lookback.lab import int8, weights
 from lookback.lab.corpus import Pair, pad
 from lookback.lab.decoding import beam, force, greedy, translate
@@ -72,12 +73,11 @@ def test_step_by_step_with_the_cache_equals_forward(config):
     true = model(*inputs)
     real = inputs[1] != PAD
     torch.testing.assert_close(logits[real], true[real], rtol=0, atol=1e-12)
-    _, _, all_looks = model.write(
-        inputs[1], model.encode(inputs[0]), need_weights=True
-    )
-    last = all_looks[-1][1].mean(dim=1)
+    with attention_weights(model.decoder[-1].cross) as heads:
+        model(*inputs)
+    last = heads[0].mean(dim=1)
     torch.testing.assert_close(looks[real], last[real], rtol=0, atol=1e-12)
-    assert state.keys.shape == (3, 2, 4, 5, 4) == state.values.shape
+    assert [p.shape for pair in state for p in pair] == 4 * [(3, 4, 5, 4)]
 
 
 @every_kind
@@ -146,9 +146,9 @@ def test_layers_run_in_order_with_the_norm_at_the_end():
     source = torch.tensor([SOURCES[0]])
     x = model.source_embedding.words.weight[source] * 4.0  # √16
     for layer in model.encoder:
-        x, _ = layer(x)
+        x = layer(x)
     x = nn.functional.layer_norm(x, (16,))  # gain 1, shift 0
-    torch.testing.assert_close(model.read(source)[0], x)
+    torch.testing.assert_close(model.encode(source).x, x)
 
 
 @pytest.mark.parametrize(
@@ -275,8 +275,9 @@ def test_forced_weights_are_those_of_one_pass(learned):
         source = torch.tensor([[*SOURCE.encode(pair.source), END]])
         given = torch.tensor([[START, *TARGET.encode(pair.target)]])
         memory = learned.encode(source)
-        _, _, all_looks = learned.write(given, memory, need_weights=True)
-        torch.testing.assert_close(found, all_looks[-1][1][0].mean(0))
+        with attention_weights(learned.decoder[-1].cross) as heads:
+            learned.decode(given, memory)
+        torch.testing.assert_close(found, heads[0][0].mean(0))
 
 
 def test_what_the_alignment_widget_shows_is_what_the_model_computes(learned):
@@ -298,11 +299,10 @@ def test_what_the_alignment_widget_shows_is_what_the_model_computes(learned):
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_only_rotary_positions_turn_queries_and_keys(positions):
+def test_only_rope_turns_queries_and_keys(positions):
     model = Transformer(replace(CONFIG, positions=positions))
     own = [layer.attention for layer in (*model.encoder, *model.decoder)]
-    assert {each.rotary for each in own} == {positions == "rotary"}
-    assert not any(layer.cross.rotary for layer in model.decoder)
+    assert {each.rope for each in own} == {positions == "rope"}
 
 
 def test_weights_pass_through_a_record(learned, tmp_path):

@@ -34,7 +34,6 @@ def test_a_right_answer_is_right(made):
     assert outcome is True and len(words) > 15
 
 
-@pytest.mark.nightly
 @each
 def test_a_slip_is_named_for_what_it_is_and_for_no_other(made):
     for hint, numbers in slips(made):

@@ -8,6 +8,7 @@ import torch
 from traitlets import TraitError
 from widgets_common import ask, near, refuses, shown
 
+from lookback.heads import attention_weights
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.vocabulary import END, Vocabulary
 from lookback.widgets import Heads, pack
@@ -53,7 +54,8 @@ def test_the_page_sees_what_the_trained_model_sees():
 
     words = Vocabulary(["a", "bb", "ccc"])
     widget = encoder_heads(model, words, ["a bb a", "ccc"], layer=1)
-    looks = model.read(torch.tensor([[4, 5, 4, END]]), need_weights=True)[1]
+    with attention_weights(model.encoder) as looks:
+        model.encode(torch.tensor([[4, 5, 4, END]]))
     looks = torch.cat(looks).detach()
     assert np.abs(widget.weights() - looks.numpy()).max() < 2e-3
     assert widget.examples[1]["words"] == ["ccc", "<end>"]

@@ -15,9 +15,9 @@ from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transducer import (
     Transducer,
     TransducerConfig,
+    alignment_posterior,
     backward_sums,
     forward_sums,
-    posterior,
 )
 from lookback.vocabulary import END, START, Vocabulary
 from lookback.widgets import Lattice
@@ -66,9 +66,9 @@ def truth(model: Transducer, source: list, target: list) -> tuple:
     """write, step and mask, as `Transducer.forward` makes them."""
     places = model.encode(torch.tensor([source]))
     given = torch.tensor([[START, *target[:-1]]])
-    g, g_step, _ = model.written(given)
-    total, step = model.normalised(places, g, g_step)
-    write = model.wrote(places, g, torch.tensor([target])) - total
+    g, g_blank, _ = model.predict(given)
+    total, step = model.joint(places, g, g_blank)
+    write = model.word_scores(places, g, torch.tensor([target])) - total
     return write, step, places.mask
 
 
@@ -91,7 +91,7 @@ def test_the_lattice_in_the_browser_is_that_of_torch(
     beta = backward_sums(write, step, mask)
     near(found["beta"][:-1], beta[0])
     near(found["beta"][0][0], ended.logsumexp(-1)[0, 0])
-    near(found["posterior"], posterior(write, step, mask)[0])
+    near(found["posterior"], alignment_posterior(write, step, mask)[0])
     near(torch.tensor(found["posterior"]).sum(-1), torch.ones(len(target)))
 
 
@@ -233,7 +233,7 @@ def test_it_refuses_weights_without_an_embedding(widget):
 
 def test_it_is_filled_from_the_trained_models(models, packed, monkeypatch):
     words = [Vocabulary(each) for each in WORDS.values()]
-    loaded = {"cursors": models[0], "phrasebook": models[1]}
+    loaded = {"transducer": models[0], "phrasebook": models[1]}
     monkeypatch.setattr(
         weights, "load", lambda name, kind: (loaded[name], *words)
     )
@@ -243,7 +243,11 @@ def test_it_is_filled_from_the_trained_models(models, packed, monkeypatch):
     monkeypatch.setattr(
         weights,
         "load",
-        lambda name, kind: (loaded[name], words[name == "cursors"], words[1]),
+        lambda name, kind: (
+            loaded[name],
+            words[name == "transducer"],
+            words[1],
+        ),
     )
     with pytest.raises(ValueError, match="different words"):
         lattice([SENTENCE])

@@ -11,6 +11,8 @@ import re
 import shutil
 from pathlib import Path
 
+import facts
+import notation
 from sphinx.config import Config
 from sphinx.errors import ExtensionError
 
@@ -53,6 +55,20 @@ DOOR = """<!doctype html>
 <meta http-equiv="refresh" content="0; url=book/index.html">
 <link rel="icon" href="data:,">
 </head><body><p><a href="book/index.html">{title}</a></p></body></html>
+"""
+
+# A page's former address leads to the page, to the place in it and to what a
+# link to a figure says, too.
+MOVED = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="robots" content="noindex">
+<link rel="canonical" href="{base}{stem}.html">
+<link rel="icon" href="data:,">
+<script>
+location.replace("{stem}.html" + location.search + location.hash);
+</script>
+<noscript><meta http-equiv="refresh" content="0; url={stem}.html"></noscript>
+</head><body><p>It is now <a href="{stem}.html">{title}</a>.</p></body></html>
 """
 
 
@@ -111,6 +127,15 @@ def stage_slides() -> None:
         copy(LIBRARIES / "reveal.js" / name, target)
 
 
+def stage_moved(address: str) -> None:
+    """A page at every former address, for the site at `address`, if known."""
+    base = f"{address}book/" if address else ""
+    for old, page in facts.formerly(notation.pages()).items():
+        title = notation.TITLE.search(page.read_text("utf-8"))[1]
+        html = MOVED.format(title=title, stem=page.stem, base=base)
+        write_if_new(STAGED / f"extra/book/{old}.html", html)
+
+
 def stage(config: Config) -> None:
     """Lay out what the site serves and does not stand in `book/`."""
     if not LIBRARIES.exists():
@@ -120,6 +145,7 @@ def stage(config: Config) -> None:
     stage_mathematics()
     stage_fonts()
     stage_slides()
+    stage_moved(config.html_baseurl)
     for source, target in VENDOR.items():
         copy(LIBRARIES / source, STAGED / "extra" / target)
     write_if_new(

@@ -13,6 +13,8 @@ import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import facts
+import notation
 from assets import copy, stage
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -172,6 +174,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None:
         return
     known = {f"{name}.html" for name in app.env.found_docs}
+    known |= {f"book/{old}.html" for old in facts.formerly(notation.pages())}
     for page in (Path(app.outdir) / "book").glob("*.html"):
         if f"book/{page.name}" not in known:
             page.unlink()

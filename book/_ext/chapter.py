@@ -1,14 +1,12 @@
 """The directives `chapter-strip` and `in-notebook`.
 
-What stands under a chapter's title:
+What stands under a chapter's title, from the facts at the page's head:
 
     ```{chapter-strip}
-    :minutes: 50
-    :needs: vectors and matrices, Python
     ```
 
 The page's own name gives the notebook's, and `_config.yml`'s repository, or the
-fork that this is a clone of, gives its address: the strip is never edited.
+fork that this is a clone of, gives its address.
 
 A cell that the notebook has, and the page not, since fields stand there:
 
@@ -23,11 +21,15 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
+import facts
+import notation
 from docutils import nodes
-from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
+from to_notebook.myst import SourceError
 
 logger = logging.getLogger(__name__)
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,15 +59,7 @@ def strip(stem: str, colab: str, minutes: int, needs: str) -> str:
 class ChapterStrip(SphinxDirective):
     """Colab, download, minutes, and what to know first."""
 
-    option_spec = {
-        "minutes": directives.positive_int,
-        "needs": directives.unchanged_required,
-    }
-
     def run(self) -> list[nodes.Node]:
-        for option in self.option_spec:
-            if option not in self.options:
-                raise self.error(f"chapter-strip needs :{option}:")
         stem = self.env.docname.rsplit("/", 1)[-1]
         if not (ROOT / "notebooks" / f"{stem}.ipynb").exists():
             logger.warning(
@@ -77,9 +71,8 @@ class ChapterStrip(SphinxDirective):
         colab = colab_address(
             theme["repository_url"], theme["repository_branch"], stem
         )
-        html = strip(
-            stem, colab, self.options["minutes"], self.options["needs"]
-        )
+        said = facts.read(Path(self.env.doc2path(self.env.docname)))
+        html = strip(stem, colab, said["minutes"], said["needs"])
         return [nodes.raw("", html, format="html")]
 
 
@@ -92,7 +85,17 @@ class InNotebook(SphinxDirective):
         return []
 
 
+def check(app: Sphinx, config: Config) -> None:
+    """Read every page's facts, and stop where one is wrong."""
+    try:
+        for page in notation.pages():
+            facts.read(page)
+    except SourceError as error:
+        raise ExtensionError(str(error)) from None
+
+
 def setup(app: Sphinx) -> dict:
     app.add_directive("chapter-strip", ChapterStrip)
     app.add_directive("in-notebook", InNotebook)
+    app.connect("config-inited", check, priority=1)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,9 +1,9 @@
 """The directive `drawing`: an SVG of the book's own, set into the page.
 
-    ```{drawing} route.svg
-    :name: fig-route
-    :alt: Five stations on a line, from the fixed vector to the Transformer.
-    One part goes at every station, and the look back stays.
+    ```{drawing} ladder.svg
+    :name: fig-ladder
+    :alt: Rungs from the fixed vector to the Transformer.
+    One part changes at every rung.
     ```
 
 Set into the page, not linked to, so that the page's colours (`--lb-ink` and
@@ -50,7 +50,7 @@ def inline(path: Path, alt: str) -> str:
     root = ElementTree.parse(path).getroot()
     if root.tag != f"{{{SVG}}}svg" or not root.get("viewBox"):
         raise ValueError("it is not an <svg> with a viewBox")
-    prefix = f"drawing-{re.sub(r'[^a-z0-9]+', '-', path.stem.lower())}"
+    prefix = f"drawing-{re.sub(r'[^a-z0-9_]+', '-', path.stem.lower())}"
     prefix_ids(root, prefix)
     width = root.attrib.pop("width", root.get("viewBox").split()[2])
     root.attrib.pop("height", None)
@@ -79,10 +79,14 @@ class Drawing(SphinxDirective):
             raise self.error("a drawing needs :alt:, what a listener is told")
         path = DRAWINGS / self.arguments[0]
         self.env.note_dependency(str(path))
+        return self.figure(path)
+
+    def figure(self, path: Path) -> list[nodes.Node]:
+        """The drawing in its figure, with its words and its caption."""
         try:
             html = inline(path, self.options["alt"])
         except (OSError, ValueError, ElementTree.ParseError) as error:
-            raise self.error(f"drawing {self.arguments[0]}: {error}") from error
+            raise self.error(f"drawing {path.name}: {error}") from error
         figure = nodes.figure("", classes=["drawing-figure"])
         figure["drawing"], figure["alt"] = path.name, self.options["alt"]
         figure["classes"] += self.options.get("class", [])

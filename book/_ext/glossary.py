@@ -1,8 +1,8 @@
 """The directive `term-list`: the book's words, from `terms.csv`.
 
 A chapter's `` {term}`hidden state` `` leads there, and shows the term's
-sentence to who points at it or comes to it with the keyboard. A term stands on
-the page as soon as its chapter stands in the book.
+sentence to who points at it or comes to it with the keyboard. A term's chapter
+is the first of the book that has it; one that no page has is left out.
 """
 
 from __future__ import annotations
@@ -17,15 +17,32 @@ from listing import made
 from sphinx.application import Sphinx
 
 TERMS = Path(__file__).parents[1] / "terms.csv"
+USED = re.compile(r"\{term\}`(?:[^`<]*<)?([^`<>]+)>?`")
 
 
-def terms(path: Path = TERMS) -> list[dict[str, str]]:
-    """The terms of the chapters that there are, in the order of letters."""
-    chapters = {page.stem for page in notation.pages()}
-    with path.open(encoding="utf-8", newline="") as file:
-        found = [row for row in csv.DictReader(file)]
-    known = [row for row in found if row["chapter"] in chapters]
-    return sorted(known, key=lambda row: row["term"].lower())
+def explained() -> dict[str, str]:
+    """{term, in small letters: the first page of the book that has it}."""
+    found: dict[str, str] = {}
+    for page in notation.pages():
+        for term in USED.findall(page.read_text("utf-8")):
+            found.setdefault(term.lower(), page.stem)
+    return found
+
+
+def rows() -> dict[str, dict[str, str]]:
+    """The rows of `terms.csv`, by their terms."""
+    with TERMS.open(encoding="utf-8", newline="") as file:
+        return {row["term"]: row for row in csv.DictReader(file)}
+
+
+def terms() -> list[dict[str, str]]:
+    """The terms that pages have, each with its chapter, in order."""
+    chapters = explained()
+    return [
+        {**row, "chapter": chapters[term.lower()]}
+        for term, row in sorted(rows().items(), key=lambda one: one[0].lower())
+        if term.lower() in chapters
+    ]
 
 
 def anchor(term: str) -> str:
@@ -66,6 +83,8 @@ def say(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def setup(app: Sphinx) -> dict:
-    app.add_directive("term-list", made(listed, lambda: [TERMS]))
+    app.add_directive(
+        "term-list", made(listed, lambda: [TERMS, *notation.pages()])
+    )
     app.connect("doctree-resolved", say)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,9 +2,9 @@
 
 Every page of `_toc.yml` that holds a `chapter-strip` becomes
 `notebooks/<stem>.ipynb`.  The address in `_config.yml` goes into them, and into
-the two other files that have it.  With `--check` nothing is written: a notebook
-that differs from what its page gives is an error, or another address.  The
-steps are in `to_notebook`.
+the two other files that have it; the lists of modules go into README and
+CONTRIBUTING (`overview.py`).  With `--check` nothing is written: what differs
+from what it is made of is an error.  The steps are in `to_notebook`.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import nbformat
+from overview import listings
 from to_notebook.cells import make_notebook
 from to_notebook.labels import Book
 from to_notebook.myst import SourceError
@@ -92,13 +93,15 @@ def main(arguments=None):
         return str(error)
     folder = options.root / "notebooks"
     elsewhere = addresses(options.root, book.repository)
+    listed = listings(options.root)
     if options.check:
         stale = differences(folder, made)
         stale += [f"{path.name}: another address" for path in elsewhere]
+        stale += [f"{path.name}: other modules" for path in listed]
         if stale:
             return "\n".join([*stale, "Run `make notebooks`."])
         return None
-    for path, text in elsewhere.items():
+    for path, text in (elsewhere | listed).items():
         path.write_text(text, "utf-8")
     folder.mkdir(exist_ok=True)
     for path in folder.glob("*.ipynb"):

@@ -143,7 +143,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict:
     """Called by Sphinx."""
-    app.connect("html-page-context", add_foot, priority=600)  # after door's
+    # After the foot that page_meta gives.
+    app.connect("html-page-context", add_foot, priority=600)
     app.connect("build-finished", finish, priority=900)  # pages are whole then
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

@@ -3,20 +3,16 @@
     ```{teaching-plan} 4
     ```
 
-`plans.csv` says which chapters are read in which week, and with how many stars
-their exercises are done; where it says nothing, *In one minute* is enough, and
-behind `but` stands one that is left out. The minutes are the chapters' own:
-those in the strip, and those of each exercise.
-`goals.csv` says what a student can do, each goal with the exercise that shows
-it.
+Weeks, minutes and goals are the chapters' own (`facts.py`); the minutes of an
+exercise stand above it.
 """
 
 from __future__ import annotations
 
-import csv
 import re
 from pathlib import Path
 
+import facts
 import notation
 import yaml
 from exercise_list import exercises
@@ -25,8 +21,6 @@ from sphinx.application import Sphinx
 
 from lookback.exercises import check
 
-BOOK = Path(__file__).parents[1]
-GOALS, PLANS = BOOK / "goals.csv", BOOK / "plans.csv"
 ARCHIVES = {
     "students": (
         "Notebooks for students",
@@ -51,7 +45,6 @@ NONE = (
     "<p>This copy of the book was built without its archives and slides:"
     " <code>make downloads</code> makes them.</p>"
 )
-MINUTES = re.compile(r"^:minutes: (\d+)$", re.MULTILINE)
 BOX = re.compile(r"^```\{admonition\} In one minute\n(.+?)^```$", re.M | re.S)
 NOT_TEXT = re.compile(r"\A---\n.*?^---$|^```.*?^```$", re.M | re.S)
 
@@ -61,13 +54,8 @@ def chapters() -> list[Path]:
     return [
         page
         for page in notation.pages()
-        if "{chapter-strip}" in page.read_text("utf-8")
+        if facts.STRIP in page.read_text("utf-8")
     ]
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def title(page: Path) -> str:
@@ -75,8 +63,8 @@ def title(page: Path) -> str:
 
 
 def reading(page: Path) -> int:
-    """Minutes for a chapter's text and figures, as its strip says."""
-    return int(MINUTES.search(page.read_text("utf-8"))[1])
+    """Minutes for a chapter's text and figures, as it says itself."""
+    return facts.read(page)["minutes"]
 
 
 def words(page: Path) -> int:
@@ -109,12 +97,11 @@ def chosen(page: Path, part: str) -> list[re.Match]:
 
 def plan(weeks: str) -> dict[str, list[tuple[Path, str]]]:
     """The chapters of each week, and which of their exercises."""
-    pages = {page.stem: page for page in chapters()}
     found: dict[str, list[tuple[Path, str]]] = {}
-    for row in rows(PLANS):
-        if row["weeks"] == weeks:
-            part = pages[row["chapter"]], row["part"]
-            found.setdefault(row["week"], []).append(part)
+    for page in chapters():
+        if said := facts.read(page).get(f"plan-{weeks}"):
+            week, part = facts.WEEK.fullmatch(said).group("week", "part")
+            found.setdefault(week, []).append((page, part or ""))
     return found
 
 
@@ -157,15 +144,12 @@ def planned(weeks: str) -> str:
 
 def goals() -> dict[str, list[tuple[re.Match, str]]]:
     """(exercise, goal) of each chapter, in the order of its exercises."""
-    said = {row["exercise"]: row["goal"] for row in rows(GOALS)}
-    return {
-        page.stem: [
-            (one, said[one["label"]])
-            for one in exercises(page)
-            if one["label"] in said
-        ]
-        for page in chapters()
-    }
+    found = {}
+    for page in chapters():
+        said = facts.read(page)["goals"]
+        asked = [one for one in exercises(page) if one["label"] in said]
+        found[page.stem] = [(one, said[one["label"]]) for one in asked]
+    return found
 
 
 def aimed(_: str = "") -> str:
@@ -242,16 +226,11 @@ def installed(_: str = "") -> str:
     )
 
 
-def files() -> list[Path]:
-    """What the lists are made of."""
-    return [*notation.pages(), GOALS, PLANS]
-
-
 def setup(app: Sphinx) -> dict:
-    app.add_directive("teaching-plan", made(planned, files))
-    app.add_directive("teaching-pace", made(paced, files))
-    app.add_directive("goal-list", made(aimed, files))
-    app.add_directive("teaching-files", made(to_take, files))
-    app.add_directive("variant-list", made(varied, files))
-    app.add_directive("hub-command", made(installed, files))
+    app.add_directive("teaching-plan", made(planned, notation.pages))
+    app.add_directive("teaching-pace", made(paced, notation.pages))
+    app.add_directive("goal-list", made(aimed, notation.pages))
+    app.add_directive("teaching-files", made(to_take, notation.pages))
+    app.add_directive("variant-list", made(varied, notation.pages))
+    app.add_directive("hub-command", made(installed, notation.pages))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-r"""Queries, keys, values: attention as a soft dictionary.
+r"""Scaled dot-product attention: queries, keys, values, as a soft dictionary.
 
 Vaswani et al. 2017, arXiv 1706.03762, section 3.2.1.
 
@@ -14,7 +14,7 @@ Miller et al. 2016); new in 2017 is the factor 1/√d_k.
 import math
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -23,7 +23,7 @@ def attend(
     query: Float[Tensor, "*batch target d_k"],
     key: Float[Tensor, "*batch source d_k"],
     value: Float[Tensor, "*batch source d_v"],
-    mask: Bool[Tensor, "*#batch target_or_1 source"] | None = None,
+    mask: Shaped[Tensor, "*#batch target_or_1 source"] | None = None,
     need_weights: bool = True,
     scale: float | None = None,
 ) -> tuple[
@@ -32,10 +32,10 @@ def attend(
 ]:
     """softmax(Q Kᵀ / √d_k) V, and the softmax itself if it is asked for.
 
-    mask: True = may attend; every query needs at least one True. `scale`
-    replaces 1/√d_k. Where the weights are not asked for, None stands in
-    their place, and torch's fused kernel does the work: [target, source] is
-    then never laid out in memory.
+    mask: True = may attend; every query needs at least one True. Numbers in
+    its place are added to the scores. `scale` replaces 1/√d_k. Where the
+    weights are not asked for, None stands in their place, and torch's fused
+    kernel does the work: [target, source] is then never laid out in memory.
     """
     if not need_weights and not slow_when_fused(query):
         context = F.scaled_dot_product_attention(
@@ -45,8 +45,10 @@ def attend(
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1])
     scores = query @ key.transpose(-2, -1) * scale  # Q Kᵀ / √d_k
-    if mask is not None:
+    if mask is not None and mask.dtype == torch.bool:
         scores = scores.masked_fill(~mask, -torch.inf)
+    elif mask is not None:
+        scores = scores + mask
     weights = torch.softmax(scores, dim=-1)
     return weights @ value, weights if need_weights else None
 

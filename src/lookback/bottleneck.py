@@ -40,7 +40,7 @@ class BottleneckConfig:
 
 
 class State(NamedTuple):
-    """What the decoder carries from word to word."""
+    """What the decoder carries from word to word; the ladder adds a place."""
 
     hidden: Float[Tensor, "batch hidden"]
 
@@ -90,10 +90,11 @@ class RecurrentTranslator(Translator):
     def advance(
         self, embedded: Tensor, state: tuple, memory: tuple
     ) -> tuple[tuple, Tensor, Tensor | None]:
-        """s_i from s_{i−1}, y_{i−1} and c_i; also c_i and its weights."""
-        context, weights = self.look(state, memory)
-        fed = torch.cat([embedded, context], dim=-1)
-        return State(self.decoder(fed, state.hidden)), context, weights
+        """s_i = GRU([E y_{i−1}; c_i], s_{i−1}); also c_i and its weights."""
+        context, weights = self.look(state, memory)  # c_i
+        inputs = torch.cat([embedded, context], dim=-1)  # [E y_{i−1}; c_i]
+        s = self.decoder(inputs, state.hidden)  # s_i; the decoder is a GRU
+        return State(s), context, weights
 
     def step(self, token, state, memory):
         embedded = self.target_embedding(token)

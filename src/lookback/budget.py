@@ -1,4 +1,4 @@
-r"""Where the parameters of real models are, counted by formula.
+r"""Parameter counts: where the weights of real models are, by formula.
 
 With d = d_model, V the vocabulary and L layers, the matrices hold
 

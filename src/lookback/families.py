@@ -1,4 +1,4 @@
-r"""One body, four families: who may see whom, and what is asked.
+r"""GPT, BERT, T5 and ViT of one body: who may see whom, and what is asked.
 
 A stack of the Transformer's encoder layers and, over it, the embedding read
 backwards:
@@ -32,9 +32,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lookback.attention import causal
-from lookback.layers import Embedding, EncoderLayer
+from lookback.layers import Embedding, EncoderLayer, LayerConfig, xavier
 from lookback.positions import LearnedPositions
-from lookback.vocabulary import END, PAD, SPECIALS, START
+from lookback.vocabulary import END, PAD, SPECIALS, START, UNK
 
 FAMILIES = ("GPT", "BERT", "T5", "ViT")
 MASK = len(SPECIALS)  # the number of <mask>: first of a body's own words
@@ -53,15 +53,6 @@ class BodyConfig:
     dropout: float = 0.1
     longest: int = 64  # 512
     activation: str = "gelu"
-
-    @property
-    def source_vocab(self) -> int:
-        """There is one vocabulary, for what is read and what is said."""
-        return self.vocab
-
-    @property
-    def target_vocab(self) -> int:
-        return self.vocab
 
 
 def attention_mask(
@@ -89,18 +80,20 @@ def attention_mask(
 
 
 def stack(
-    layers: int, d_model: int, heads: int, d_ff: int, dropout: float, bend: str
+    config: "BodyConfig | ViTConfig", activation: str = "gelu"
 ) -> nn.ModuleList:
     """Encoder layers, norms first; their maps drawn as in the Transformer."""
-    made = nn.ModuleList(
-        EncoderLayer(d_model, heads, d_ff, dropout, "pre", activation=bend)
-        for _ in range(layers)
+    layer = LayerConfig(
+        d_model=config.d_model,
+        heads=config.heads,
+        d_ff=config.d_ff,
+        dropout=config.dropout,
+        norm="pre",
+        activation=activation,
     )
-    for module in made.modules():
-        if isinstance(module, nn.Linear):
-            nn.init.xavier_uniform_(module.weight)
-            nn.init.zeros_(module.bias)
-    return made
+    layers = nn.ModuleList(EncoderLayer(layer) for _ in range(config.layers))
+    xavier(layers)
+    return layers
 
 
 class Body(nn.Module):
@@ -116,14 +109,7 @@ class Body(nn.Module):
             config.dropout,
             config.longest,
         )
-        self.layers = stack(
-            config.layers,
-            config.d_model,
-            config.heads,
-            config.d_ff,
-            config.dropout,
-            config.activation,
-        )
+        self.layers = stack(config, config.activation)
         self.last = nn.LayerNorm(config.d_model)
 
     def hidden_states(
@@ -134,7 +120,7 @@ class Body(nn.Module):
         """x before the first layer, and after each: layers + 1 of them."""
         levels = [self.embedding(tokens)]
         for layer in self.layers:
-            levels.append(layer(levels[-1], mask)[0])
+            levels.append(layer(levels[-1], mask))
         return levels
 
     def logits(
@@ -261,14 +247,7 @@ class ViT(nn.Module):
         self.embed = nn.Linear(config.patch**2, config.d_model)
         self.first = nn.Parameter(torch.zeros(config.d_model))  # c
         self.positions = LearnedPositions(count + 1, config.d_model)
-        self.layers = stack(
-            config.layers,
-            config.d_model,
-            config.heads,
-            config.d_ff,
-            config.dropout,
-            "gelu",
-        )
+        self.layers = stack(config)
         self.last = nn.LayerNorm(config.d_model)
         self.output = nn.Linear(config.d_model, config.classes)
 
@@ -281,7 +260,7 @@ class ViT(nn.Module):
         if self.config.positions:
             x = x + self.positions(x.shape[1])
         for layer in self.layers:
-            x, _ = layer(x)
+            x = layer(x)
         return self.output(self.last(x[:, 0]))
 
 
@@ -309,7 +288,7 @@ def sampling_probs(
     return kept / kept.sum(dim=-1, keepdim=True)
 
 
-SILENT = (PAD, 1, START, MASK)  # <unk> is 1: never written
+SILENT = (PAD, UNK, START, MASK)  # never written
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-r"""Attention without its softmax: one matrix that every word rewrites.
+r"""Linear attention and fast weights: one matrix that every word rewrites.
 
 Schmidhuber 1992, section 2 (report of 26 March 1991); Katharopoulos et al.
 2020, arXiv 2006.16236; Choromanski et al. 2020, arXiv 2009.14794; Schlag,

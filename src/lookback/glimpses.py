@@ -1,4 +1,4 @@
-r"""A few small looks at a picture, and who chooses where they fall.
+r"""Hard attention: a few small glimpses of a picture, and who places them.
 
 After Larochelle & Hinton 2010, who combine what is seen with where by
 multiplying, and Mnih et al. 2014 (arXiv 1406.6247), who train the choice of

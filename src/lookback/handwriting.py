@@ -1,4 +1,4 @@
-r"""A soft window that slides along the text while a network writes it by hand.
+r"""Handwriting synthesis: a soft window slides along the text that is written.
 
 Graves 2013, arXiv 1308.0850, section 5; the output is that of section 4.1.
 

@@ -1,4 +1,4 @@
-r"""Many heads: several small looks instead of one large one.
+r"""Multi-head attention: several small looks instead of one large one.
 
 Vaswani et al. 2017, arXiv 1706.03762, section 3.2.2.
 
@@ -8,27 +8,32 @@ Vaswani et al. 2017, arXiv 1706.03762, section 3.2.2.
 with d_k = d_v = d_model / h, so that h heads cost what one full head does.
 All W_i^Q stand side by side in one matrix, and so do the others. Departures:
 the four maps have biases, as in torch and in the paper's released code for
-some of them; queries and keys may be rotated by their positions (Su et al.
-2021).
+some of them; heads may share their keys and values (`kv_heads`; Shazeer 2019,
+Ainslie et al. 2023).
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from lookback.attention import attend
-from lookback.positions import rotate
 
 
 class MultiHeadAttention(nn.Module):
     """h looks at once, each in its own d_model / h dimensions."""
+
+    attend = staticmethod(attend)
 
     def __init__(
         self,
         d_model: int,
         heads: int,
         scaled: bool = True,
-        rotary: bool = False,
+        kv_heads: int | None = None,
+        bias: bool = True,
     ):
         super().__init__()
         if heads < 1 or d_model % heads:
@@ -36,52 +41,84 @@ class MultiHeadAttention(nn.Module):
                 f"{heads} heads cannot share {d_model} dimensions equally:"
                 " choose a number that divides d_model"
             )
-        self.heads, self.rotary = heads, rotary
+        self.heads, self.d_k = heads, d_model // heads
         self.scale = None if scaled else 1.0  # None: 1/√d_k
-        self.W_Q = nn.Linear(d_model, d_model)
-        self.W_K = nn.Linear(d_model, d_model)
-        self.W_V = nn.Linear(d_model, d_model)
-        self.W_O = nn.Linear(d_model, d_model)
+        d_kv = (kv_heads or heads) * self.d_k
+        self.W_Q = nn.Linear(d_model, d_model, bias)
+        self.W_K = nn.Linear(d_model, d_kv, bias)
+        self.W_V = nn.Linear(d_model, d_kv, bias)
+        self.W_O = nn.Linear(d_model, d_model, bias)
 
     def split(
         self, x: Float[Tensor, "batch length d_model"]
     ) -> Float[Tensor, "batch heads length d_k"]:
         """d_model numbers as `heads` groups of d_k."""
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return x.unflatten(-1, (-1, self.d_k)).transpose(1, 2)
 
     def project(
-        self, memory: Float[Tensor, "batch source d_model"], start: int = 0
+        self, memory: Float[Tensor, "batch source d_model"]
     ) -> tuple[
-        Float[Tensor, "batch heads source d_k"],
-        Float[Tensor, "batch heads source d_v"],
+        Float[Tensor, "batch kv_heads source d_k"],
+        Float[Tensor, "batch kv_heads source d_v"],
     ]:
-        """Keys and values of a memory whose first position is `start`."""
-        keys, values = (
-            self.split(self.W_K(memory)),
-            self.split(self.W_V(memory)),
-        )
-        return (rotate(keys, start) if self.rotary else keys), values
+        """Keys and values of a memory."""
+        return self.split(self.W_K(memory)), self.split(self.W_V(memory))
 
     def forward(
         self,
         x: Float[Tensor, "batch target d_model"],
-        keys: Float[Tensor, "batch heads source d_k"],
-        values: Float[Tensor, "batch heads source d_v"],
-        mask: Bool[Tensor, "*#masked target_or_1 source"] | None = None,
+        keys: Float[Tensor, "batch kv_heads source d_k"],
+        values: Float[Tensor, "batch kv_heads source d_v"],
+        mask: Shaped[Tensor, "*#masked target_or_1 source"] | None = None,
         need_weights: bool = False,
-        start: int = 0,
     ) -> tuple[
         Float[Tensor, "batch target d_model"],
         Float[Tensor, "batch heads target source"] | None,
     ]:
         """Look from x at keys and values that `project` made."""
         query = self.split(self.W_Q(x))
-        if self.rotary:
-            query = rotate(query, start)
-        context, weights = attend(
+        return self.look(query, keys, values, mask, need_weights)
+
+    def look(self, query, keys, values, mask, need_weights):
+        """`attend` in all heads, and W^O over what they found."""
+        shared = self.heads // keys.shape[1]
+        if shared > 1:
+            keys = keys.repeat_interleave(shared, dim=1)
+            values = values.repeat_interleave(shared, dim=1)
+        context, weights = self.attend(
             query, keys, values, mask, need_weights, self.scale
         )
         return self.W_O(context.transpose(1, 2).flatten(2)), weights
+
+
+@contextmanager
+def attention_weights(*parts: nn.Module) -> Iterator[list[Tensor]]:
+    """A list that gets the weights of every attention in these parts.
+
+    Each adds its own, [batch, heads, target, source], whenever it is called.
+    """
+    found: list[Tensor] = []
+    hooks = []
+    for part in parts:
+        for attention in part.modules():
+            if isinstance(attention, MultiHeadAttention):
+                hooks += [
+                    attention.register_forward_pre_hook(
+                        lambda _, args, more: (
+                            args,
+                            more | {"need_weights": True},
+                        ),
+                        with_kwargs=True,
+                    ),
+                    attention.register_forward_hook(
+                        lambda _, __, result: found.append(result[1])
+                    ),
+                ]
+    try:
+        yield found
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 @torch.no_grad()

@@ -39,7 +39,7 @@ from torch import Tensor, nn
 from lookback.attention import attend
 from lookback.bottleneck import Readout, RecurrentTranslator, reverse
 from lookback.latent_alignment import Mixing, MixingConfig
-from lookback.layers import Embedding, EncoderLayer
+from lookback.layers import Embedding, EncoderLayer, LayerConfig
 from lookback.rnnsearch import AdditiveAttention, annotate
 from lookback.transducer import Transducer, TransducerConfig
 from lookback.transformer import Transformer, TransformerConfig
@@ -199,6 +199,18 @@ class DroppingReadout(Readout):
         return super().forward(state, embedded, self.dropout(context))
 
 
+def layer_options(parts: Parts) -> dict:
+    """What a Transformer's layer of this rung is told."""
+    return {
+        "d_model": parts.width,
+        "heads": parts.heads,
+        "d_ff": parts.d_ff,
+        "dropout": parts.dropout,
+        "norm": parts.norm,
+        "residual": parts.residual,
+    }
+
+
 class Recurrent(RecurrentTranslator):
     """Any reader or stack, any look, and the recurrent decoder of 2014."""
 
@@ -223,19 +235,11 @@ class Recurrent(RecurrentTranslator):
                 batch_first=True,
                 bidirectional=config.reader == "two-way",
             )
-        within = config.part_dropout
-        if within is None:
-            within = config.dropout
+        layer = layer_options(config)
+        if config.part_dropout is not None:
+            layer["dropout"] = config.part_dropout
         self.stack = nn.ModuleList(
-            EncoderLayer(
-                width,
-                config.heads,
-                config.d_ff,
-                within,
-                config.norm,
-                config.residual,
-            )
-            for _ in range(config.layers)
+            EncoderLayer(LayerConfig(**layer)) for _ in range(config.layers)
         )
         last = config.layers and config.norm == "pre"
         self.after_stack = nn.LayerNorm(width) if last else nn.Identity()
@@ -267,7 +271,7 @@ class Recurrent(RecurrentTranslator):
                 x = torch.cat([x, embedded], dim=-1)
         else:
             for layer in self.stack:
-                x, _ = layer(x, mask[:, None, None])
+                x = layer(x, mask[:, None, None])
             x = self.after_stack(x)
             words = mask[..., None]
             last = (x * words).sum(1) / words.sum(1)
@@ -349,14 +353,9 @@ def build(parts: Parts) -> Translator:
     config = TransformerConfig(
         parts.source_vocab,
         parts.target_vocab,
-        parts.width,
-        parts.heads,
-        parts.layers,
-        parts.d_ff,
-        parts.dropout,
-        parts.positions,
-        norm=parts.norm,
-        residual=parts.residual,
+        layers=parts.layers,
+        positions=parts.positions,
+        **layer_options(parts),
         tied="none" if parts.readout == "linear" else "output",
     )
     model = draw(kind(config))

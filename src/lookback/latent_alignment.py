@@ -1,4 +1,4 @@
-r"""Soft search, with its sum inside the softmax or outside; and no walk.
+r"""Soft search and latent alignment: the sum inside the softmax, or outside.
 
     inside    p(k) = softmax(g_i + Σ_j α_ij f_j)[k]     RNNsearch's way
     outside   p(k) = Σ_j α_ij softmax(g_i + f_j)[k]     a mixture
@@ -36,8 +36,8 @@ from lookback.transducer import (
     TransducerConfig,
     mixture,
     normaliser,
-    odds,
     precise,
+    shifted_exp,
 )
 
 
@@ -79,7 +79,7 @@ class Mixing(RNNsearch):
     def said(self, memory: Annotations) -> Places:
         """f_j = R h_j, of every annotation."""
         f = precise(self.R(self.dropout(memory.values)))
-        return Places(f, *odds(f), memory.mask, f.new_zeros(f.shape[:2]))
+        return Places(f, *shifted_exp(f), memory.mask, f.new_zeros(f.shape[:2]))
 
     def mixed(
         self,
@@ -137,14 +137,14 @@ class Afresh(Transducer):
         self.k = nn.Linear(2 * config.hidden, config.hidden, bias=False)
 
     def encode(self, source: Int[Tensor, "batch source"]) -> Landings:
-        mask, embedded, h = self.read(source)
+        mask, embedded, h = self.annotations(source)
         f = precise(self.f(h, embedded))
-        places = Places(f, *odds(f), mask, f.new_zeros(mask.shape))
+        places = Places(f, *shifted_exp(f), mask, f.new_zeros(mask.shape))
         return Landings(places, self.k(h))
 
     def landed(self, tokens, state, memory: Landings):
-        """Logits, log-probabilities of the landings, the pen's last state."""
-        embedded, s, last = self.write(tokens, state)
+        """Logits, log-probabilities of the landings, the last state."""
+        embedded, s, last = self.prediction_states(tokens, state)
         g = precise(self.g(s, embedded))
         scores = precise(self.q(s) @ memory.keys.mT) / math.sqrt(s.shape[-1])
         scores = scores.masked_fill(~memory.places.mask[:, None], NEVER)

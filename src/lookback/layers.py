@@ -1,4 +1,4 @@
-r"""The Transformer's layers: the parts of the chapters, put around each other.
+r"""Encoder and decoder layers: the parts of the chapters, put together.
 
 Vaswani et al. 2017, arXiv 1706.03762, section 3.1 and figure 1.
 
@@ -6,126 +6,174 @@ Vaswani et al. 2017, arXiv 1706.03762, section 3.1 and figure 1.
     decoder   y ← Sub(y, masked attention of y to itself)
               y ← Sub(y, attention of y to x);        y ← Sub(y, FFN)
 
-Sub is what stands around a part: `residual.Sublayer`. Departures: d_ff = 0
-leaves the feed-forward layer out; norms may stand before their parts
-(`norm`), sums and the factor 1/√d_k may be left out (`residual`, `scaled`),
-and queries and keys may be rotated by their positions (`rotary`).
+Sub is what stands around a part: `residual.Sublayer`. Departures: the fields
+of LayerConfig. With RoPE (Su et al. 2021) each self-attention rotates queries
+and keys by their positions; with a cache it keeps the keys and values.
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 
 from lookback.feedforward import FeedForward
 from lookback.heads import MultiHeadAttention
-from lookback.positions import LearnedPositions, sinusoidal
+from lookback.positions import LearnedPositions, rotate, sinusoidal
 from lookback.residual import Sublayer
 from lookback.vocabulary import PAD
+
+
+@dataclass(frozen=True)
+class LayerConfig:
+    """What a layer reads of its config; a model's has these fields too."""
+
+    d_model: int
+    heads: int
+    d_ff: int  # 0 leaves the feed-forward layer out
+    dropout: float = 0.0
+    norm: str = "post"
+    residual: bool = True
+    scaled: bool = True  # 1/√d_k
+    positions: str = "sinusoidal"
+    activation: str = "relu"
+
+
+class KVCache:
+    """Keys and values of the tokens so far, in one layer.
+
+    Queries are not kept: nobody asks an old question twice. With a window,
+    what has left it is thrown away.
+    """
+
+    def __init__(
+        self,
+        keys: Float[Tensor, "batch kv_heads source d_k"] | None = None,
+        values: Float[Tensor, "batch kv_heads source d_v"] | None = None,
+        window: int | None = None,
+    ):
+        self.keys, self.values, self.window = keys, values, window
+        self.length = 0 if keys is None else keys.shape[-2]
+
+    def extend(
+        self,
+        keys: Float[Tensor, "batch kv_heads target d_k"],
+        values: Float[Tensor, "batch kv_heads target d_v"],
+    ) -> tuple[Tensor, Tensor]:
+        """Those of the tokens so far, and the new ones after them."""
+        self.length += keys.shape[-2]
+        if self.keys is not None:
+            keys = torch.cat([self.keys, keys], dim=-2)
+            values = torch.cat([self.values, values], dim=-2)
+        last = slice(-self.window if self.window else None, None)
+        self.keys, self.values = keys[..., last, :], values[..., last, :]
+        return keys, values
+
+    @property
+    def kept(self) -> int:
+        """How many tokens it holds; with a window fewer than it was given."""
+        return 0 if self.keys is None else self.keys.shape[-2]
+
+    def bytes(self) -> int:
+        """What it holds, counted."""
+        held = () if self.keys is None else (self.keys, self.values)
+        return sum(part.numel() * part.element_size() for part in held)
+
+
+class SelfAttention(MultiHeadAttention):
+    """x attends to itself, and to the tokens that a cache has kept."""
+
+    def __init__(self, *options, rope: bool = False, **more):
+        super().__init__(*options, **more)
+        self.rope = rope
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch target d_model"],
+        mask: Shaped[Tensor, "*#masked target_or_1 source"] | None = None,
+        cache: KVCache | None = None,
+        need_weights: bool = False,
+    ) -> tuple[Float[Tensor, "batch target d_model"], Tensor | None]:
+        """MHA(x, x), and its weights if they are asked for."""
+        query, (keys, values) = self.split(self.W_Q(x)), self.project(x)
+        if self.rope:
+            start = cache.length if cache else 0
+            query, keys = rotate(query, start), rotate(keys, start)
+        if cache:
+            keys, values = cache.extend(keys, values)
+        return self.look(query, keys, values, mask, need_weights)
 
 
 class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward layer."""
 
-    def __init__(
-        self,
-        d_model: int,
-        heads: int,
-        d_ff: int,
-        dropout: float,
-        norm: str = "post",
-        residual: bool = True,
-        scaled: bool = True,
-        rotary: bool = False,
-        activation: str = "relu",
-    ):
+    def __init__(self, config):
         super().__init__()
-        around = (d_model, dropout, norm, residual)
-        self.attention = MultiHeadAttention(d_model, heads, scaled, rotary)
+        d = config.d_model
+        around = d, config.dropout, config.norm, config.residual
+        rope = config.positions == "rope"
+        self.attention = SelfAttention(
+            d, config.heads, config.scaled, rope=rope
+        )
         self.around_attention = Sublayer(*around)
         self.feedforward = None
-        if d_ff:
-            self.feedforward = FeedForward(d_model, d_ff, activation)
+        if config.d_ff:
+            self.feedforward = FeedForward(d, config.d_ff, config.activation)
             self.around_feedforward = Sublayer(*around)
 
     def forward(
         self,
         x: Float[Tensor, "batch source d_model"],
         mask: Bool[Tensor, "*#masked target_or_1 source"] | None = None,
-        need_weights: bool = False,
-    ) -> tuple[Float[Tensor, "batch source d_model"], Tensor | None]:
-        """x changed, and the weights of its look at itself."""
-        given = self.around_attention.before(x)
-        keys, values = self.attention.project(given)
-        change, weights = self.attention(
-            given, keys, values, mask, need_weights
-        )
-        x = self.around_attention.after(x, change)
+    ) -> Float[Tensor, "batch source d_model"]:
+        """x changed twice; mask: True = may be looked at."""
+        x = self.around_attention(x, lambda x: self.attention(x, mask)[0])
         if self.feedforward is not None:
-            change = self.feedforward(self.around_feedforward.before(x))
-            x = self.around_feedforward.after(x, change)
-        return x, weights
+            x = self.around_feedforward(x, self.feedforward)
+        return x
 
 
 class DecoderLayer(nn.Module):
-    """Self-attention to the words so far, the look back, feed-forward."""
+    """Self-attention to the words so far, cross-attention, feed-forward."""
 
-    def __init__(
-        self,
-        d_model: int,
-        heads: int,
-        d_ff: int,
-        dropout: float,
-        norm: str = "post",
-        residual: bool = True,
-        scaled: bool = True,
-        rotary: bool = False,
-        activation: str = "relu",
-    ):
+    def __init__(self, config):
         super().__init__()
-        around = (d_model, dropout, norm, residual)
-        self.attention = MultiHeadAttention(d_model, heads, scaled, rotary)
+        d = config.d_model
+        around = d, config.dropout, config.norm, config.residual
+        rope = config.positions == "rope"
+        self.attention = SelfAttention(
+            d, config.heads, config.scaled, rope=rope
+        )
         self.around_attention = Sublayer(*around)
-        self.cross = MultiHeadAttention(d_model, heads, scaled)
+        self.cross = MultiHeadAttention(d, config.heads, config.scaled)
         self.around_cross = Sublayer(*around)
         self.feedforward = None
-        if d_ff:
-            self.feedforward = FeedForward(d_model, d_ff, activation)
+        if config.d_ff:
+            self.feedforward = FeedForward(d, config.d_ff, config.activation)
             self.around_feedforward = Sublayer(*around)
 
     def forward(
         self,
         y: Float[Tensor, "batch target d_model"],
-        keys: Float[Tensor, "batch heads source d_k"],
-        values: Float[Tensor, "batch heads source d_v"],
+        memory: tuple[Tensor, Tensor],
         source_mask: Bool[Tensor, "batch 1 1 source"] | None = None,
         target_mask: Bool[Tensor, "target target"] | None = None,
-        past: tuple[Tensor, Tensor] | None = None,
-        need_weights: bool = False,
-    ) -> tuple[Tensor, tuple[Tensor, Tensor], tuple]:
-        """y changed; its own keys and values; both attentions' weights.
+        **own,
+    ) -> Float[Tensor, "batch target d_model"]:
+        """y changed three times; `memory` is `cross.project(x)`.
 
-        `past` holds the keys and values of the words before y.
+        What else the self-attention is to know is in `own`.
         """
-        start = 0 if past is None else past[0].shape[-2]
-        given = self.around_attention.before(y)
-        own_keys, own_values = self.attention.project(given, start)
-        if past is not None:
-            own_keys = torch.cat([past[0], own_keys], dim=-2)
-            own_values = torch.cat([past[1], own_values], dim=-2)
-        change, at_target = self.attention(
-            given, own_keys, own_values, target_mask, need_weights, start
+        y = self.around_attention(
+            y, lambda y: self.attention(y, target_mask, **own)[0]
         )
-        y = self.around_attention.after(y, change)
-        change, at_source = self.cross(
-            self.around_cross.before(y), keys, values, source_mask, need_weights
+        y = self.around_cross(
+            y, lambda y: self.cross(y, *memory, source_mask)[0]
         )
-        y = self.around_cross.after(y, change)
         if self.feedforward is not None:
-            change = self.feedforward(self.around_feedforward.before(y))
-            y = self.around_feedforward.after(y, change)
-        return y, (own_keys, own_values), (at_target, at_source)
+            y = self.around_feedforward(y, self.feedforward)
+        return y
 
 
 class Embedding(nn.Module):
@@ -159,3 +207,12 @@ class Embedding(nn.Module):
         elif self.positions == "learned":
             x = x + self.learned(tokens.shape[1], start)
         return self.dropout(x)
+
+
+def xavier(part: nn.Module) -> None:
+    """Draws every linear map as Glorot & Bengio 2010; every bias is 0."""
+    for module in part.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)

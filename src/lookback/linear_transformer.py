@@ -1,4 +1,4 @@
-r"""A translator that looks back without a softmax, at one matrix.
+r"""A recurrent translator with linear attention: it looks back at one matrix.
 
 A two-way reader makes an annotation h_j of every word of the source, and a key
 k_j = U h_j of that. The pen is a GRU over the words written so far; its state

@@ -1,4 +1,4 @@
-r"""Ten looks from 1964 to 2020, side by side, and what they have in common.
+r"""From kernel regression to attention: ten looks, 1964 to 2020, side by side.
 
 Each gives every row i of a memory a weight w_i, and what is handed back is
 always Σ_i w_i v_i. The weights are

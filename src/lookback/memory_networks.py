@@ -1,4 +1,4 @@
-r"""A memory that is looked at more than once: each look asks the next question.
+r"""Memory networks: several hops over a memory, each asking the next question.
 
 End-to-end memory network: Sukhbaatar et al. 2015, arXiv 1503.08895, section 2.
 With x_i and q the sentences and the question as bags of words,

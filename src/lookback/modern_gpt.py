@@ -1,4 +1,4 @@
-r"""The machine of today: one GPT, and a flag for each change since 2017.
+r"""A GPT of today: one model, and a flag for each change since 2017.
 
     pre-norm   x ← x + f(norm(x))                          Xiong et al. 2020
     RMSNorm    g ∘ x / √(mean(x²) + ε)              Zhang & Sennrich 2019
@@ -19,15 +19,19 @@ biases, as in the paper; ALiBi's slopes are those for a power of two of heads.
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from lookback.feedforward import ACTIVATIONS, FeedForward
-from lookback.positions import rotate, sinusoidal
-from lookback.residual import NORMS
+from lookback.layers import KVCache, SelfAttention, xavier
+from lookback.positions import sinusoidal
+from lookback.residual import NORMS, Sublayer
 
 POSITIONS = ("sinusoidal", "rope", "alibi")
 
@@ -46,9 +50,9 @@ class GPTConfig:
     activation: str = "relu"  # "gelu", "swiglu"
     positions: str = "sinusoidal"  # "rope", "alibi"
     kv_heads: int = 4  # fewer: grouped-query; 1: multi-query
-    window: int = 0  # so many places are seen, one's own too; 0: all
+    window: int | None = None  # so many places are seen, one's own too
     experts: int = 1  # more: each token is sent to one of them
-    tile: int = 0  # so many keys at a time; 0: all at once
+    tile: int | None = None  # so many keys at a time, by `flash`
 
     def __post_init__(self):
         refuse(self)
@@ -136,7 +140,7 @@ def flash(
     return context / total
 
 
-def traffic(length: int, d_k: int, tile: int = 0) -> int:
+def traffic(length: int, d_k: int, tile: int | None = None) -> int:
     """Numbers that pass between the large memory and the small fast one.
 
     For one head that looks from `length` places at as many. Without tiles
@@ -144,45 +148,9 @@ def traffic(length: int, d_k: int, tile: int = 0) -> int:
     Q, K, V and the result. In tiles of so many queries Q and the result pass
     once, K and V once for each tile: 2 n d + 2 n d · n / tile.
     """
-    if not tile:
+    if tile is None:
         return 4 * length**2 + 4 * length * d_k
     return 2 * length * d_k * (1 + math.ceil(length / tile))
-
-
-class KVCache:
-    """Keys and values of the tokens so far, of every layer.
-
-    Queries are not kept: nobody asks an old question twice. With a window,
-    what has left it is thrown away.
-    """
-
-    def __init__(self, config: GPTConfig):
-        self.window, self.length = config.window, 0
-        self.kept: list[tuple[Tensor, Tensor] | None] = [None] * config.layers
-
-    def extend(
-        self,
-        layer: int,
-        keys: Float[Tensor, "batch kv_heads length d_k"],
-        values: Float[Tensor, "batch kv_heads length d_k"],
-    ) -> tuple[Tensor, Tensor]:
-        """Those of the tokens so far, and the new ones behind them."""
-        if self.kept[layer] is not None:
-            old_keys, old_values = self.kept[layer]
-            keys = torch.cat([old_keys, keys], dim=-2)
-            values = torch.cat([old_values, values], dim=-2)
-        last = slice(-self.window, None)  # with a window of 0: all
-        self.kept[layer] = keys[..., last, :], values[..., last, :]
-        return keys, values
-
-    def bytes(self) -> int:
-        """What it holds, counted."""
-        return sum(
-            part.numel() * part.element_size()
-            for both in self.kept
-            if both is not None
-            for part in both
-        )
 
 
 def cache_bytes(
@@ -191,71 +159,43 @@ def cache_bytes(
     d_k: int,
     length: int,
     size: int = 2,
-    window: int = 0,
+    window: int | None = None,
 ) -> int:
     """2 · layers · kv_heads · d_k · length · bytes of a number.
 
     The 2 is for keys and values; a number in half precision has 2 bytes. With
     a window no more than so many tokens are kept.
     """
-    kept = min(length, window) if window else length
+    kept = length if window is None else min(length, window)
     return 2 * layers * kv_heads * d_k * kept * size
 
 
-class SelfAttention(nn.Module):
-    """Each place looks at itself and at those before it."""
+class TiledAttention(SelfAttention):
+    """Self-attention by `flash`, which never has all the weights at once."""
 
-    def __init__(self, config: GPTConfig):
-        super().__init__()
-        self.config, d = config, config.d_model
-        self.d_k = d_k = d // config.heads
-        self.W_Q = nn.Linear(d, config.heads * d_k, bias=False)
-        self.W_K = nn.Linear(d, config.kv_heads * d_k, bias=False)
-        self.W_V = nn.Linear(d, config.kv_heads * d_k, bias=False)
-        self.W_O = nn.Linear(config.heads * d_k, d, bias=False)
+    def __init__(self, *options, tile: int, **more):
+        super().__init__(*options, **more)
+        self.tile = tile
 
-    def forward(
-        self,
-        x: Float[Tensor, "batch length d_model"],
-        layer: int = 0,
-        cache: KVCache | None = None,
-    ) -> Float[Tensor, "batch length d_model"]:
-        """The heads' contexts; `cache` holds what stands before x."""
-        start = cache.length if cache else 0
-        query, key, value = (
-            W(x).unflatten(-1, (-1, self.d_k)).transpose(1, 2)
-            for W in (self.W_Q, self.W_K, self.W_V)
-        )
-        if self.config.positions == "rope":
-            query, key = rotate(query, start), rotate(key, start)
-        if cache:
-            key, value = cache.extend(layer, key, value)
-        shared = self.config.heads // self.config.kv_heads
-        key = key.repeat_interleave(shared, dim=1)  # each group has its own
-        value = value.repeat_interleave(shared, dim=1)
-        bias = self.bias(x.shape[1], key.shape[2], x.device)
-        if self.config.tile:
-            context = flash(query, key, value, self.config.tile, bias)
-        else:
-            scores = query @ key.mT / math.sqrt(self.d_k)
-            context = (scores + bias).softmax(dim=-1) @ value
-        return self.W_O(context.transpose(1, 2).flatten(2))
+    def attend(self, query, key, value, mask, need_weights, scale):
+        return flash(query, key, value, self.tile, mask), None
 
-    def bias(
-        self, target: int, source: int, device=None
-    ) -> Float[Tensor, "#heads target source"]:
-        """What is added to the scores: −∞ on what may not be seen, and
-        ALiBi's −m_h · distance. The last query stands on the last key."""
-        places = torch.arange(source, device=device)
-        distance = places[source - target :, None] - places
-        seen = distance >= 0
-        if self.config.window:
-            seen &= distance < self.config.window
-        bias = torch.zeros(1, target, source, device=device)
-        if self.config.positions == "alibi":
-            m = slopes(self.config.heads, device)
-            bias = -m[:, None, None] * distance
-        return bias.masked_fill(~seen, -torch.inf)
+
+def biases(
+    config: GPTConfig, target: int, source: int, device=None
+) -> Float[Tensor, "#heads target source"]:
+    """What is added to the scores: −∞ on what may not be seen, and ALiBi's
+    −m_h · distance. The last query stands on the last key."""
+    places = torch.arange(source, device=device)
+    distance = places[source - target :, None] - places
+    seen = distance >= 0
+    if config.window is not None:
+        seen &= distance < config.window
+    bias = torch.zeros(1, target, source, device=device)
+    if config.positions == "alibi":
+        m = slopes(config.heads, device)
+        bias = -m[:, None, None] * distance
+    return bias.masked_fill(~seen, -torch.inf)
 
 
 class Experts(nn.Module):
@@ -278,25 +218,42 @@ class Experts(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch length d_model"]
     ) -> Float[Tensor, "batch length d_model"]:
-        """p_j FFN_j(x) with the likeliest j; `chosen` holds who went where."""
-        p = self.router(x).softmax(dim=-1)
-        best, chosen = p.max(dim=-1)
+        """p_j FFN_j(x) with the likeliest j."""
+        best, chosen = self.router(x).softmax(dim=-1).max(dim=-1)
         out = torch.zeros_like(x)
         for e, expert in enumerate(self.each):
             mine = chosen == e
             out[mine] = best[mine][:, None] * expert(x[mine])
-        self.chosen, self.p = chosen, p
         return out
 
-    def imbalance(self) -> Float[Tensor, ""]:
-        """experts · Σ_e (share of tokens sent to e) · (mean p_e); 1 if even.
 
-        Fedus et al. 2021, eq. 4: added to the loss, lest one expert get all.
-        """
-        count = len(self.each)
-        sent = torch.bincount(self.chosen.flatten(), minlength=count)
-        share = sent / self.chosen.numel()
-        return count * (share * self.p.flatten(0, 1).mean(0)).sum()
+@contextmanager
+def routing(model: nn.Module) -> Iterator[list[Tensor]]:
+    """A list that gets each router's p, [batch, length, experts]."""
+    found: list[Tensor] = []
+    hooks = [
+        part.router.register_forward_hook(
+            lambda _, __, scores: found.append(scores.softmax(dim=-1))
+        )
+        for part in model.modules()
+        if isinstance(part, Experts)
+    ]
+    try:
+        yield found
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def imbalance(p: Float[Tensor, "batch length experts"]) -> Float[Tensor, ""]:
+    """experts · Σ_e (share of tokens sent to e) · (mean p_e); 1 if even.
+
+    Fedus et al. 2021, eq. 4: added to the loss, lest one expert get all.
+    """
+    count, chosen = p.shape[-1], p.argmax(dim=-1)
+    sent = torch.bincount(chosen.flatten(), minlength=count)
+    share = sent / chosen.numel()
+    return count * (share * p.flatten(0, 1).mean(0)).sum()
 
 
 class Block(nn.Module):
@@ -304,28 +261,36 @@ class Block(nn.Module):
 
     def __init__(self, config: GPTConfig):
         super().__init__()
-        self.pre, d = config.norm == "pre", config.d_model
-        norm = RMSNorm if config.rms else nn.LayerNorm
-        self.norm_1, self.norm_2 = norm(d), norm(d)
-        self.attention = SelfAttention(config)
+        d, norm = config.d_model, RMSNorm if config.rms else nn.LayerNorm
+        kind = SelfAttention
+        if config.tile is not None:
+            kind = partial(TiledAttention, tile=config.tile)
+        self.attention = kind(
+            d,
+            config.heads,
+            kv_heads=config.kv_heads,
+            bias=False,
+            rope=config.positions == "rope",
+        )
+        self.around_attention = Sublayer(d, 0.0, config.norm, kind=norm)
         self.feedforward = (
             Experts(config)
             if config.experts > 1
             else FeedForward(d, width_of(config), config.activation)
         )
+        self.around_feedforward = Sublayer(d, 0.0, config.norm, kind=norm)
 
     def forward(
         self,
         x: Float[Tensor, "batch length d_model"],
-        layer: int = 0,
+        bias: Float[Tensor, "#heads length source"],
         cache: KVCache | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
         """x changed twice."""
-        if self.pre:
-            x = x + self.attention(self.norm_1(x), layer, cache)
-            return x + self.feedforward(self.norm_2(x))
-        x = self.norm_1(x + self.attention(x, layer, cache))
-        return self.norm_2(x + self.feedforward(x))
+        x = self.around_attention(
+            x, lambda x: self.attention(x, bias, cache)[0]
+        )
+        return self.around_feedforward(x, self.feedforward)
 
 
 class GPT(nn.Module):
@@ -339,25 +304,28 @@ class GPT(nn.Module):
         last = RMSNorm if config.rms else nn.LayerNorm
         self.norm = last(d) if config.norm == "pre" else nn.Identity()
         self.output = nn.Linear(d, config.vocab, bias=False)
-        for part in self.modules():
-            if isinstance(part, nn.Linear):
-                nn.init.xavier_uniform_(part.weight)
-                if part.bias is not None:
-                    nn.init.zeros_(part.bias)
+        xavier(self)
+
+    def start(self) -> list[KVCache]:
+        """A cache for each block, which holds no token yet."""
+        return [KVCache(window=self.config.window) for _ in self.blocks]
 
     def forward(
-        self, tokens: Int[Tensor, "batch length"], cache: KVCache | None = None
+        self,
+        tokens: Int[Tensor, "batch length"],
+        caches: list[KVCache] | None = None,
     ) -> Float[Tensor, "batch length vocab"]:
-        """With a cache, `tokens` are those behind the ones it holds."""
-        start, length = cache.length if cache else 0, tokens.shape[1]
-        x = self.embedding(tokens)
+        """With caches, `tokens` are those after the ones they hold."""
+        caches = caches or [None] * len(self.blocks)
+        x, length, start, kept = self.embedding(tokens), tokens.shape[1], 0, 0
+        if first := caches[0]:
+            start, kept = first.length, first.kept
         if self.config.positions == "sinusoidal":
             fine = torch.promote_types(x.dtype, torch.float32)
             x = x + sinusoidal(length, x.shape[-1], start, x.device, fine)
-        for layer, block in enumerate(self.blocks):
-            x = block(x, layer, cache)
-        if cache:
-            cache.length += length
+        bias = biases(self.config, length, kept + length, x.device).to(x.dtype)
+        for block, cache in zip(self.blocks, caches, strict=True):
+            x = block(x, bias, cache)
         return self.output(self.norm(x))
 
 
@@ -373,9 +341,9 @@ def generate(
 
     Without the cache every step reads the whole text again.
     """
-    cache, given = KVCache(model.config) if cached else None, tokens
+    caches, given = model.start() if cached else None, tokens
     for _ in range(count):
-        logits = model(given, cache)[:, -1]
+        logits = model(given, caches)[:, -1]
         if temperature:
             p = (logits / temperature).softmax(dim=-1)
             new = torch.multinomial(p, 1)
@@ -386,7 +354,7 @@ def generate(
     return tokens
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Published:
     """What a model's published config says, in the book's symbols."""
 
@@ -400,7 +368,7 @@ class Published:
     tied: bool = False  # tie_word_embeddings
     gated: bool = True  # SwiGLU: a third matrix
     biases: bool = False  # of the linear maps; with them LayerNorm has one
-    window: int = 0  # sliding_window; 0: all are seen
+    window: int | None = None  # sliding_window
 
     @property
     def d_k(self) -> int:
@@ -428,8 +396,32 @@ class Published:
 
 PUBLISHED = {
     "GPT-2 small": Published(
-        12, 768, 12, 12, 3072, 50257, 1024, tied=True, gated=False, biases=True
+        layers=12,
+        d_model=768,
+        heads=12,
+        kv_heads=12,
+        d_ff=3072,
+        vocab=50257,
+        positions=1024,
+        tied=True,
+        gated=False,
+        biases=True,
     ),
-    "Llama 2 7B": Published(32, 4096, 32, 32, 11008, 32000),
-    "Mistral 7B": Published(32, 4096, 32, 8, 14336, 32000, window=4096),
+    "Llama 2 7B": Published(
+        layers=32,
+        d_model=4096,
+        heads=32,
+        kv_heads=32,
+        d_ff=11008,
+        vocab=32000,
+    ),
+    "Mistral 7B": Published(
+        layers=32,
+        d_model=4096,
+        heads=32,
+        kv_heads=8,
+        d_ff=14336,
+        vocab=32000,
+        window=4096,
+    ),
 }

@@ -1,4 +1,4 @@
-r"""Find by content, go on by place: a memory of slots that is read and written.
+r"""Neural Turing machine: a memory of slots, addressed by content and by place.
 
 Graves, Wayne & Danihelka 2014, arXiv 1410.5401, section 3.
 

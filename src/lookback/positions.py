@@ -1,4 +1,4 @@
-r"""Positions: attention does not know in which order its keys stand.
+r"""Positional encodings: sinusoidal, learned, rotary; attention knows no order.
 
 Sinusoidal: Vaswani et al. 2017, arXiv 1706.03762, section 3.5.
 

@@ -1,4 +1,4 @@
-r"""Which of its meanings does a word have here, and who knows it?
+r"""Probing: which of its meanings a word has here, and which level knows it.
 
 A *probe* is a linear classifier that reads the sense of a word from its vector
 at one level of an encoder (Alain & Bengio 2016, arXiv 1610.01644).

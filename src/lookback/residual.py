@@ -12,6 +12,8 @@ go the measure of how alike a layer's tokens have become (after Dong et al.
 with.
 """
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -28,6 +30,7 @@ class Sublayer(nn.Module):
         dropout: float,
         norm: str = "post",
         residual: bool = True,
+        kind: type[nn.Module] = nn.LayerNorm,
     ):
         super().__init__()
         if norm not in NORMS:
@@ -35,22 +38,16 @@ class Sublayer(nn.Module):
                 f"norm is {norm!r}: choose one of {', '.join(NORMS)}"
             )
         self.where, self.residual = norm, residual
-        self.norm = nn.Identity() if norm == "none" else nn.LayerNorm(d_model)
+        self.norm = nn.Identity() if norm == "none" else kind(d_model)
         self.dropout = nn.Dropout(dropout)
 
-    def before(
-        self, x: Float[Tensor, "batch length d_model"]
-    ) -> Float[Tensor, "batch length d_model"]:
-        """What f is given: x, in pre-norm LayerNorm(x)."""
-        return self.norm(x) if self.where == "pre" else x
-
-    def after(
+    def forward(
         self,
         x: Float[Tensor, "batch length d_model"],
-        change: Float[Tensor, "batch length d_model"],
+        f: Callable[[Tensor], Tensor],
     ) -> Float[Tensor, "batch length d_model"]:
-        """x + f(x), with f's result for `change`; normalised in post-norm."""
-        change = self.dropout(change)
+        """LayerNorm(x + f(x)), or x + f(LayerNorm(x)) in pre-norm."""
+        change = self.dropout(f(self.norm(x) if self.where == "pre" else x))
         x = x + change if self.residual else change
         return self.norm(x) if self.where == "post" else x
 

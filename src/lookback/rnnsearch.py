@@ -12,10 +12,11 @@ Bahdanau, Cho & Bengio 2015, arXiv 1409.0473 (v7), section 3 and appendix A.
     p(y_i | y_<i, x) = softmax(W_o t_i)
 
 Departures: sizes (in the fields of RNNsearchConfig), dropout, Adam instead of
-Adadelta. The GRU is torch's: its reset gate stands outside the product, its
-update gate weighs the old state. The readout takes s_i, as the paper's eq. 4
-says, where A.2.2 prints s_{i−1}. Initialisation is torch's, except that v_a
-starts at 0 as in the paper, so that the first look is uniform.
+Adadelta; U_a has a bias, which the recorded weights have learned. The GRU is
+torch's: its reset gate stands outside the product, its update gate weighs the
+old state. The readout takes s_i, as the paper's eq. 4 says, where A.2.2 prints
+s_{i−1}. Initialisation is torch's, except that v_a starts at 0 as in the paper,
+so that the first look is uniform.
 """
 
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ class AdditiveAttention(nn.Module):
     def __init__(self, d_query: int, d_key: int, align: int):
         super().__init__()
         self.W = nn.Linear(d_query, align, bias=False)  # W_a
-        self.U = nn.Linear(d_key, align)  # U_a and a bias
+        self.U = nn.Linear(d_key, align)  # U_a; its bias is not the paper's
         self.v = nn.Parameter(torch.zeros(align))  # v_a = 0: uniform start
 
     def scores(

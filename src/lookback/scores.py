@@ -1,4 +1,4 @@
-r"""How well does a key suit a query? From a sum to a product.
+r"""Attention scores: how well a key suits a query, from a sum to a product.
 
 Each function gives every query of a sentence a score with every key. Softmax
 over `source` turns scores into weights; nothing of that happens here.

@@ -1,4 +1,4 @@
-r"""What must wait, and for what: the costs of layers, counted.
+r"""Costs of layers: multiplications, and the sequential steps that must wait.
 
 Vaswani et al. 2017, arXiv 1706.03762, section 4 and Table 1, with constants
 where the table has O(…). For n positions of d numbers each:

@@ -1,4 +1,4 @@
-r"""Two cursors: a finger on the source, a pen on the target, every path summed.
+r"""RNN transducer: a cursor in the source, one in the target, all paths summed.
 
 At each moment the pen either writes the next word y_{u+1}, or the finger goes
 one source word on, from t to t + 1. A path through the lattice of T × U nodes
@@ -7,16 +7,18 @@ a translation is the sum over all of them (Graves 2012, arXiv 1211.3711, in
 which Cho recognised what Bahdanau had planned; Bahdanau's own equations were
 never published):
 
-    p(k | t, u) = exp(f_t[k] + g_u[k]) / Z(t, u)          k: a word, or `step`
-    α(t, u)     = α(t−1, u) p(step | t−1, u) + α(t, u−1) p(y_u | t, u−1)
+    p(k | t, u) = exp(f_t[k] + g_u[k]) / Z(t, u)         k: a word, or blank
+    α(t, u)     = α(t−1, u) p(blank | t−1, u) + α(t, u−1) p(y_u | t, u−1)
     p(y | x)    = Σ_t α(t, U−1) p(y_U | t, U−1)           y_U is <end>
 
-f_t comes from the finger's place, h_t of a two-way reader, and g_u from the
-words written so far. Neither sees the other: only so do all paths to a node
-share one future, and the sum of C(T−1+U, U) paths takes T·U steps.
+f_t comes from the finger's place, h_t of a bidirectional encoder, and g_u from
+the words written so far, by the pen, which is Graves's prediction network. The
+joint, p, adds the two. Neither sees the other: only so do all paths to a node
+share one future, and the sum of C(T−1+U, U) paths takes T·U steps. The book's
+pages call the blank a step.
 
 Departures from the transducer: the text ends with the word <end> in place of
-a last step; the finger cannot leave the last source word; GRUs.
+a last blank; the finger cannot leave the last source word; GRUs.
 """
 
 from dataclasses import dataclass
@@ -35,52 +37,52 @@ NEVER = -1e30  # a logarithm of 0 whose gradient is a number
 
 
 def forward_sums(
-    write: Float[Tensor, "batch target source"],
-    step: Float[Tensor, "batch target source"],
+    emit: Float[Tensor, "batch target source"],
+    blank: Float[Tensor, "batch target source"],
     mask: Bool[Tensor, "batch source"],
 ) -> Float[Tensor, "batch target source"]:
     """log α(t, u) for u = 0 … U−1: all ways to reach a node.
 
-    `write[u, t]` is log p(y_{u+1} | t, u), `step[u, t]` log p(step | t, u), no
-    step between two words being −∞; `mask` is True at the words of the source,
-    from whose last there is no step.
+    `emit[u, t]` is log p(y_{u+1} | t, u), `blank[u, t]` log p(blank | t, u); a
+    blank takes the finger one source word on. `mask` is True at the words of
+    the source, from whose last there is no blank.
     """
-    first = torch.full_like(step[:, 0], NEVER)
+    first = torch.full_like(blank[:, 0], NEVER)
     first[:, 0] = 0.0
     rows, arrived = [], first
-    for u in range(step.shape[1]):
-        rows.append(_walk(arrived, step[:, u], mask))
-        arrived = rows[-1] + write[:, u]
+    for u in range(blank.shape[1]):
+        rows.append(after_blanks(arrived, blank[:, u], mask))
+        arrived = rows[-1] + emit[:, u]
     return torch.stack(rows, dim=1)
 
 
-def _walk(
+def after_blanks(
     arrived: Float[Tensor, "batch source"],
-    step: Float[Tensor, "batch source"],
+    blank: Float[Tensor, "batch source"],
     mask: Bool[Tensor, "batch source"],
 ) -> Float[Tensor, "batch source"]:
-    """Let the finger go on from where it arrived, any number of words.
+    """Log-probabilities after any number of blanks from where one arrived.
 
-    Σ_{t′≤t} arrived(t′) Π_{t′≤τ<t} p(step | τ), in logarithms.
+    Σ_{t′≤t} arrived(t′) Π_{t′≤τ<t} p(blank | τ), in logarithms.
     """
-    steps = torch.where(mask[:, 1:], step[:, :-1], 0.0)
+    steps = torch.where(mask[:, 1:], blank[:, :-1], 0.0)
     gone = nn.functional.pad(steps.cumsum(-1), (1, 0))  # from 1 to t
     reached = gone + torch.logcumsumexp(arrived - gone, dim=-1)
     return reached.masked_fill(~mask, NEVER)
 
 
 def backward_sums(
-    write: Float[Tensor, "batch target source"],
-    step: Float[Tensor, "batch target source"],
+    emit: Float[Tensor, "batch target source"],
+    blank: Float[Tensor, "batch target source"],
     mask: Bool[Tensor, "batch source"],
 ) -> Float[Tensor, "batch target source"]:
     """log β(t, u): all ways to write the rest from a node on."""
-    later = torch.zeros_like(write[:, -1])  # all is written: one way
-    onward = torch.where(mask[:, None, 1:], step[..., :-1], NEVER)
+    later = torch.zeros_like(emit[:, -1])  # all is written: one way
+    onward = torch.where(mask[:, None, 1:], blank[..., :-1], NEVER)
     onward = nn.functional.pad(onward, (0, 1), value=NEVER)
     rows = []
-    for u in reversed(range(write.shape[1])):
-        stays = (write[:, u] + later).masked_fill(~mask, NEVER)
+    for u in reversed(range(emit.shape[1])):
+        stays = (emit[:, u] + later).masked_fill(~mask, NEVER)
         ahead, row = torch.full_like(stays[:, 0], NEVER), []
         for t in reversed(range(stays.shape[1])):
             ahead = torch.logaddexp(stays[:, t], onward[:, u, t] + ahead)
@@ -90,9 +92,9 @@ def backward_sums(
     return torch.stack(rows[::-1], dim=1)
 
 
-def posterior(
-    write: Float[Tensor, "batch target source"],
-    step: Float[Tensor, "batch target source"],
+def alignment_posterior(
+    emit: Float[Tensor, "batch target source"],
+    blank: Float[Tensor, "batch target source"],
     mask: Bool[Tensor, "batch source"],
 ) -> Float[Tensor, "batch target source"]:
     """Where the finger was when each word was written, the whole text known.
@@ -100,10 +102,10 @@ def posterior(
     α(t, u) p(y_{u+1} | t, u) β(t, u+1) / p(y | x), which is the derivative of
     log p(y | x) with respect to log p(y_{u+1} | t, u). A row sums to 1.
     """
-    before = forward_sums(write, step, mask)
-    after = backward_sums(write, step, mask)
+    before = forward_sums(emit, blank, mask)
+    after = backward_sums(emit, blank, mask)
     after = torch.cat([after[:, 1:], torch.zeros_like(after[:, :1])], dim=1)
-    return torch.softmax(before + write + after, dim=-1)
+    return torch.softmax(before + emit + after, dim=-1)
 
 
 @dataclass(frozen=True)
@@ -119,17 +121,17 @@ class TransducerConfig:
 
 
 class Places(NamedTuple):
-    """What is said at every word of the source."""
+    """What the encoder says at every word of the source."""
 
     words: Float[Tensor, "batch source vocab"]  # f_t, over the words
-    odds: Float[Tensor, "batch source vocab"]  # e^{f_t − most}
-    most: Float[Tensor, "batch source"]  # the largest of f_t
+    exp: Float[Tensor, "batch source vocab"]  # e^{f_t − max}
+    max: Float[Tensor, "batch source"]  # the largest of f_t
     mask: Bool[Tensor, "batch source"]
-    step: Float[Tensor, "batch source"]  # f_t, for going on
+    blank: Float[Tensor, "batch source"]  # f_t, for the blank
 
 
-class Walk(NamedTuple):
-    """The pen's state, and where the finger may be."""
+class Frontier(NamedTuple):
+    """The prediction network's state, and where the finger may be."""
 
     hidden: Float[Tensor, "batch hidden"]
     ready: Float[Tensor, "batch source"]  # log α(t, u) / Z(t, u), for the next
@@ -147,56 +149,59 @@ class Transducer(Translator):
         self.encoder = nn.GRU(
             embed, hidden, batch_first=True, bidirectional=True
         )
-        self.pen = nn.GRU(embed, hidden, batch_first=True)
+        self.pen = nn.GRU(embed, hidden, batch_first=True)  # prediction network
         words = config.target_vocab
         self.f = Readout(2 * hidden + embed, config.maxout, words)
         self.g = Readout(hidden + embed, config.maxout, words)
-        self.f_step = nn.Linear(2 * hidden + embed, 1)
-        self.g_step = nn.Linear(hidden + embed, 1)
+        self.f_step = nn.Linear(2 * hidden + embed, 1)  # f of the blank
+        self.g_step = nn.Linear(hidden + embed, 1)  # g of the blank
         self.dropout = nn.Dropout(config.dropout)
 
-    def read(self, source: Int[Tensor, "batch source"]):
-        """Where there are words, their embeddings, and both readers' states."""
+    def annotations(self, source: Int[Tensor, "batch source"]):
+        """Where there are words, their embeddings, and the encoder's h_t."""
         mask = source != PAD
         embedded = self.dropout(self.source_embedding(source))
-        return (
-            mask,
-            embedded,
-            self.dropout(annotate(self.encoder, embedded, mask)),
-        )
+        h = self.dropout(annotate(self.encoder, embedded, mask))
+        return mask, embedded, h
 
     def encode(self, source: Int[Tensor, "batch source"]) -> Places:
         """f_t for every word."""
-        mask, embedded, h = self.read(source)
+        mask, embedded, h = self.annotations(source)
         f = precise(self.f(h, embedded))
-        step = precise(self.f_step(torch.cat([h, embedded], dim=-1)))
-        return Places(f, *odds(f), mask, step.squeeze(-1))
+        blank = precise(self.f_step(torch.cat([h, embedded], dim=-1)))
+        return Places(f, *shifted_exp(f), mask, blank.squeeze(-1))
 
-    def write(
+    def prediction_states(
         self, tokens: Int[Tensor, "batch target"], state: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The written words' embeddings, the pen's states, and the last."""
+        """The words' embeddings, the prediction network's states, the last."""
         embedded = self.dropout(self.target_embedding(tokens))
         s, last = self.pen(embedded, state)
         return embedded, self.dropout(s), last
 
-    def written(
+    def predict(
         self, tokens: Int[Tensor, "batch target"], state: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """g_u over the words, g_u for `step`, and the pen's last state."""
-        embedded, s, last = self.write(tokens, state)
+        """g_u over the words, g_u of the blank, and the last state."""
+        embedded, s, last = self.prediction_states(tokens, state)
         g = precise(self.g(s, embedded))
-        step = precise(self.g_step(torch.cat([s, embedded], dim=-1)))
-        return g, step.squeeze(-1), last
+        blank = precise(self.g_step(torch.cat([s, embedded], dim=-1)))
+        return g, blank.squeeze(-1), last
 
-    def normalised(self, places: Places, g: Tensor, g_step: Tensor):
-        """log Z(t, u), and log p(step | t, u)."""
+    def joint(self, places: Places, g: Tensor, g_blank: Tensor):
+        """log Z(t, u), and log p(blank | t, u)."""
         words = normaliser(places, g)
-        onward = g_step[..., None] + places.step[:, None]
+        blank = g_blank[..., None] + places.blank[:, None]
         last = ~nn.functional.pad(places.mask[:, 1:], (0, 1))
-        onward = onward.masked_fill(last[:, None], NEVER)
-        total = torch.logaddexp(words, onward)
-        return total, onward - total
+        blank = blank.masked_fill(last[:, None], NEVER)
+        total = torch.logaddexp(words, blank)
+        return total, blank - total
+
+    def word_scores(self, places: Places, g: Tensor, words: Tensor) -> Tensor:
+        """f_t[y] + g_u[y] of the words that were written."""
+        index = words[:, None].expand(-1, places.words.shape[1], -1)
+        f = places.words.gather(-1, index).mT
+        return f + g.gather(-1, words[..., None])
 
     def forward(
         self,
@@ -204,55 +209,51 @@ class Transducer(Translator):
         target_in: Int[Tensor, "batch target"],
     ) -> Float[Tensor, "batch target vocab"]:
         places = self.encode(source)
-        g, g_step, _ = self.written(target_in)
-        total, step = self.normalised(places, g, g_step)
-        said = target_in.roll(-1, 1)  # y_{u+1}; the last is never asked for
-        alpha = forward_sums(
-            self.wrote(places, g, said) - total, step, places.mask
-        )
+        g, g_blank, _ = self.predict(target_in)
+        total, blank = self.joint(places, g, g_blank)
+        words = target_in.roll(-1, 1)  # y_{u+1}; the last is never asked for
+        emit = self.word_scores(places, g, words) - total
+        alpha = forward_sums(emit, blank, places.mask)
         return mixture(places, g, alpha - total)
 
-    def wrote(self, places: Places, g: Tensor, said: Tensor) -> Tensor:
-        """f_t[y] + g_u[y] of the words that were written."""
-        index = said[:, None].expand(-1, places.words.shape[1], -1)
-        f = places.words.gather(-1, index).mT
-        return f + g.gather(-1, said[..., None])
-
-    def start(self, memory: Places) -> Walk:
+    def start(self, memory: Places) -> Frontier:
         """Nothing is written, and the finger is at the first word."""
-        first = torch.full_like(memory.step, NEVER)
+        first = torch.full_like(memory.blank, NEVER)
         first[:, 0] = 0.0
         hidden = memory.words.new_zeros(len(first), self.config.hidden)
-        # So that <start>, which `step` is given first, arrives there.
-        return Walk(hidden, first - memory.words[..., START])
+        # `step` adds f_t[token] to what is ready, and its first token is
+        # <start>: (first − f_t[<start>]) + f_t[<start>] = first.
+        return Frontier(hidden, first - memory.words[..., START])
 
     def step(self, token, state, memory):
         """The finger goes on from where `token` was written."""
-        g, g_step, last = self.written(token[:, None], state.hidden[None])
-        total, step = self.normalised(memory, g, g_step)
+        g, g_blank, last = self.predict(token[:, None], state.hidden[None])
+        total, blank = self.joint(memory, g, g_blank)
         index = token[:, None, None].expand(-1, memory.words.shape[1], -1)
+        # g_u[token] is the same at every place: dividing α by its sum, below,
+        # takes out whatever was added to all of them.
         arrived = state.ready + memory.words.gather(-1, index)[..., 0]
-        alpha = _walk(arrived, step[:, 0], memory.mask)
+        alpha = after_blanks(arrived, blank[:, 0], memory.mask)
         alpha = alpha - alpha.logsumexp(-1, keepdim=True)
         ready = alpha - total[:, 0]
         logits = mixture(memory, g, ready[:, None])[:, 0]
         # α(t, u) p(a word | t, u): where the next word will be written.
-        stays = alpha + torch.log1p(-step[:, 0].exp().clamp_max(1 - 1e-6))
-        return logits, Walk(last[0], ready), stays.softmax(-1)
+        stays = alpha + torch.log1p(-blank[:, 0].exp().clamp_max(1 - 1e-6))
+        return logits, Frontier(last[0], ready), stays.softmax(-1)
 
-    def posterior(
+    def align(
         self,
         source: Int[Tensor, "batch source"],
         target: Int[Tensor, "batch target"],
     ) -> Float[Tensor, "batch target source"]:
-        """Where each word of a known target was written; see `posterior`."""
+        """Where each word of a known target was written, a row sums to 1."""
         places = self.encode(source)
         start = torch.full_like(target[:, :1], START)
         given = torch.cat([start, target[:, :-1]], dim=1)
-        g, g_step, _ = self.written(given)
-        total, step = self.normalised(places, g, g_step)
-        write = self.wrote(places, g, target) - total
-        return posterior(write, step, places.mask)
+        g, g_blank, _ = self.predict(given)
+        total, blank = self.joint(places, g, g_blank)
+        emit = self.word_scores(places, g, target) - total
+        return alignment_posterior(emit, blank, places.mask)
 
 
 def normaliser(
@@ -263,9 +264,9 @@ def normaliser(
     It is the product of two matrices of exponentials, e^g (e^f)ᵀ: no table of
     `batch target source vocab` is laid out.
     """
-    odds_g, most_g = odds(g)
-    mass = product(odds_g, places.odds.mT)
-    return logarithm(mass) + most_g[..., None] + places.most[:, None]
+    exp_g, max_g = shifted_exp(g)
+    mass = product(exp_g, places.exp.mT)
+    return logarithm(mass) + max_g[..., None] + places.max[:, None]
 
 
 def mixture(
@@ -276,10 +277,10 @@ def mixture(
     """log Σ_t a(t, u) p(k | t, u): each place has its say, and they are mixed.
 
     `ready` is log a(t, u) / Z(t, u). The sum over k is Σ_t a(t, u), less what
-    goes to `step`.
+    goes to the blank.
     """
-    weight, top = odds(ready + places.most[:, None])
-    return logarithm(product(weight, places.odds)) + top[..., None] + g
+    weight, top = shifted_exp(ready + places.max[:, None])
+    return logarithm(product(weight, places.exp)) + top[..., None] + g
 
 
 def product(one: Tensor, other: Tensor) -> Tensor:
@@ -288,7 +289,7 @@ def product(one: Tensor, other: Tensor) -> Tensor:
         return one @ other
 
 
-def odds(x: Tensor) -> tuple[Tensor, Tensor]:
+def shifted_exp(x: Tensor) -> tuple[Tensor, Tensor]:
     """e^{x − max x}, and max x, along the last axis; the max is no variable."""
     most = x.detach().amax(-1)
     return (x - most[..., None]).exp(), most

@@ -18,17 +18,23 @@ target and output only where the vocabulary is shared (tied="all").
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lookback.attention import causal
-from lookback.layers import DecoderLayer, Embedding, EncoderLayer
+from lookback.heads import attention_weights
+from lookback.layers import (
+    DecoderLayer,
+    Embedding,
+    EncoderLayer,
+    KVCache,
+    xavier,
+)
 from lookback.translator import Translator
 from lookback.vocabulary import PAD
 
-POSITIONS = ("sinusoidal", "learned", "rotary", "none")
+POSITIONS = ("sinusoidal", "learned", "rope", "none")
 TIES = ("none", "output", "all")
 
 
@@ -62,49 +68,11 @@ class TransformerConfig:
 
 
 class Memory(NamedTuple):
-    """The source as the decoder sees it: keys and values of every layer."""
+    """The source as the decoder sees it."""
 
-    keys: Float[Tensor, "batch layers heads source d_k"]
-    values: Float[Tensor, "batch layers heads source d_v"]
-    mask: Bool[Tensor, "batch source"]  # True = may be looked at
-
-
-class Cache(NamedTuple):
-    """Keys and values of the target words so far, layer by layer."""
-
-    keys: Float[Tensor, "batch layers heads target d_k"]
-    values: Float[Tensor, "batch layers heads target d_v"]
-
-
-def embedding(config: TransformerConfig, vocab: int) -> Embedding:
-    """Words and positions of one side."""
-    return Embedding(
-        vocab,
-        config.d_model,
-        config.positions,
-        config.dropout,
-        config.longest,
-    )
-
-
-def stack(
-    kind: type[EncoderLayer] | type[DecoderLayer], config: TransformerConfig
-) -> nn.ModuleList:
-    """N layers of one kind; the two stacks differ in nothing else."""
-    return nn.ModuleList(
-        kind(
-            config.d_model,
-            config.heads,
-            config.d_ff,
-            config.dropout,
-            config.norm,
-            config.residual,
-            config.scaled,
-            config.positions == "rotary",
-            config.activation,
-        )
-        for _ in range(config.layers)
-    )
+    x: Float[Tensor, "batch source d_model"]  # one vector per source word
+    layers: tuple  # its keys and values, for every decoder layer
+    mask: Bool[Tensor, "batch 1 1 source"]  # True = may be looked at
 
 
 class Transformer(Translator):
@@ -112,23 +80,41 @@ class Transformer(Translator):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        self.config = config
-        self.target_embedding = embedding(config, config.target_vocab)
+        self.config, d = config, config.d_model
+        sizes = d, config.positions, config.dropout, config.longest
+        self.target_embedding = Embedding(config.target_vocab, *sizes)
         if config.tied != "all":
-            self.source_embedding = embedding(config, config.source_vocab)
+            self.source_embedding = Embedding(config.source_vocab, *sizes)
         if config.tied == "none":
-            self.output = nn.Linear(
-                config.d_model, config.target_vocab, bias=False
-            )
-        self.encoder = stack(EncoderLayer, config)
-        self.decoder = stack(DecoderLayer, config)
+            self.output = nn.Linear(d, config.target_vocab, bias=False)
+        count = range(config.layers)
+        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in count)
+        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in count)
         last = nn.LayerNorm if config.norm == "pre" else nn.Identity
-        self.after_encoder = last(config.d_model)
-        self.after_decoder = last(config.d_model)
-        for module in (*self.encoder.modules(), *self.decoder.modules()):
-            if isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)
-                nn.init.zeros_(module.bias)
+        self.after_encoder, self.after_decoder = last(d), last(d)
+        xavier(self.encoder)
+        xavier(self.decoder)
+
+    def encode(self, source: Int[Tensor, "batch source"]) -> Memory:
+        """x after the last layer, and its keys and values, computed once."""
+        shared = self.config.tied == "all"
+        embed = self.target_embedding if shared else self.source_embedding
+        x, mask = embed(source), (source != PAD)[:, None, None]
+        for layer in self.encoder:
+            x = layer(x, mask)
+        x = self.after_encoder(x)
+        pairs = tuple(layer.cross.project(x) for layer in self.decoder)
+        return Memory(x, pairs, mask)
+
+    def decode(
+        self, target_in: Int[Tensor, "batch target"], memory: Memory
+    ) -> Float[Tensor, "batch target vocab"]:
+        """Logits of the word that follows each of these, all at once."""
+        y = self.target_embedding(target_in)
+        mask = causal(target_in.shape[1], y.device)
+        for layer, pair in zip(self.decoder, memory.layers, strict=True):
+            y = layer(y, pair, memory.mask, mask)
+        return self.logits(self.after_decoder(y))
 
     def logits(
         self, y: Float[Tensor, "batch target d_model"]
@@ -138,87 +124,25 @@ class Transformer(Translator):
             return self.output(y)
         return F.linear(y, self.target_embedding.words.weight)
 
-    def read(
-        self, source: Int[Tensor, "batch source"], need_weights: bool = False
-    ) -> tuple[Float[Tensor, "batch source d_model"], list[Tensor | None]]:
-        """The encoder: one vector per source word, and its layers' looks."""
-        mask = (source != PAD)[:, None, None]
-        shared = self.config.tied == "all"
-        embed = self.target_embedding if shared else self.source_embedding
-        x, looks = embed(source), []
-        for layer in self.encoder:
-            x, weights = layer(x, mask, need_weights)
-            looks.append(weights)
-        return self.after_encoder(x), looks
-
-    def remember(
-        self,
-        x: Float[Tensor, "batch source d_model"],
-        source: Int[Tensor, "batch source"],
-    ) -> Memory:
-        """Keys and values for every decoder layer, computed once."""
-        pairs = [layer.cross.project(x) for layer in self.decoder]
-        keys, values = (
-            torch.stack(each, 1) for each in zip(*pairs, strict=True)
-        )
-        return Memory(keys, values, source != PAD)
-
-    def encode(self, source: Int[Tensor, "batch source"]) -> Memory:
-        return self.remember(self.read(source)[0], source)
-
-    def write(
-        self,
-        target_in: Int[Tensor, "batch target"],
-        memory: Memory,
-        cache: Cache | None = None,
-        need_weights: bool = False,
-    ) -> tuple[Tensor, Cache | None, list[tuple]]:
-        """The decoder: logits, the cache for the next word, all looks.
-
-        With a cache, `target_in` is the one word that follows it.
-        """
-        start = 0 if cache is None else cache.keys.shape[-2]
-        length = target_in.shape[1]
-        y = self.target_embedding(target_in, start)
-        mask = causal(length, y.device) if cache is None else None
-        source_mask, seen, looks = memory.mask[:, None, None], [], []
-        for i, layer in enumerate(self.decoder):
-            past = None
-            if cache is not None:
-                past = cache.keys[:, i], cache.values[:, i]
-            y, own, weights = layer(
-                y,
-                memory.keys[:, i],
-                memory.values[:, i],
-                source_mask,
-                mask,
-                past,
-                need_weights,
-            )
-            seen.append(own)
-            looks.append(weights)
-        logits = self.logits(self.after_decoder(y))
-        if cache is None:
-            return logits, None, looks
-        keys, values = (
-            torch.stack(each, 1) for each in zip(*seen, strict=True)
-        )
-        return logits, Cache(keys, values), looks
-
     def forward(
         self,
         source: Int[Tensor, "batch source"],
         target_in: Int[Tensor, "batch target"],
     ) -> Float[Tensor, "batch target vocab"]:
-        return self.write(target_in, self.encode(source))[0]
+        return self.decode(target_in, self.encode(source))
 
-    def start(self, memory: Memory) -> Cache:
-        """An empty cache."""
-        return Cache(memory.keys[..., :0, :], memory.values[..., :0, :])
+    def start(self, memory: Memory) -> tuple:
+        """The keys and values of no word at all, for every layer."""
+        return tuple((k[..., :0, :], v[..., :0, :]) for k, v in memory.layers)
 
-    def step(self, token, state: Cache, memory: Memory):
+    def step(self, token, state: tuple, memory: Memory):
         """One word on; the weights are the last layer's, mean of its heads."""
-        logits, state, looks = self.write(
-            token[:, None], memory, state, need_weights=True
-        )
-        return logits[:, 0], state, looks[-1][1].mean(dim=1)[:, 0]
+        caches = [KVCache(*pair) for pair in state]
+        y = self.target_embedding(token[:, None], caches[0].length)
+        each = zip(self.decoder, memory.layers, caches, strict=True)
+        with attention_weights(self.decoder[-1].cross) as looks:
+            for layer, pair, cache in each:
+                y = layer(y, pair, memory.mask, cache=cache)
+        logits = self.logits(self.after_decoder(y))[:, 0]
+        state = tuple((cache.keys, cache.values) for cache in caches)
+        return logits, state, looks[0].mean(dim=1)[:, 0]

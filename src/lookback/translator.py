@@ -12,8 +12,8 @@ from torch import Tensor, nn
 class Translator(nn.Module):
     """A model of p(target | source), one target word at a time.
 
-    A memory and a state are NamedTuples whose tensors all have the batch as
-    first axis, so that beam search can pick rows from them.
+    A memory and a state are tensors, or tuples of such, whose first axis is
+    the batch, so that beam search can pick rows from them.
     """
 
     @property

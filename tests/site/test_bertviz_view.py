@@ -8,6 +8,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
+from lookback.heads import attention_weights
 from lookback.lab.corpus import Pair
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.vocabulary import END, Vocabulary
@@ -174,5 +175,6 @@ def test_a_transformer_s_looks_are_its_own():
     for each in seen[2:]:
         assert np.allclose(each.sum(-1), 1, atol=1e-3)
     assert not seen.decoder[:, :, 0, 1:].any()  # no look into the future
-    truth = model.read(torch.tensor([[5, END]]), need_weights=True)[1][1]
-    assert np.allclose(seen.encoder[1], truth[0].detach(), atol=1e-4)
+    with attention_weights(model.encoder) as truth:
+        model.encode(torch.tensor([[5, END]]))
+    assert np.allclose(seen.encoder[1], truth[1][0].detach(), atol=1e-4)

@@ -9,10 +9,13 @@ from urllib.parse import unquote, urlsplit
 import pytest
 import yaml
 
-from contents import OTHERS, PAGES, ROOT, chapters
+from contents import OTHERS, PAGES, ROOT, SERVED_OR_NOT, chapters
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
+import facts  # noqa: E402
+import notation  # noqa: E402
+import security  # noqa: E402
 from book_site import fork  # noqa: E402
 
 
@@ -101,3 +104,27 @@ def test_strip_opens_the_chapters_own_notebook(site, name):
     served = site / "notebooks" / f"{stem}.ipynb"
     committed = ROOT / "notebooks" / f"{stem}.ipynb"
     assert served.read_bytes() == committed.read_bytes()
+
+
+@pytest.mark.parametrize("from_disk", SERVED_OR_NOT)
+def test_a_former_address_leads_on_to_the_same_place(visit, from_disk):
+    one = visit("book/index", from_disk=from_disk)
+    one.page.goto(f"{one.base}/book/tape.html#exercises")
+    one.page.wait_for_url(f"{one.base}/book/ntm.html#exercises")
+    assert one.page.locator("#exercises").is_visible()
+    assert one.troubles == []
+
+
+def test_a_former_address_leads_on_without_scripts(visit):
+    one = visit("book/index", scripts=False)
+    one.page.goto(f"{one.base}/book/tape.html")
+    one.page.wait_for_url(f"{one.base}/book/ntm.html")
+
+
+def test_former_addresses_forbid_what_pages_do_and_are_not_found(site):
+    index = (site / "searchindex.js").read_text("utf-8")
+    for old in facts.formerly(notation.pages()):
+        path = site / "book" / f"{old}.html"
+        assert security.META in path.read_text("utf-8")
+        assert dead(path) == []
+        assert f'"book/{old}"' not in index

@@ -14,7 +14,7 @@ from playwright.sync_api import Locator
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import force, greedy
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
-from lookback.transducer import NEVER, forward_sums, posterior
+from lookback.transducer import NEVER, alignment_posterior, forward_sums
 from lookback.vocabulary import END, START, Vocabulary
 from lookback.widgets.lattice import build
 from lookback.widgets.lib.rows import unpack
@@ -37,15 +37,15 @@ class Truth:
         written = torch.tensor([[*target.encode(self.said), END]])
         places = model.encode(asked)
         given = torch.cat([torch.tensor([[START]]), written[:, :-1]], dim=1)
-        g, g_step, _ = model.written(given)
-        total, step = model.normalised(places, g, g_step)
-        write = model.wrote(places, g, written) - total
+        g, g_blank, _ = model.predict(given)
+        total, step = model.joint(places, g, g_blank)
+        write = model.word_scores(places, g, written) - total
         alpha = forward_sums(write, step, places.mask)
         ended = alpha[:, -1:] + write[:, -1:]
         self.alpha = torch.cat([alpha, ended], dim=1)[0]
         self.write, self.step = write[0], step[0]
         self.total = float(ended.logsumexp(-1))
-        self.posterior = posterior(write, step, places.mask)[0]
+        self.posterior = alignment_posterior(write, step, places.mask)[0]
         search = searching(state["models"]["rnnsearch"])
         pair = Pair(text.split(" "), self.said)
         said = greedy(search, asked, 20)[0].tokens

@@ -9,6 +9,8 @@ from base64 import b64encode
 from hashlib import sha256
 from html import escape
 
+import facts
+
 from to_notebook.code import Included
 from to_notebook.text import Piece, link
 
@@ -30,8 +32,9 @@ def strip(writer, directive):
     """The line at the top of a chapter: the page, the time, the needs."""
     book = writer.book
     url = book.url(writer.page.docname)
-    minutes = option(writer, directive, "minutes")
-    needs = writer.inline(option(writer, directive, "needs"), directive.line)
+    said = facts.parse(writer.page.text, writer.page.path)
+    minutes = said["minutes"]
+    needs = writer.inline(said["needs"], directive.line)
     return text(
         directive,
         f"A chapter of {link(book.title, url)} · about {minutes} minutes"
@@ -133,7 +136,7 @@ def solution_end(writer, directive):
 # name: (what writes it, the parts that it may have)
 DIRECTIVES = {
     "admonition": (box, "argument :class: body"),
-    "chapter-strip": (strip, ":minutes: :needs:"),
+    "chapter-strip": (strip, ""),
     "drawing": (drawing, "argument :alt: body"),
     "exercise-end": (exercise_end, ""),
     "exercise-start": (exercise, "argument :label:"),

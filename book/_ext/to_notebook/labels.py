@@ -105,7 +105,7 @@ class Book:
             self.chapters.append(page)
         elif name == "bibliography":
             self.bibliography = page.docname
-        elif name == "drawing" and directive.body:
+        elif name in ("drawing", "route") and directive.body:
             self._count("figure", page, line)
         elif name == "math" and label:
             number = self._count("equation", page, line)

@@ -214,7 +214,7 @@ class Writer:
 
     def _term(self, content, line):
         text, term = split_title(content)
-        if term not in (row["term"] for row in glossary.terms()):
+        if term not in glossary.rows():
             raise self.error(line, f"“{term}” is not in terms.csv")
         url = self.book.url("book/glossary", glossary.anchor(term))
         return link(text or term, url)

@@ -5,29 +5,12 @@ solution; `checking` holds what they share. ``check`` lists the exercises,
 ``check.gru_cell(mine)`` checks one.
 """
 
-from lookback.exercises import (  # noqa: F401  (each adds its checks)
-    attention,
-    bottleneck,
-    cursors,
-    families,
-    fastweights,
-    feedforward,
-    heads,
-    hops,
-    ladder,
-    name,
-    positions,
-    recurrence,
-    residual,
-    rnnsearch,
-    scores,
-    senses,
-    serial,
-    since,
-    tape,
-    transformer,
-    window,
-)
+from importlib import import_module
+from pkgutil import iter_modules
+
 from lookback.exercises.checking import check
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")  # each adds its checks
 
 __all__ = ["check"]

@@ -7,14 +7,13 @@ the solution.
 import math
 
 import torch
+from torch.nn import functional as F
 
 from lookback.exercises.by_hand import around, as_numbers, by_hand, stage
 from lookback.exercises.checking import (
     Called,
     Hint,
-    as_tensor,
     exercise,
-    expect,
     float64,
     plain,
     random_inputs,
@@ -89,8 +88,8 @@ def attention_by_hand(Q=_Q, K=_K, V=_V):
         "exp is missing: you divide each score by its row's sum.": (
             e / e.sum(1, keepdim=True)
         ),
-        "A hard choice: you gave each query its best value whole. The soft "
-        "look takes some of the other, too.": best,
+        "A hard choice: you gave each query its best value whole. Soft "
+        "attention takes some of the other, too.": best,
         "That is with a causal mask; here every position sees both.": (
             torch.stack([torch.eye(2).to(e)[0], soft[1]])
         ),
@@ -110,7 +109,7 @@ def attention_by_hand(Q=_Q, K=_K, V=_V):
         "Right, but to one decimal only; give two.": (truth * 10).round() / 10,
     }
     otherwise = (
-        "This is no slip that the check knows. The scores are "
+        "The check does not recognize this mistake. The scores are "
         f"{first[0]:g}, {first[1]:g} for the first query and {second[0]:g}, "
         f"{second[1]:g} for the second, after dividing by 2."
     )
@@ -119,6 +118,10 @@ def attention_by_hand(Q=_Q, K=_K, V=_V):
         f"both outputs, from the weights {weights}.",
         stage(truth, mistakes, otherwise, around(0.012)),
     )
+
+
+attention_by_hand.style(((2.92, 2.15), (0.48, 7.05)))
+attention_by_hand.style(torch.tensor([[2.924, 2.152], [0.477, 7.046]]))
 
 
 def attend_from_scratch_solution(Q, K, V, mask):
@@ -147,53 +150,14 @@ def _attend_loop(Q, K, V, mask):
     return torch.stack(outputs).view(*Q.shape[:2], V.shape[-1])
 
 
-def _attended_wrong(Q, K, V, mask):
-    """What each likely mistake in `attend_from_scratch` gives, by its hint."""
-    e = Q @ K.transpose(1, 2)
-    d, inf = Q.shape[-1], torch.inf
-    hidden = (e / d**0.5).masked_fill(~mask, -inf)
-    plain = (e / d**0.5).softmax(-1)
-    return {
-        "The mask is not used: forbidden keys get weight.": plain @ V,
-        "The factor 1/√d_k is missing.": (
-            e.masked_fill(~mask, -inf).softmax(-1) @ V
-        ),
-        "You divide by d_k; the formula divides by its square root.": (
-            (e / d).masked_fill(~mask, -inf).softmax(-1) @ V
-        ),
-        "d_k is the length of a key: Q.shape[-1], not the number of queries.": (
-            (e / len(Q[0]) ** 0.5).masked_fill(~mask, -inf).softmax(-1) @ V
-        ),
-        "d_k is the length of a key: Q.shape[-1], not the number of keys.": (
-            (e / len(K[0]) ** 0.5).masked_fill(~mask, -inf).softmax(-1) @ V
-        ),
-        "You multiply by √d_k; the formula divides by it.": (
-            (e * d**0.5).masked_fill(~mask, -inf).softmax(-1) @ V
-        ),
-        "True and False are swapped: True is where a query MAY look.": (
-            (e / d**0.5).masked_fill(mask, -inf).softmax(-1) @ V
-        ),
-        "You masked after the softmax: the forbidden keys have taken their "
-        "share already, and the rows no longer sum to 1.": (plain * mask) @ V,
-        "You set masked scores to 0, and exp(0) = 1: such a key still gets "
-        "weight. The score that gets none is −infinity.": (
-            (e / d**0.5).masked_fill(~mask, 0.0).softmax(-1) @ V
-        ),
-        "Your softmax runs over the queries: dim=-1 is the axis of the keys.": (
-            hidden.softmax(-2) @ V
-        ),
-        "Your weights are not divided by their sum.": (
-            (e / d**0.5).exp() * mask @ V
-        ),
-        "softmax is missing: those are values mixed by scores.": (
-            (e / d**0.5 * mask) @ V
-        ),
-        "Every allowed key weighs the same: the queries are not used.": (
-            mask.double() / mask.sum(-1, keepdim=True) @ V
-        ),
-    }
-
-
+_NAN = (
+    "Your result holds NaN: 0 times infinity, or 0/0. Fill the scores with "
+    "masked_fill(~mask, -torch.inf) before softmax."
+)
+_FINISHED = (
+    "The numbers are right. Now without torch's finished attention: two "
+    "products and a softmax."
+)
 # In the first batch every key is seen by some query, so that a softmax over
 # the queries is a number and can be named; in the second, padding and a word
 # that only the first query sees.
@@ -213,27 +177,97 @@ def attend_from_scratch(mine):
         Q, K, V = random_inputs(
             seed, (2, target, d_k), (2, source, d_k), (2, source, d_v)
         )
-        known = {
-            (2, target, source): "Those are weights: multiply them into V.",
-            (2, d_v, target): "Yours is transposed.",
-        }
+        truth = _attend_loop(*map(float64, (Q, K, V)), mask)
+        case, axes = ((Q, K, V, mask), truth), "[batch, target, d_v]"
         with Called() as called:
-            result = mine(Q, K, V, mask)
-        shape, axes = (2, target, d_v), "[batch, target, d_v]"
-        found = as_tensor(result, shape, axes, known)
-        exact = *map(float64, (Q, K, V)), mask
-        if not found.isfinite().all():
-            raise Hint(
-                "Your result holds NaN: 0 times infinity, or 0/0. Fill the "
-                "scores with masked_fill(~mask, -torch.inf) before softmax."
+            attend_from_scratch.compare(
+                mine,
+                [case],
+                axes,
+                otherwise=lambda found, *_: (
+                    None if found.isfinite().all() else _NAN
+                ),
             )
-        expect(found, _attend_loop(*exact), _attended_wrong(*exact))
         if any("attention" in name for name in called.names):
-            raise Hint(
-                "The numbers are right. Now without torch's finished "
-                "attention: two products and a softmax."
-            )
+            raise Hint(_FINISHED)
     return "equal to a loop over queries and keys, on two batches with masks."
+
+
+_SOFT = "torch.softmax(scores, dim=-1)"
+_MASKED = "scores.masked_fill(~mask, -torch.inf)"
+for _hint, *_typed in (
+    (
+        "The mask is not used: forbidden keys get weight.",
+        *(_MASKED, "scores"),
+    ),
+    ("The factor 1/√d_k is missing.", " / Q.shape[-1] ** 0.5", ""),
+    (
+        "You divide by d_k; the formula divides by its square root.",
+        " ** 0.5",
+        "",
+    ),
+    (
+        "d_k is the length of a key: Q.shape[-1], not the number of queries.",
+        "Q.shape[-1]",
+        "Q.shape[1]",
+    ),
+    (
+        "d_k is the length of a key: Q.shape[-1], not the number of keys.",
+        "Q.shape[-1]",
+        "K.shape[1]",
+    ),
+    ("You multiply by √d_k; the formula divides by it.", "/ Q", "* Q"),
+    (
+        "True and False are swapped: True is where a query MAY look.",
+        "~mask",
+        "mask",
+    ),
+    (
+        "You masked after the softmax: the forbidden keys have taken their "
+        "share already, and the rows no longer sum to 1.",
+        *(_MASKED, "scores", _SOFT, f"{_SOFT} * mask"),
+    ),
+    (
+        "You set masked scores to 0, and exp(0) = 1: such a key still gets "
+        "weight. The score that gets none is −infinity.",
+        "-torch.inf",
+        "0.0",
+    ),
+    (
+        "Your softmax runs over the queries: dim=-1 is the axis of the keys.",
+        "dim=-1",
+        "dim=-2",
+    ),
+    ("Your weights are not divided by their sum.", _SOFT, "scores.exp()"),
+    *(
+        (
+            "softmax is missing: those are values mixed by scores.",
+            *("-torch.inf", low, _SOFT, "scores"),
+        )
+        for low in ("-torch.inf", "0.0")
+    ),
+    (
+        "Every allowed key weighs the same: the queries are not used.",
+        lambda Q, K, V, mask: mask / mask.sum(-1, keepdim=True) @ V,
+    ),
+    ("Those are weights: multiply them into V.", f"{_SOFT} @ V", _SOFT),
+    ("Yours is transposed.", f"{_SOFT} @ V", f"({_SOFT} @ V).mT"),
+    (_NAN, _MASKED, "scores + ~mask * -torch.inf"),
+    (
+        _FINISHED,
+        lambda Q, K, V, mask: F.scaled_dot_product_attention(Q, K, V, mask),
+    ),
+):
+    attend_from_scratch.slip(_hint, *_typed)
+attend_from_scratch.style(_attend_loop)
+
+
+@attend_from_scratch.style
+def _by_einsum(Q, K, V, mask):
+    e = torch.einsum("btd,bsd->bts", Q, K) / Q.shape[-1] ** 0.5
+    shares = (e - e.amax(-1, keepdim=True)).exp() * mask
+    shares = shares / shares.sum(-1, keepdim=True)
+    return torch.einsum("bts,bsv->btv", shares, V)
 
 
 def causal_mask_solution(tokens):
@@ -242,48 +276,87 @@ def causal_mask_solution(tokens):
     return place[None, :] <= place[:, None]
 
 
-def _booleans(found, shape, axes, known):
-    """A mask, once its type and shape are right."""
-    found_there = as_tensor(found, shape, axes, known)
-    if found.dtype != torch.bool:
+_NO_BOOLEANS = "A mask here is a tensor of True and False"
+
+
+def _mask(answer, *given):
+    """What an answer gives, once it is no tensor of numbers."""
+    found = answer(*given)
+    if isinstance(found, torch.Tensor) and found.dtype != torch.bool:
         raise Hint(
-            f"A mask here is a tensor of True and False; yours is "
-            f"{found.dtype}. Compare something: a comparison gives booleans."
+            f"{_NO_BOOLEANS}; yours is {found.dtype}. Compare something: a "
+            "comparison gives booleans."
         )
-    return found_there
+    return found
 
 
 @exercise(causal_mask_solution)
 def causal_mask(mine):
     """Which word may see which, so that nobody sees the future."""
+    cases = []
     for batch, n in ((2, 4), (3, 1), (1, 6)):
         tokens = torch.arange(4, 4 + batch * n).view(batch, n)
-        known = {
-            (batch, n): "One row for each word: who may be seen by whom is a "
-            "square, [target, target].",
-            (batch, batch): "That is as wide as the batch; the words are the "
-            "second axis: tokens.shape[1].",
-            (batch, n, n): "The causal mask is the same for every sentence: "
-            "leave the batch axis out.",
-        }
-        axes = "[target, target]"
-        found = _booleans(mine(tokens), (n, n), axes, known)
         truth = [[float(j <= i) for j in range(n)] for i in range(n)]
-        ones = torch.ones(n, n)
-        mistakes = {
-            "Rows and columns are exchanged: word i (row) may see words j ≤ i, "
-            "and yours sees j ≥ i.": ones.triu(),
-            "True is where a word MAY look; yours is True on the future.": (
-                ones.triu(1)
-            ),
-            "A word may see itself: the diagonal is True. Without it the "
-            "first word has nothing at all to look at.": ones.tril(-1),
-            "Everything is allowed in yours: the future, too.": ones,
-            "Yours lets a word see itself alone.": torch.eye(n),
-            "Yours lets a word see one word of the future.": ones.tril(1),
-        }
-        expect(found, truth, mistakes)
+        cases.append(((tokens,), float64(truth)))
+    causal_mask.compare(mine, cases, "[target, target]", ask=_mask)
     return "shape, type, and every pair of places for three lengths."
+
+
+_SEES = "place[None, :] <= place[:, None]"
+for _hint, *_typed in (
+    (
+        "Rows and columns are exchanged: word i (row) may see words j ≤ i, "
+        "and yours sees j ≥ i.",
+        "<=",
+        ">=",
+    ),
+    (
+        "True is where a word MAY look; yours is True on the future.",
+        "<=",
+        ">",
+    ),
+    (
+        "A word may see itself: the diagonal is True. Without it the first "
+        "word has nothing at all to look at.",
+        "<=",
+        "<",
+    ),
+    (
+        "Everything is allowed in yours: the future, too.",
+        _SEES,
+        "torch.ones(len(place), len(place)).bool()",
+    ),
+    ("Yours lets a word see itself alone.", "<=", "=="),
+    ("Yours lets a word see one word of the future.", "<=", "<= 1 +"),
+    (
+        "One row for each word: who may be seen by whom is a square, "
+        "[target, target].",
+        lambda tokens: tokens > 0,
+    ),
+    (
+        "That is as wide as the batch; the words are the second axis: "
+        "tokens.shape[1].",
+        "tokens.shape[1]",
+        "len(tokens)",
+    ),
+    (
+        "The causal mask is the same for every sentence: leave the batch axis "
+        "out.",
+        _SEES,
+        f"({_SEES}).expand(len(tokens), -1, -1)",
+    ),
+    (_NO_BOOLEANS, _SEES, f"({_SEES}).float()"),
+):
+    causal_mask.slip(_hint, *_typed)
+causal_mask.style(
+    lambda tokens: torch.ones(tokens[0].shape * 2, dtype=torch.bool).tril()
+)
+
+
+@causal_mask.style
+def _by_loops(tokens):
+    n = tokens.shape[1]
+    return torch.tensor([[j <= i for j in range(n)] for i in range(n)])
 
 
 def padding_mask_solution(tokens, pad):
@@ -294,34 +367,65 @@ def padding_mask_solution(tokens, pad):
 @exercise(padding_mask_solution)
 def padding_mask(mine):
     """[batch, 1, source], True where there is a word."""
+    cases = []
     for pad in (0, 9):
         tokens = torch.tensor(
             [[5, 3, 7, pad], [4, pad, pad, pad], [6, 2, 8, 1]]
         )
-        known = {
-            (3, 4): "All queries share it: give it an axis of 1 for them, "
-            "unsqueeze(1), so that it fits scores [batch, target, source].",
-            (3, 4, 1): "The axis of 1 stands for the queries, so it is the "
-            "middle one: unsqueeze(1).",
-            (3, 1, 1, 4): "That has one axis for heads too many: three axes.",
-            (3, 4, 4): "Broadcasting does that: keep an axis of 1.",
-        }
-        found = mine(tokens, pad)
-        found = _booleans(found, (3, 1, 4), "[batch, 1, source]", known)
         truth = [[[float(word != pad) for word in row]] for row in tokens]
-        mistakes = {
-            "True and False are swapped: yours looks at the padding alone.": (
-                (tokens == pad).unsqueeze(1)
-            ),
-            "Use the argument `pad`: yours takes 0 for the padding, always.": (
-                (tokens != 0).unsqueeze(1)
-            ),
-            "Word numbers may be smaller than pad: compare with !=, not with "
-            "<  or >.": (tokens > pad).unsqueeze(1),
-            "Everything is allowed in yours, padding too.": torch.ones(3, 1, 4),
-        }
-        expect(found, truth, mistakes)
+        cases.append(((tokens, pad), float64(truth)))
+    padding_mask.compare(mine, cases, "[batch, 1, source]", ask=_mask)
     return "shape, type, and every place for two paddings."
+
+
+for _hint, *_typed in (
+    (
+        "True and False are swapped: yours looks at the padding alone.",
+        "!=",
+        "==",
+    ),
+    (
+        "Use the argument `pad`: yours takes 0 for the padding, always.",
+        "!= pad",
+        "!= 0",
+    ),
+    (
+        "Word numbers may be smaller than pad: compare with !=, not with "
+        "<  or >.",
+        "!=",
+        ">",
+    ),
+    (
+        "Everything is allowed in yours, padding too.",
+        "tokens != pad",
+        "tokens == tokens",
+    ),
+    (
+        "All queries share it: give it an axis of 1 for them, unsqueeze(1), "
+        "so that it fits scores [batch, target, source].",
+        ".unsqueeze(1)",
+        "",
+    ),
+    (
+        "The axis of 1 stands for the queries, so it is the middle one: "
+        "unsqueeze(1).",
+        "unsqueeze(1)",
+        "unsqueeze(2)",
+    ),
+    (
+        "That has one axis for heads too many: three axes.",
+        ".unsqueeze(1)",
+        "[:, None, None]",
+    ),
+    (
+        "Broadcasting does that: keep an axis of 1.",
+        "unsqueeze(1)",
+        "unsqueeze(1).repeat(1, tokens.shape[1], 1)",
+    ),
+    (_NO_BOOLEANS, "unsqueeze(1)", "unsqueeze(1).float()"),
+):
+    padding_mask.slip(_hint, *_typed)
+padding_mask.style(lambda tokens, pad: ~tokens.eq(pad)[:, None, :])
 
 
 def soft_dictionary_solution(query, keys, values, temperature):
@@ -344,41 +448,19 @@ def _dictionary_loop(query, keys, values, temperature):
     return _mean(shares, values)
 
 
-def _dictionary_gone_wrong(q, K, V, t):
-    """What each likely mistake in the lookup gives, by its hint."""
-    e = K @ q
-    mistakes = {
-        f"You put {floor} in place of a smaller temperature. Close entries are "
-        "then mixed that should not be; only 0 is an exception.": (
-            (e / max(t, floor)).softmax(0) @ V
-        )
-        for floor in (0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
-    }
-    if t == 0:
-        best = (e == e.max()).double()
-        return mistakes | {
-            "At temperature 0 you take one of the best; if several are best, "
-            "it is their mean.": V[e.argmax()],
-            "At temperature 0 you add up the best; it is their mean.": best @ V,
-            "At temperature 0 all entries weigh the same in yours; the best "
-            "alone counts.": V.mean(0),
-            "At temperature 0 yours takes the scores as they are, as if it "
-            "were 1.": e.softmax(0) @ V,
-        }
-    return mistakes | {
-        "The temperature divides the scores; yours multiplies them.": (
-            (e * t).softmax(0) @ V
-        ),
-        "Divide by the temperature before softmax, not after.": (
-            e.softmax(0) / t @ V
-        ),
-        "The temperature is not used.": e.softmax(0) @ V,
-        "That is the best entry alone, at every temperature.": V[e.argmax()],
-        "You divided by √d_k as well; this dictionary has only T.": (
-            (e / 2 / t).softmax(0) @ V
-        ),
-        "All entries weigh the same: the plain mean.": V.mean(0),
-    }
+_AT_ZERO = (
+    "At temperature 0 the answer is the value of the best entry; if several "
+    "are best, their mean."
+)
+_DIVIDED = f"Temperature 0: you divide by it. {_AT_ZERO}"
+_OVERFLOWS = "NaN: exp overflows at small T. torch.softmax does not."
+
+
+def _unknown(found, query, keys, values, temperature):
+    """What is said of a mistake that is none of the slips."""
+    if found.isfinite().all():
+        return None if temperature else _AT_ZERO
+    return _OVERFLOWS if temperature else _DIVIDED
 
 
 @exercise(soft_dictionary_solution)
@@ -392,22 +474,111 @@ def soft_dictionary(mine):
     rounds = [(keys, values, t) for t in (1.0, 0.25, 4.0, 0.01, 0.0)]
     rounds += [(*close, 0.0), (*tied, 0.0), (2**-20 * keys, values, 0.0)]
     for k, v, t in rounds:
-        known = {(1, 2): "One query, one answer: drop the axis of 1."}
-        known[(len(k),)] = "Those are weights: mix the values with them."
-        known[(len(k), 2)] = "Add the weighted values up: sum over entries."
-        found = as_tensor(mine(query, k, v, t), (2,), "[d_v]", known)
-        exact = [*map(float64, (query, k, v)), t]
-        otherwise = None
-        if not found.isfinite().all():
-            otherwise = "NaN: exp overflows at small T. torch.softmax does not."
-        if t == 0:
-            otherwise = (
-                "At temperature 0 the answer is the value of the best entry; "
-                "if several are best, their mean."
-            )
-            if not found.isfinite().all():
-                otherwise = "Temperature 0: you divide by it. " + otherwise
-        truth = _dictionary_loop(*exact)
-        slips = _dictionary_gone_wrong(*exact)
-        expect(found, truth, slips, f"at T = {t}:", otherwise=otherwise)
+        truth = _dictionary_loop(*map(float64, (query, k, v)), t)
+        soft_dictionary.compare(
+            mine,
+            [((query, k, v, t), truth)],
+            "[d_v]",
+            f"at T = {t}:",
+            otherwise=_unknown,
+        )
     return "equal to a loop at four temperatures, and at 0, ties included."
+
+
+for _floor in (0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6):
+    soft_dictionary.slip(
+        f"You put {_floor} in place of a smaller temperature. Close entries "
+        "are then mixed that should not be; only 0 is an exception.",
+        *("if temperature == 0", "if False"),
+        *("/ temperature", f"/ max(temperature, {_floor})"),
+    )
+_SOFT = "torch.softmax(scores / temperature, dim=0)"
+_MEAN = "best / best.sum() @ values"
+for _hint, *_typed in (
+    (
+        "At temperature 0 you take one of the best; if several are best, it "
+        "is their mean.",
+        _MEAN,
+        "values[scores.argmax()]",
+    ),
+    (
+        "At temperature 0 you add up the best; it is their mean.",
+        _MEAN,
+        "best @ values",
+    ),
+    (
+        "At temperature 0 all entries weigh the same in yours; the best alone "
+        "counts.",
+        _MEAN,
+        "values.mean(0)",
+    ),
+    (
+        "At temperature 0 yours takes the scores as they are, as if it were 1.",
+        _MEAN,
+        "torch.softmax(scores, dim=0) @ values",
+    ),
+    (
+        "The temperature divides the scores; yours multiplies them.",
+        "scores / temperature",
+        "scores * temperature",
+    ),
+    (
+        "Divide by the temperature before softmax, not after.",
+        _SOFT,
+        "torch.softmax(scores, dim=0) / temperature",
+    ),
+    ("The temperature is not used.", "scores / temperature", "scores"),
+    (
+        "That is the best entry alone, at every temperature.",
+        f"{_SOFT} @ values",
+        "values[scores.argmax()]",
+    ),
+    (
+        "You divided by √d_k as well; this dictionary has only T.",
+        "/ temperature",
+        "/ len(query) ** 0.5 / temperature",
+    ),
+    (
+        "All entries weigh the same: the plain mean.",
+        f"{_SOFT} @ values",
+        "values.mean(0)",
+    ),
+    (
+        "One query, one answer: drop the axis of 1.",
+        f"{_SOFT} @ values",
+        f"({_SOFT} @ values)[None]",
+    ),
+    (
+        "Those are weights: mix the values with them.",
+        f"{_SOFT} @ values",
+        _SOFT,
+    ),
+    (
+        "Add the weighted values up: sum over entries.",
+        f"{_SOFT} @ values",
+        f"{_SOFT}[:, None] * values",
+    ),
+    (_DIVIDED, "if temperature == 0", "if False"),
+    (
+        _OVERFLOWS,
+        _SOFT,
+        "torch.exp(scores / temperature) / (scores / temperature).exp().sum()",
+    ),
+):
+    soft_dictionary.slip(_hint, *_typed)
+soft_dictionary.style(_dictionary_loop)
+soft_dictionary.style(  # no entry comes so close to the best
+    lambda query, keys, values, temperature: (
+        torch.softmax((keys * query).sum(1) / max(temperature, 1e-9), 0)
+        @ values
+    )
+)
+
+
+@soft_dictionary.style
+def _mean_of_the_best(query, keys, values, temperature):
+    e = torch.einsum("d,nd->n", query, keys)
+    if temperature == 0:
+        return values[e == e.max()].mean(0)
+    shares = ((e - e.max()) / temperature).exp()
+    return torch.einsum("n,nv->v", shares / shares.sum(), values)

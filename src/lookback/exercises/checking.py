@@ -9,6 +9,7 @@ them; what is right is computed in float64, by another route than the solution.
 import copy
 import difflib
 import dis
+import functools
 import inspect
 import linecache
 import textwrap
@@ -75,6 +76,15 @@ def as_tensor(result, shape, axes, known=None):
     `known` maps a telling wrong shape to its hint. Where one number is asked,
     a plain one will do.
     """
+    result = _ordinary(result, shape, axes)
+    if tuple(result.shape) != tuple(shape):
+        hint = (known or {}).get(tuple(result.shape), "")
+        raise Hint(_with_shape(result, torch.empty(shape), axes, hint))
+    return result
+
+
+def _ordinary(result, shape, axes):
+    """A result of whatever shape as float64 on the CPU, if it is a tensor."""
     if type(result) in (int, float) and not shape:
         result = torch.tensor(result, dtype=torch.float64)
     if not isinstance(result, torch.Tensor):
@@ -94,14 +104,43 @@ def as_tensor(result, shape, axes, known=None):
             f"Your function gives back a {kind} tensor; give back an ordinary "
             f"one of real numbers, {axes}."
         )
-    if tuple(result.shape) != tuple(shape):
-        general = (
-            f"Shape first: your result has shape {list(result.shape)}, "
-            f"and {axes} is {list(shape)} here."
-        )
-        special = (known or {}).get(tuple(result.shape))
-        raise Hint(f"{general} {special}" if special else general)
     return float64(result.detach().cpu())
+
+
+def _with_shape(found, truth, axes, hint):
+    """The hint, after a word on the shape where that is wrong."""
+    if not isinstance(found, torch.Tensor) or found.shape == truth.shape:
+        return hint
+    return (
+        f"Shape first: your result has shape {list(found.shape)}, and {axes} "
+        f"is {list(truth.shape)} here. {hint}"
+    ).rstrip()
+
+
+def _taken(result, truth, axes):
+    """An answer's result in the form in which it is compared with the truth."""
+    if isinstance(truth, torch.Tensor):
+        return _ordinary(result, truth.shape, axes)
+    if is_number(truth):
+        return as_number(result, axes)
+    return plain(result)
+
+
+def _plain(value):
+    """Tensors and numbers as float64, all else as lists and what it is."""
+    if isinstance(value, torch.Tensor):
+        return float64(value.detach().cpu())
+    return float64(float(value)) if is_number(value) else plain(value)
+
+
+def _same(found, value, tolerance):
+    if not isinstance(found, torch.Tensor) or not isinstance(
+        value, torch.Tensor
+    ):
+        return type(found) is type(value) and found == value
+    return found.shape == value.shape and torch.allclose(
+        found, value, rtol=tolerance, atol=tolerance, equal_nan=True
+    )
 
 
 def expect(found, truth, mistakes, given="", tolerance=1e-4, otherwise=None):
@@ -119,14 +158,19 @@ def expect(found, truth, mistakes, given="", tolerance=1e-4, otherwise=None):
             raise Hint(hint)
     if otherwise:
         raise Hint(otherwise)
+    raise Hint(_furthest(found, truth, given))
+
+
+def _furthest(found, truth, given):
+    """Where a result is furthest from the truth, in words."""
     if not found.isfinite().all():
-        raise Hint(f"Your result holds NaN or infinity{given and ' ' + given}.")
+        return f"Your result holds NaN or infinity{given and ' ' + given}."
     gap = (found - truth).abs()
     at = [int(i) for i in torch.unravel_index(gap.argmax(), gap.shape)]
     spot = f" at {at}" if at else ""
     what = "The shape is right, a value is not" if at else "Not the right value"
     yours, wanted = _apart(found[tuple(at)].item(), truth[tuple(at)].item())
-    raise Hint(
+    return (
         f"{what}: {given and given + ' '}yours is {yours}{spot}, and it "
         f"should be {wanted}."
     )
@@ -199,7 +243,11 @@ _VERDICTS = {True: "Right", False: "Not yet", None: "Not attempted yet"}
 
 
 class Exercise:
-    """A check with its reference solution; call it with an answer."""
+    """A check with its reference solution; call it with an answer.
+
+    `slips` are wrong implementations, each with the hint that it deserves;
+    `styles` are right answers that look different from the solution.
+    """
 
     def __init__(self, judge, solution, by_hand=False):
         self.name = judge.__name__
@@ -208,7 +256,106 @@ class Exercise:
         self.solution = solution
         self.by_hand = by_hand
         self.inputs = list(inspect.signature(solution).parameters)
+        self.slips = []
+        self.styles = []
         self.__doc__ = judge.__doc__
+
+    def slip(self, hint, *typed):
+        """Declare a wrong implementation and the hint that it deserves.
+
+        It is a function; or pieces of the solution's source, each followed by
+        what is typed in its place; or, with neither, what is decorated.
+        """
+
+        def declare(wrong):
+            self.slips.append((hint, wrong))
+            return wrong
+
+        if not typed:
+            return declare
+        if callable(typed[0]):
+            return declare(*typed)
+        return declare(edited(self.solution, *typed))
+
+    def style(self, right):
+        """Declare a right answer in another style; a decorator, too."""
+        self.styles.append(right)
+        return right
+
+    def compare(
+        self,
+        mine,
+        cases,
+        axes="one number",
+        about="",
+        tolerance=1e-4,
+        otherwise=None,
+        ask=lambda answer, *given: answer(*given),
+    ):
+        """Nothing if the answer is right in all cases; else raise a Hint.
+
+        A case is (inputs, truth). The hint is that of the first slip which
+        gives, in every case, what the answer gives (in every case before the
+        one, if any, in which the answer breaks); of a wrong shape, one that
+        gives this shape. If none does it is `otherwise`, which may be a
+        function of the result and the inputs, or the number that is furthest
+        off in the first case that is wrong, with `about` before it, in which
+        {0}, {1}, … are the inputs. `ask` gets from an answer and the inputs
+        what is compared: tensors and numbers within the tolerance, all else
+        exactly.
+        """
+        found, broke = [], None
+        for given, truth in cases:
+            try:
+                found.append(_taken(ask(mine, *given), truth, axes))
+            except Hint as hint:
+                broke = hint
+                break
+        cases = cases[: len(found)]
+        wrong = [
+            i
+            for i, (_, truth) in enumerate(cases)
+            if not _same(found[i], _plain(truth), tolerance)
+        ]
+        if broke and not wrong:
+            raise broke
+        if not wrong:
+            return
+        (given, truth), first = cases[wrong[0]], found[wrong[0]]
+        truth = _plain(truth)
+        shapes = {}
+        for hint, slip in self.slips:
+            theirs = self._of(slip, given, ask)
+            if _same(first, theirs, tolerance) and all(
+                _same(other, self._of(slip, case, ask), tolerance)
+                for other, (case, _) in zip(found, cases, strict=True)
+            ):
+                raise Hint(_with_shape(first, truth, axes, hint))
+            if isinstance(theirs, torch.Tensor):
+                shapes.setdefault(theirs.shape, hint)
+        if broke:
+            raise broke
+        if isinstance(first, torch.Tensor) and first.shape != truth.shape:
+            hint = shapes.get(first.shape, "")
+            raise Hint(_with_shape(first, truth, axes, hint))
+        about = about.format(*given)
+        if callable(otherwise):
+            otherwise = otherwise(first, *given)
+        if otherwise:
+            raise Hint(otherwise)
+        if isinstance(first, torch.Tensor):
+            raise Hint(_furthest(first, truth, about))
+        raise Hint(
+            f"{about and about + ' '}yours is {first!r}, and it should be "
+            f"{truth!r}."
+        )
+
+    def _of(self, slip, given, ask):
+        """What a slip gives; None where it breaks on these inputs."""
+        try:
+            return _plain(ask(Answer(slip, self.inputs), *given))
+        except (Hint, NotAttempted):
+            return None
 
     def __call__(self, answer=None, *more):
         """True if right, False if not yet, None if not attempted.
@@ -356,6 +503,42 @@ class Answer:
             [f"Your function raised {said}", line, *plainly]
             + [f"It was given {shown}."]
         )
+
+
+_source = functools.cache(inspect.getsource)  # of a class it is slow to find
+
+
+class edited:
+    """A solution with pieces of its source typed differently.
+
+    `typed` has a piece and what stands in its place, then the next two. Of a
+    class all classes of its file are its source. It is made when it is first
+    called, since most readers need none.
+    """
+
+    def __init__(self, solution, *typed):
+        functools.update_wrapper(self, solution, updated=())
+        self.typed = typed
+
+    def __call__(self, *given):
+        return self.made(*given)
+
+    @functools.cached_property
+    def made(self):
+        solution = self.__wrapped__
+        module = inspect.getmodule(solution)
+        own = [solution]
+        if isinstance(solution, type):
+            every = [v for v in vars(module).values() if isinstance(v, type)]
+            own = [v for v in every if v.__module__ == module.__name__]
+        text = "\n\n".join(map(_source, own))
+        for old, new in zip(self.typed[::2], self.typed[1::2], strict=True):
+            if old not in text:
+                raise ValueError(f"{solution.__name__} has no {old!r}")
+            text = text.replace(old, new)
+        space = vars(module).copy()
+        exec(text, space)
+        return space[solution.__name__]
 
 
 class Checks:

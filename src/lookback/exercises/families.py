@@ -4,27 +4,21 @@ What is right is found by loops over places, words and pixels, never by the
 solution's formula.
 """
 
-from functools import partial
-
 import torch
+from torch.nn import functional as F
 
+from lookback import families
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     Hint,
-    as_number,
     as_tensor,
     exercise,
-    expect,
     float64,
     plain,
     random_inputs,
 )
 
-_NAMES = {
-    "gpt": "GPT's mask",
-    "bert": "BERT's mask",
-    "prefix": "the prefix mask",
-}
+_FAMILIES = ("gpt", "bert", "prefix")
 
 
 def _may(family, i, j, prefix):
@@ -57,7 +51,7 @@ def _other_mask(draw):
 )
 def mask_by_hand(n=5, prefix=3):
     """How many pairs of places each mask allows."""
-    gpt, bert, both = (_count(family, n, prefix) for family in _NAMES)
+    gpt, bert, both = (_count(family, n, prefix) for family in _FAMILIES)
     rest = n - prefix
     stages = [
         stage(
@@ -72,8 +66,9 @@ def mask_by_hand(n=5, prefix=3):
                 "You counted only the last row. Every row has its own "
                 "pairs.": n,
             },
-            "The first number is no slip that the check knows. Count row by "
-            "row: the first place sees 1, the second 2, and so on.",
+            "The check does not recognize the mistake in the first number. "
+            "Count row by row: the first place sees 1, the second 2, and so "
+            "on.",
             around(1e-9),
         ),
         stage(
@@ -86,8 +81,8 @@ def mask_by_hand(n=5, prefix=3):
                 "You counted each pair of places once. Place 1 seeing place 2 "
                 "and place 2 seeing place 1 are two.": gpt - n,
             },
-            "The first number is right; the second is no slip that the check "
-            "knows. Every place sees every place.",
+            "The first number is right; the check does not recognize the "
+            "mistake in the second. Every place sees every place.",
             around(1e-9),
             1,
         ),
@@ -98,13 +93,12 @@ def mask_by_hand(n=5, prefix=3):
                 "its words see one another in both directions. And each later "
                 "place sees all of the prefix, the later places before it, "
                 "and itself.": gpt,
-                "That is BERT's: places behind the prefix may not see what "
+                "That is BERT's: places after the prefix may not see what "
                 "comes later.": bert,
                 "You counted the prefix alone. The later places see the "
                 "prefix and themselves.": prefix**2,
-                "In yours the later places cannot see the prefix. There is a "
-                "look from one to the other.": prefix**2
-                + rest * (rest + 1) / 2,
+                "In yours the later places cannot see the prefix. Each of them "
+                "attends to all of it.": prefix**2 + rest * (rest + 1) / 2,
                 "In yours the prefix sees what follows it. It is read before "
                 "a word is written.": both + prefix * rest,
                 "In yours the later places see one another in both "
@@ -114,9 +108,10 @@ def mask_by_hand(n=5, prefix=3):
                 "You left out the whole diagonal: every place sees "
                 "itself.": both - n,
             },
-            "The first two are right; the third is no slip that the check "
-            "knows. The prefix is a full square; each later place sees all of "
-            "the prefix, and of what follows it the part up to itself.",
+            "The first two are right; the check does not recognize the "
+            "mistake in the third. The prefix is a full square; each later "
+            "place sees all of the prefix, and of what follows it the part up "
+            "to itself.",
             around(1e-9),
             2,
         ),
@@ -130,82 +125,117 @@ def prefix_mask_solution(length, prefix):
     return (place <= place[:, None]) | (place < prefix)
 
 
+_ADDED = (
+    "Give back True and False, True where one may look: what is added to the "
+    "scores comes later."
+)
+
+
+def _no_scores(mine, length, prefix):
+    """The mask of an answer, which is not to hold what is added to scores."""
+    mask = mine(length, prefix)
+    if isinstance(mask, torch.Tensor) and mask.is_floating_point():
+        if bool((mask < 0).any()):
+            raise Hint(_ADDED)
+    return mask
+
+
 @exercise(prefix_mask_solution)
 def prefix_mask(mine):
     """The prefix mask over one row of tokens, for any prefix."""
+    cases = []
     for length, prefix in ((5, 3), (6, 1), (4, 4), (7, 0), (1, 1)):
         rows = range(length)
-
-        def table(may, rows=rows):
-            return float64([[float(may(i, j)) for j in rows] for i in rows])
-
-        result = mine(length, prefix)
-        if isinstance(result, torch.Tensor) and result.is_floating_point():
-            if bool((result < 0).any()):
-                raise Hint(
-                    "Give back True and False, True where one may look: what "
-                    "is added to the scores comes later."
-                )
-        truth = table(lambda i, j, p=prefix: _may("prefix", i, j, p))
-        found = as_tensor(result, (length, length), "[length, length]")
-        mistakes = {
-            "You say True where nobody may look. In this book True means: may "
-            "attend.": 1 - truth,
-            "Rows look and columns are looked at: yours is the transpose.": (
-                truth.T
-            ),
-            "That is GPT's mask. The words of the prefix see one another in "
-            "both directions.": table(lambda i, j: j <= i),
-            "That is BERT's mask: in yours those behind the prefix see what "
-            "comes later.": table(lambda i, j: True),
-            "The diagonal is missing: a place may see itself.": table(
-                lambda i, j, p=prefix: j < i or j < p
-            ),
-            "One too many: the prefix is the places 0 to prefix − 1.": table(
-                lambda i, j, p=prefix: j <= i or j <= p
-            ),
-            "One too few: the prefix is the places 0 to prefix − 1.": table(
-                lambda i, j, p=prefix: j <= i or j < p - 1
-            ),
-            "In yours the rows of the prefix see everything. It is the columns "
-            "of the prefix that are free.": table(
-                lambda i, j, p=prefix: j <= i or i < p
-            ),
-            "In yours those behind the prefix do not see it: there must be a "
-            "look from one to the other.": table(
-                lambda i, j, p=prefix: (
-                    (i < p and j < p) or (i >= p and p <= j <= i)
-                )
-            ),
-            "In yours the prefix sees itself and nobody else sees anything.": (
-                table(lambda i, j, p=prefix: i < p and j < p)
-            ),
-            "Your triangle is the wrong one: in it each place sees what stands "
-            "to its right.": table(lambda i, j: j >= i),
-            "The columns of the prefix are free, but your triangle is the "
-            "wrong one: in it each place sees what stands to its right.": (
-                table(lambda i, j, p=prefix: j >= i or j < p)
-            ),
-            "You ask for two things at once, left and in the prefix. Either "
-            "is enough: |, not &.": table(
-                lambda i, j, p=prefix: j <= i and j < p
-            ),
-            "You moved the whole triangle by `prefix`. Then each place looks a "
-            "few places ahead, also behind the prefix.": table(
-                lambda i, j, p=prefix: j <= i + p
-            ),
-            "You moved the whole triangle by `prefix` − 1. Then each place "
-            "looks a few places ahead, also behind the prefix.": table(
-                lambda i, j, p=prefix: j <= i + p - 1
-            ),
-            "In yours those behind the prefix see one another in both "
-            "directions, and the prefix does not.": table(
-                lambda i, j, p=prefix: j <= i or (i >= p and j >= p)
-            ),
-        }
-        given = f"with {length} tokens, {prefix} of them in the prefix"
-        expect(found, truth, mistakes, given)
+        truth = [[_may("prefix", i, j, prefix) for j in rows] for i in rows]
+        cases.append(((length, prefix), float64(truth)))
+    prefix_mask.compare(
+        mine,
+        cases,
+        "[length, length]",
+        "with {0} tokens, {1} of them in the prefix",
+        ask=_no_scores,
+    )
     return "five rows of tokens, one without a prefix, one that is all prefix."
+
+
+def _ruled(rule):
+    """A mask by a rule: may the row i see the column j, the prefix being p?"""
+
+    def mask(length, prefix):
+        place = torch.arange(length)
+        may = rule(place[:, None], place, prefix)
+        return may.expand(length, length)
+
+    return mask
+
+
+for _hint, _rule in {
+    "You say True where nobody may look. In this book True means: may "
+    "attend.": lambda i, j, p: ~((j <= i) | (j < p)),
+    "Rows look and columns are looked at: yours is the transpose.": (
+        lambda i, j, p: (i <= j) | (i < p)
+    ),
+    "That is GPT's mask. The words of the prefix see one another in both "
+    "directions.": lambda i, j, p: j <= i,
+    "That is BERT's mask: in yours those after the prefix see what comes "
+    "later.": lambda i, j, p: j >= 0,
+    "The diagonal is missing: a place may see itself.": (
+        lambda i, j, p: (j < i) | (j < p)
+    ),
+    "One too many: the prefix is the places 0 to prefix − 1.": (
+        lambda i, j, p: (j <= i) | (j <= p)
+    ),
+    "One too few: the prefix is the places 0 to prefix − 1.": (
+        lambda i, j, p: (j <= i) | (j < p - 1)
+    ),
+    "In yours the rows of the prefix see everything. It is the columns of the "
+    "prefix that are free.": lambda i, j, p: (j <= i) | (i < p),
+    "In yours those after the prefix do not see it: each of them attends to "
+    "all of it.": lambda i, j, p: (
+        ((i < p) & (j < p)) | ((j <= i) & (i >= p) & (j >= p))
+    ),
+    "In yours the prefix sees itself and nobody else sees anything.": (
+        lambda i, j, p: (i < p) & (j < p)
+    ),
+    "Your triangle is the wrong one: in it each place sees what stands to its "
+    "right.": lambda i, j, p: j >= i,
+    "The columns of the prefix are free, but your triangle is the wrong one: "
+    "in it each place sees what stands to its right.": (
+        lambda i, j, p: (j >= i) | (j < p)
+    ),
+    "You ask for two things at once, left and in the prefix. Either is "
+    "enough: |, not &.": lambda i, j, p: (j <= i) & (j < p),
+    "You moved the whole triangle by `prefix`. Then each place looks a few "
+    "places ahead, also after the prefix.": lambda i, j, p: j <= i + p,
+    "You moved the whole triangle by `prefix` − 1. Then each place looks a few "
+    "places ahead, also after the prefix.": lambda i, j, p: j <= i + p - 1,
+    "In yours those after the prefix see one another in both directions, and "
+    "the prefix does not.": lambda i, j, p: (j <= i) | ((i >= p) & (j >= p)),
+    _ADDED: lambda i, j, p: torch.where((j <= i) | (j < p), 0.0, -torch.inf),
+}.items():
+    prefix_mask.slip(_hint, _ruled(_rule))
+
+
+prefix_mask.style(
+    lambda length, prefix: families.attention_mask(
+        torch.full((1, length), 7), "T5", torch.tensor([prefix])
+    )[0, 0]
+)
+
+
+@prefix_mask.style
+def _by_square(length, prefix):
+    mask = torch.ones(length, length).tril()
+    mask[:prefix, :prefix] = 1
+    return mask
+
+
+@prefix_mask.style
+def _by_index(length, prefix):
+    i, j = torch.meshgrid(
+        torch.arange(length), torch.arange(length), indexing="ij"
+    )
+    return torch.logical_or(j <= i, j < prefix).long()
 
 
 def spoil_words_solution(tokens, chosen, fate, other, mask):
@@ -214,135 +244,141 @@ def spoil_words_solution(tokens, chosen, fate, other, mask):
     return torch.where(chosen & (fate < 0.8), mask, spoiled)
 
 
-def _dealt(fate, masked=0.8, others=0.9):
-    """What becomes of a chosen word: <mask>, another, or nothing."""
-    return "mask" if fate < masked else "other" if fate < others else "stays"
-
-
-def _spoiled(made, chosen, fates, kinds=_dealt):
-    """Word by word; `made` has the tables, kinds(fate) says which is taken."""
-    batch, length = chosen.shape
-    found = torch.empty(batch, length, dtype=torch.float64)
-    for n in range(batch):
-        for i in range(length):
-            kind = kinds(float(fates[n, i])) if chosen[n, i] else "stays"
-            found[n, i] = made[kind][n, i]
-    return found
-
-
-# What a slip makes of the fate of a chosen word.
-_FATES = {
-    "You exchanged the two tenths: from 0.8 to 0.9 a word becomes `other`, "
-    "from 0.9 on it stays. (The page's `mask_tokens` deals these two the other "
-    "way round; the shares are the same.)": lambda fate: (
-        "mask" if fate < 0.8 else "stays" if fate < 0.9 else "other"
-    ),
-    "Every chosen word became `mask`. A tenth of them become another word, "
-    "and a tenth stay as they are.": lambda fate: "mask",
-    "In yours no chosen word stays as it is: from 0.9 on they do.": (
-        lambda fate: _dealt(fate, 0.8, 2.0)
-    ),
-    "In yours no word becomes another: from 0.8 to 0.9 they do.": (
-        lambda fate: _dealt(fate, 0.8, 0.8)
-    ),
-    "In yours nothing becomes `mask`: whatever is below 0.9 is `other`. The "
-    "later line writes over what the earlier one did; a fate below 0.8 is "
-    "below 0.9, too.": lambda fate: _dealt(fate, 0.0, 0.9),
-    "In yours every chosen word below 0.9 becomes `mask`, and none `other`: "
-    "from 0.8 on that is its turn.": lambda fate: _dealt(fate, 0.9, 0.9),
-    "You took the shares 10, 10 and 80 in a hundred: below 0.1 `mask`, below "
-    "0.2 `other`. It is 80, 10 and 10.": lambda fate: _dealt(fate, 0.1, 0.2),
-    "You count the fates from above: `mask` goes to those below 0.8, not to "
-    "those above 0.2.": lambda fate: _dealt(1 - fate, 0.8, 0.9),
-    "`mask` and `other` have changed places: it is `mask` that those below 0.8 "
-    "become.": lambda fate: (
-        "other" if fate < 0.8 else "mask" if fate < 0.9 else "stays"
-    ),
-    "Almost: look at the edges. A fate of exactly 0.8 is no longer below 0.8, "
-    "and becomes `other`; one of exactly 0.9 stays.": lambda fate: (
-        "mask" if fate <= 0.8 else "other" if fate <= 0.9 else "stays"
-    ),
-    "Almost: look at the edge of 0.8. A fate of exactly 0.8 is no longer below "
-    "0.8, and becomes `other`.": lambda fate: (
-        "mask" if fate <= 0.8 else "other" if fate < 0.9 else "stays"
-    ),
-    "Almost: look at the edge of 0.9. A fate of exactly 0.9 stays.": (
-        lambda fate: (
-            "mask" if fate < 0.8 else "other" if fate <= 0.9 else "stays"
-        )
-    ),
-    "Almost: look at the edge of 0.8. Yours leaves a fate of exactly 0.8 as it "
-    "is; it becomes `other`.": lambda fate: (
-        "mask" if fate < 0.8 else "other" if 0.8 < fate < 0.9 else "stays"
-    ),
-}
+def _spoiled(tokens, chosen, fate, other, mask):
+    """Word by word, in plain numbers."""
+    spoiled = float64(tokens)
+    for n, i in chosen.nonzero().tolist():
+        if float(fate[n, i]) < 0.8:
+            spoiled[n, i] = mask
+        elif float(fate[n, i]) < 0.9:
+            spoiled[n, i] = float(other[n, i])
+    return spoiled
 
 
 @exercise(spoil_words_solution)
 def spoil_words(mine):
     """BERT's exercise, with all chance given."""
+    cases = []
     for seed, (batch, length) in enumerate(((3, 40), (1, 7), (2, 90))):
         a, b, c, d = random_inputs(seed, *[(batch, length)] * 4)
         tokens = (a.abs() * 500).long() + 5
         other = (b.abs() * 500).long() + 2_000
-        chance = torch.special.ndtr(c.double())
-        chance[0, 0], chance[0, 1] = 0.8, 0.9  # on the edges
-        chosen, mask = d < 0, 4
+        fate = torch.special.ndtr(c.double())
+        fate[0, 0], fate[0, 1] = 0.8, 0.9  # on the edges
+        chosen = d < 0
         chosen[0, :2] = True
-        result = mine(tokens, chosen, chance, other, mask)
-        found = as_tensor(result, (batch, length), "[batch, length]")
-        given = {
-            "mask": torch.full_like(tokens, mask),
-            "other": other,
-            "stays": tokens,
-        }
-        words = partial(_spoiled, given)
-        right = words(chosen, chance)
-        everywhere = torch.ones_like(chosen)
-        mistakes = {
-            hint: words(chosen, chance, kinds) for hint, kinds in _FATES.items()
-        }
-        mistakes |= {
-            "You spoil every word by its fate. Only the chosen ones have one; "
-            "the others stay.": words(everywhere, chance),
-            "You spoil the words that were not chosen.": words(~chosen, chance),
-            "You take 15 in a hundred anew. Who is chosen is given.": words(
-                chance < 0.15, chance
-            ),
-            "`mask` goes to the right words, but `other` also to words that "
-            "were not chosen.": torch.where(
-                (chance >= 0.8) & (chance < 0.9), other, right
-            ),
-            "`mask` goes to the right words, but `other` to all the rest below "
-            "0.9, whether chosen or not.": torch.where(
-                ~chosen & (chance < 0.9), other, right
-            ),
-            "`other` goes to the right words, but `mask` also to words that "
-            "were not chosen.": torch.where(
-                ~chosen & (chance < 0.8), mask, right
-            ),
-            "You ask for `chosen` or a fate below 0.8; both have to be true "
-            "of a word for it to become `mask`.": torch.where(
-                chosen | (chance < 0.8), mask, tokens
-            ),
-            "Nothing is spoiled: those are the tokens as they came.": tokens,
-        }
-        at = (found - right).abs().argmax()
-        n, i = divmod(int(at), length)
-        expect(
-            found,
-            right,
-            mistakes,
-            f"on {batch} × {length} words",
-            otherwise="This is no slip that the check knows. Of the chosen "
-            "words those with a fate below 0.8 become `mask`, those from 0.8 "
-            "up to 0.9 become `other`; all else stays. Yours at "
-            f"[{n}, {i}], where `chosen` is {bool(chosen[n, i])} and the fate "
-            f"{float(chance[n, i]):.3f}, is {found[n, i].item():.0f}; the "
-            f"token was {int(tokens[n, i])}, `other` is {int(other[n, i])}, "
-            f"and `mask` is {mask}.",
-        )
+        given = tokens, chosen, fate, other, 4
+        cases.append((given, _spoiled(*given)))
+    spoil_words.compare(
+        mine,
+        cases,
+        "[batch, length]",
+        "of the chosen words those with a fate below 0.8 become `mask`, those "
+        "from 0.8 up to 0.9 become `other`, and all else stays;",
+    )
     return "three batches: chosen and not, masked, exchanged and left."
+
+
+_LAST = "return torch.where(chosen & (fate < 0.8), mask, spoiled)"
+for _hint, _typed in {
+    "You exchanged the two tenths: from 0.8 to 0.9 a word becomes `other`, "
+    "from 0.9 on it stays. (The page's `mask_tokens` deals these two the other "
+    "way round; the shares are the same.)": ("fate < 0.9", "fate >= 0.9"),
+    "Every chosen word became `mask`. A tenth of them become another word, and "
+    "a tenth stay as they are.": ("chosen & (fate < 0.8)", "chosen"),
+    "In yours no chosen word stays as it is: from 0.9 on they do.": (
+        "chosen & (fate < 0.9)",
+        "chosen",
+    ),
+    "In yours no word becomes another: from 0.8 to 0.9 they do.": (
+        "other, tokens",
+        "tokens, tokens",
+    ),
+    "In yours nothing becomes `mask`: whatever is below 0.9 is `other`. The "
+    "later line writes over what the earlier one did; a fate below 0.8 is "
+    "below 0.9, too.": (
+        _LAST,
+        "spoiled = torch.where(chosen & (fate < 0.8), mask, tokens)\n"
+        "    return torch.where(chosen & (fate < 0.9), other, spoiled)",
+    ),
+    "In yours every chosen word below 0.9 becomes `mask`, and none `other`: "
+    "from 0.8 on that is its turn.": ("0.8", "0.9"),
+    "You took the shares 10, 10 and 80 in a hundred: below 0.1 `mask`, below "
+    "0.2 `other`. It is 80, 10 and 10.": ("0.9", "0.2", "0.8", "0.1"),
+    "You count the fates from above: `mask` goes to those below 0.8, not to "
+    "those above 0.2.": ("< 0.9", "> 0.1", "< 0.8", "> 0.2"),
+    "`mask` and `other` have changed places: it is `mask` that those below 0.8 "
+    "become.": (
+        "other, tokens",
+        "mask, tokens",
+        "mask, spoiled",
+        "other, spoiled",
+    ),
+    "Almost: look at the edges. A fate of exactly 0.8 is no longer below 0.8, "
+    "and becomes `other`; one of exactly 0.9 stays.": ("fate <", "fate <="),
+    "Almost: look at the edge of 0.8. A fate of exactly 0.8 is no longer below "
+    "0.8, and becomes `other`.": ("< 0.8", "<= 0.8"),
+    "Almost: look at the edge of 0.9. A fate of exactly 0.9 stays.": (
+        "< 0.9",
+        "<= 0.9",
+    ),
+    "Almost: look at the edge of 0.8. Yours leaves a fate of exactly 0.8 as it "
+    "is; it becomes `other`.": ("(fate < 0.9)", "(fate > 0.8) & (fate < 0.9)"),
+    "You spoil every word by its fate. Only the chosen ones have one; the "
+    "others stay.": ("chosen & ", ""),
+    "You spoil the words that were not chosen.": ("chosen &", "~chosen &"),
+    "You take 15 in a hundred anew. Who is chosen is given.": (
+        "chosen &",
+        "(fate < 0.15) &",
+    ),
+    "`mask` goes to the right words, but `other` also to words that were not "
+    "chosen.": ("chosen & (fate < 0.9)", "(fate >= 0.8) & (fate < 0.9)"),
+    "`mask` goes to the right words, but `other` to all the rest below 0.9, "
+    "whether chosen or not.": ("chosen & (fate < 0.9)", "fate < 0.9"),
+    "`other` goes to the right words, but `mask` also to words that were not "
+    "chosen.": ("chosen & (fate < 0.8)", "fate < 0.8"),
+    "You ask for `chosen` or a fate below 0.8; both have to be true of a word "
+    "for it to become `mask`.": (
+        *("chosen & (fate < 0.8)", "chosen | (fate < 0.8)"),
+        *("other, tokens", "tokens, tokens"),
+    ),
+    "Nothing is spoiled: those are the tokens as they came.": (
+        _LAST,
+        "return tokens",
+    ),
+}.items():
+    spoil_words.slip(_hint, *_typed)
+
+
+spoil_words.style(_spoiled)
+
+
+@spoil_words.style
+def _in_place(tokens, chosen, fate, other, mask):
+    spoiled = tokens.clone()
+    spoiled[chosen & (fate < 0.9)] = other[chosen & (fate < 0.9)]
+    spoiled[chosen & (fate < 0.8)] = mask
+    return spoiled
+
+
+@spoil_words.style
+def _of_lists(tokens, chosen, fate, other, mask):
+    def one(token, is_chosen, chance, word):
+        if not is_chosen or chance >= 0.9:
+            return token
+        return mask if chance < 0.8 else word
+
+    rows = zip(
+        *(x.tolist() for x in (tokens, chosen, fate, other)), strict=True
+    )
+    return torch.tensor([list(map(one, *row)) for row in rows])
+
+
+@spoil_words.style
+def _by_sums(tokens, chosen, fate, other, mask):
+    masked = (chosen & (fate < 0.8)).long()
+    another = (chosen & (fate < 0.9)).long() - masked
+    return masked * mask + another * other + (1 - masked - another) * tokens
 
 
 def covered_loss_solution(logits, tokens, chosen):
@@ -352,104 +388,122 @@ def covered_loss_solution(logits, tokens, chosen):
     return -right[chosen].mean()
 
 
+def _by_two_loops(logits, tokens, chosen):
+    """The loss, chosen place by chosen place."""
+    nats = []
+    for n, i in chosen.nonzero().tolist():
+        z = logits[n, i]
+        nats.append(float(z.logsumexp(0) - z[tokens[n, i]]))
+    return sum(nats) / len(nats)
+
+
 @exercise(covered_loss_solution)
 def covered_loss(mine):
     """BERT's loss, on the chosen words."""
+    cases = []
     for seed, (batch, length, vocab) in enumerate(((3, 7, 5), (1, 4, 9))):
         logits, a, b = random_inputs(
             seed, (batch, length, vocab), (batch, length), (batch, length)
         )
-        logits = 2 * logits
         tokens = (a.abs() * 10).long() % vocab
         chosen = b > 0
         chosen[0, 0], chosen[0, 1] = True, False
-        found = as_number(mine(logits, tokens, chosen), "one number, the mean")
-        nats, places = [], []
-        for n in range(batch):
-            for i in range(length):
-                z = float64(logits[n, i])
-                nats.append(float(z.logsumexp(0) - z[tokens[n, i]]))
-                places.append(bool(chosen[n, i]))
-        kept = [x for x, yes in zip(nats, places, strict=True) if yes]
-        table = float64(nats).view(batch, length)
-        by_row = [
-            float(table[n][chosen[n]].mean())
-            for n in range(batch)
-            if bool(chosen[n].any())
-        ]
-        z, index = float64(logits), tokens[..., None]
-        p = z.softmax(-1)
-
-        def at_chosen(scores, index=index, chosen=chosen):
-            return scores.gather(-1, index)[..., 0][chosen]
-
-        among = torch.log_softmax(z[chosen], dim=0)  # over the chosen places
-        ahead = z[:, :-1].log_softmax(-1).gather(-1, index[:, 1:])[..., 0]
-        mistakes = {
-            "You ask for all words. Those that stand there for all to see "
-            "need only be copied: the mean is over the chosen ones.": sum(nats)
-            / len(nats),
-            "You sum over the chosen, and divide by all words.": sum(kept)
-            / len(nats),
-            "That is the sum. Divide by how many were chosen.": sum(kept),
-            "You divide by the number of captions. Divide by how many words "
-            "were chosen.": sum(kept) / batch,
-            "You ask how sure it is of its likeliest word. Asked for is the "
-            "word that stood there.": (
-                -float64(logits).log_softmax(-1).max(-1).values[chosen].mean()
-            ),
-            "The sign: −log p is never below 0.": -sum(kept) / len(kept),
-            "You ask for the words that were NOT chosen.": (
-                sum(nats) - sum(kept)
-            )
-            / (len(nats) - len(kept)),
-            "You take the mean of each caption first. Then a word counts the "
-            "more, the fewer were chosen beside it.": sum(by_row) / len(by_row),
-            "Your softmax is over the places; it has to be over the words.": (
-                -at_chosen(z.log_softmax(1)).mean()
-            ),
-            "Your softmax is over the chosen places, one below the other; it "
-            "has to be over the words, the last axis.": (
-                -among.gather(-1, index[chosen]).mean()
-            ),
-            "Your softmax is over the captions of the batch; it has to be "
-            "over the words, the last axis.": -at_chosen(
-                z.log_softmax(0)
-            ).mean(),
-            "You ask each place for the next word. That is GPT's question; "
-            "BERT is asked what stood at the place itself.": (
-                -ahead[chosen[:, 1:]].mean()
-            ),
-            "You ask each chosen place for the next word. That is GPT's "
-            "question; BERT is asked what stood at the place itself.": (
-                -ahead[chosen[:, :-1]].mean()
-            ),
-            "Softmax twice: cross_entropy and log_softmax want the logits as "
-            "they are.": -at_chosen(p.log_softmax(-1)).mean(),
-            "The loss is right, and then you took its exponential. Asked for "
-            "are the nats.": float64(sum(kept) / len(kept)).exp(),
-            "That is the logarithm of the mean probability. Take the logarithm "
-            "of each, then the mean.": -at_chosen(p).mean().log(),
-            "That is the mean of −p: the logarithm is missing. (nll_loss wants "
-            "log_softmax, not softmax.)": -at_chosen(p).mean(),
-            "That is −z of the right word. The logits have to go through a "
-            "softmax first.": -at_chosen(z).mean(),
-            "That is the mean of the probabilities, without a logarithm.": (
-                float64(kept).neg().exp().mean()
-            ),
-            "That is in bits; here it is in nats, the natural logarithm.": (
-                sum(kept) / len(kept) / 0.6931471805599453
-            ),
-        }
-        expect(
-            found,
-            sum(kept) / len(kept),
-            mistakes,
-            otherwise="This is no slip that the check knows. Take −log of the "
-            "softmax at the right word, in every chosen place, and the mean of "
-            "these.",
-        )
+        given = 2 * logits, tokens, chosen
+        truth = _by_two_loops(float64(given[0]), tokens, chosen)
+        cases.append((given, truth))
+    covered_loss.compare(
+        mine,
+        cases,
+        "one number, the mean",
+        otherwise="The check does not recognize this mistake. Take −log of the "
+        "softmax at the right word, in every chosen place, and the mean of "
+        "these.",
+    )
     return "two batches, by a sum over the chosen places."
+
+
+_LOG_P = "torch.log_softmax(logits, dim=-1)"
+_MEAN = "-right[chosen].mean()"
+for _hint, _typed in {
+    "You ask for all words. Those that stand there for all to see need only be "
+    "copied: the mean is over the chosen ones.": ("[chosen]", ""),
+    "You sum over the chosen, and divide by all words.": (
+        _MEAN,
+        "-(right * chosen).mean()",
+    ),
+    "That is the sum. Divide by how many were chosen.": ("mean()", "sum()"),
+    "You divide by the number of captions. Divide by how many words were "
+    "chosen.": ("mean()", "sum() / len(tokens)"),
+    "You ask how sure it is of its likeliest word. Asked for is the word that "
+    "stood "
+    "there.": ("log_p.gather(-1, tokens[..., None])[..., 0]", "log_p.amax(-1)"),
+    "The sign: −log p is never below 0.": ("-right", "right"),
+    "You ask for the words that were NOT chosen.": ("[chosen]", "[~chosen]"),
+    "You take the mean of each caption first. Then a word counts the more, "
+    "the fewer were chosen beside it.": (
+        _MEAN,
+        "-torch.stack([n[k].mean() for n, k in zip(right, chosen)]).nanmean()",
+    ),
+    "Your softmax is over the places; it has to be over the words.": (
+        "dim=-1",
+        "dim=1",
+    ),
+    "Your softmax is over the chosen places, one below the other; it has to "
+    "be over the words, the last axis.": (
+        *("logits, dim=-1", "logits[chosen], dim=0"),
+        *("tokens[...,", "tokens[chosen][...,", "right[chosen]", "right"),
+    ),
+    "Your softmax is over the captions of the batch; it has to be over the "
+    "words, the last axis.": ("dim=-1", "dim=0"),
+    "You ask each place for the next word. That is GPT's question; BERT is "
+    "asked what stood at the place itself.": (
+        *("logits, dim", "logits[:, :-1], dim", "tokens[...", "tokens[:, 1:"),
+        *("[chosen]", "[chosen[:, 1:]]"),
+    ),
+    "You ask each chosen place for the next word. That is GPT's question; "
+    "BERT is asked what stood at the place itself.": (
+        *("logits, dim", "logits[:, :-1], dim", "tokens[...", "tokens[:, 1:"),
+        *("[chosen]", "[chosen[:, :-1]]"),
+    ),
+    "Softmax twice: cross_entropy and log_softmax want the logits as they "
+    "are.": ("logits, dim", "logits.softmax(-1), dim"),
+    "The loss is right, and then you took its exponential. Asked for are the "
+    "nats.": (_MEAN, f"({_MEAN}).exp()"),
+    "That is the logarithm of the mean probability. Take the logarithm of "
+    "each, then the mean.": (_MEAN, "-right[chosen].exp().mean().log()"),
+    "That is the mean of −p: the logarithm is missing. (nll_loss wants "
+    "log_softmax, not softmax.)": ("torch.log_softmax", "torch.softmax"),
+    "That is −z of the right word. The logits have to go through a softmax "
+    "first.": (_LOG_P, "logits"),
+    "That is the mean of the probabilities, without a logarithm.": (
+        _MEAN,
+        "right[chosen].exp().mean()",
+    ),
+    "That is in bits; here it is in nats, the natural logarithm.": (
+        _MEAN,
+        f"{_MEAN} / torch.tensor(2.0).log()",
+    ),
+}.items():
+    covered_loss.slip(_hint, *_typed)
+
+
+covered_loss.style(_by_two_loops)
+covered_loss.style(
+    lambda logits, tokens, chosen: F.cross_entropy(
+        logits[chosen], tokens[chosen]
+    )
+)
+covered_loss.style(
+    lambda logits, tokens, chosen: F.cross_entropy(
+        logits.flatten(0, 1), tokens.masked_fill(~chosen, -100).flatten()
+    )
+)
+
+
+@covered_loss.style
+def _by_one_hot(logits, tokens, chosen):
+    right = (logits * F.one_hot(tokens, logits.shape[-1])).sum(-1)
+    return (logits.logsumexp(-1) - right).masked_select(chosen).mean()
 
 
 def leave_spans_solution(words, places, marks):
@@ -462,200 +516,48 @@ def leave_spans_solution(words, places, marks):
     return [*source, *words[at:]], [*target, marks[len(places)]]
 
 
-def _left(words, places, marks, mark="span"):
-    """Word by word: (source, target).
-
-    `mark` says what leaves one in the source: each "span", as it should; each
-    "word", that of its span; or each "word, a new one".
-    """
+def _left(words, places, marks):
+    """Word by word: (source, target)."""
     source, target, inside = [], [], {}
-    for number, (start, length) in enumerate(places):
-        for i in range(start, start + length):
-            inside[i] = (number, i == start)
-    used = 0
+    for mark, (start, length) in zip(marks, places, strict=False):
+        inside |= dict.fromkeys(range(start, start + length), mark)
     for i, word in enumerate(words):
-        if i not in inside:
+        mark = inside.get(i)
+        if mark is None:
             source.append(word)
             continue
-        number, first = inside[i]
-        own = marks[used if "new" in mark else number]
-        if first or "word" in mark:
-            source.append(own)
-            target.append(own)
-            used += 1
+        if mark not in target:
+            source.append(mark)
+            target.append(mark)
         target.append(word)
-    return source, [*target, marks[used if "new" in mark else len(places)]]
+    return source, [*target, marks[len(places)]]
 
 
-def _read_otherwise(places):
-    """Spans as (first, how many), if `places` are taken for something else."""
-    return {
-        "A place is (first word, how many), not (first, last): (3, 4) takes "
-        "four words out, those numbered 3, 4, 5 and 6.": [
-            (first, last - first + 1) for first, last in places
-        ],
-        "A place is (first word, how many), and you slice from the one number "
-        "to the other: (3, 4) takes four words out, words[3 : 3 + 4].": [
-            (first, last - first) for first, last in places
-        ],
-        "Words are counted from 0: a span that begins at 3 begins with the "
-        "fourth word.": [(first - 1, many) for first, many in places],
-        "One word too many: a span of four that begins at 3 ends before 3 + "
-        "4.": [(first, many + 1) for first, many in places],
-        "One word too few: a span of four that begins at 3 ends before 3 + "
-        "4.": [(first, many - 1) for first, many in places],
-    }
+_TWO = "Give back two lists of words: the source, the target."
+_STRING = "Give back lists of words, not one string."
+_NESTED = (
+    "One of your lists has a list inside it. Add its words one by one: += or "
+    "extend, not append."
+)
 
 
-def _span_slips(words, places, marks):
-    """Each likely mistake: its hint, the source and target that it gives.
-
-    None stands for whatever is there.
-    """
-    source, target = _left(words, places, marks)
-    bare = [word for word in target if word not in marks]
-    word_source, word_target = _left(words, places, marks, "word")
-    new_source, new_target = _left(words, places, marks, "word, a new one")
-    same = {mark: marks[0] for mark in marks[: len(places)]}
-    ahead, behind, end = [], [], 0
-    for mark, (start, many) in zip(marks, places, strict=False):
-        span = words[start : start + many]
-        ahead += [*words[end:start], mark, *span]
-        behind += [*span, mark]
-        end = start + many
-    ahead += words[end:]
-    moved = list(words)
-    for mark, (start, many) in zip(marks, places, strict=False):
-        moved[start : start + many] = [mark]
-    cut = source[: len(source) - len(words[end:])] if places else []
-    last = marks[len(places)]
-    each_word = (
-        "A span leaves one mark, however many words it has: yours has one for "
-        "each word."
-    )
-    known = [
-        ("The source comes first, then the target.", target, source),
-        (each_word, word_source, None),
-        (each_word, new_source, None),
-        (
-            "The source is right. In the target, too, a mark stands once "
-            "before all the words of its span, not before each word.",
-            source,
-            word_target,
-        ),
-        (
-            "The source is right. In the target, too, there is one mark for "
-            "a span, not one for each word.",
-            source,
-            new_target,
-        ),
-        (
-            "The target lacks its last mark, which says that nothing more is "
-            "missing.",
-            source,
-            target[:-1],
-        ),
-        (
-            "The last mark is the next one that has not been used, "
-            "marks[len(places)], not the last of the list.",
-            source,
-            [*target[:-1], marks[-1]],
-        ),
-        (
-            "The last mark is the next one that has not been used; yours has "
-            "one again that a span already has.",
-            source,
-            [*target[:-1], marks[len(places) - 1]],
-        ),
-        (
-            "The last mark is the next one that has not been used; yours has "
-            "one again that a span already has.",
-            source,
-            [*target[:-1], marks[0]],
-        ),
-        (
-            "The target has to say which words belong to which gap: set each "
-            "span behind its mark, and a mark at the end.",
-            source,
-            bare,
-        ),
-        (
-            "In the target each span stands behind its own mark; yours has "
-            "only the last one.",
-            source,
-            [*bare, last],
-        ),
-        (
-            "In the target a mark stands before the words of its span; yours "
-            "stand behind them.",
-            source,
-            [*behind, last],
-        ),
-        (
-            "In the target a mark stands before the words of its span; yours "
-            "stand behind them. And one more mark ends it.",
-            source,
-            behind,
-        ),
-        (
-            "Each gap has a mark of its own, or one cannot tell which is "
-            "which: the first <X>, the second <Y>.",
-            [same.get(word, word) for word in source],
-            None,
-        ),
-        (
-            "That is the whole text. T5 is asked only for what is missing.",
-            source,
-            list(words),
-        ),
-        (
-            "In your source nobody can see where the gaps are: each leaves "
-            "its mark.",
-            [word for word in source if word not in marks],
-            None,
-        ),
-        (
-            "Your source still has the words that the target is to say.",
-            list(words),
-            None,
-        ),
-        (
-            "Your source has the marks, and behind them still the words that "
-            "the target is to say: go on behind the span, not at its start.",
-            ahead,
-            None,
-        ),
-        (
-            "You put a mark in for a span, and the words behind it moved up: "
-            "the next place no longer fits. Go from right to left, or build "
-            "a new list.",
-            moved,
-            None,
-        ),
-        (
-            "Your source ends at the last span. What comes after it stays, "
-            "too.",
-            cut,
-            None,
-        ),
-        (
-            "The source has a mark for each gap and no more: the last mark is "
-            "only for the target.",
-            [*source, last],
-            None,
-        ),
-    ]
-    for hint, spans in _read_otherwise(places).items():
-        wrong_source, wrong_target = _left(words, spans, marks)
-        known.append((hint, wrong_source, None))
-        known.append((f"The source is right. {hint}", source, wrong_target))
-    return [one for one in known if one[1] != source or one[2] is not None]
+def _two_lists(mine, words, places, marks):
+    """An answer's source and target as lists of words."""
+    result = mine(words, places, marks)
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise Hint(_TWO)
+    if isinstance(result[0], str) or isinstance(result[1], str):
+        raise Hint(_STRING)
+    if any(isinstance(x, list) for one in result for x in plain(one)):
+        raise Hint(_NESTED)
+    return [list(map(str, plain(one))) for one in result]
 
 
 @exercise(leave_spans_solution)
 def leave_spans(mine):
     """T5's exercise: what is left, and what was left out."""
     marks = ["<X>", "<Y>", "<Z>", "<U>", "<V>", "<W>"]
+    sources, both = [], []
     for text, places in (
         ("two dogs play in the deep snow near a house", [(3, 4)]),
         ("thank you for inviting me to your party last week", [(2, 2), (8, 1)]),
@@ -663,32 +565,166 @@ def leave_spans(mine):
         ("two dogs play in the snow", [(1, 1), (4, 2)]),
         ("nothing is missing", []),
     ):
-        words = text.split()
-        result = mine(words, places, marks)
-        if not isinstance(result, (tuple, list)) or len(result) != 2:
-            raise Hint("Give back two lists of words: the source, the target.")
-        if isinstance(result[0], str) or isinstance(result[1], str):
-            raise Hint("Give back lists of words, not one string.")
-        if any(isinstance(x, list) for one in result for x in plain(one)):
-            raise Hint(
-                "One of your lists has a list inside it. Add its words one by "
-                "one: += or extend, not append."
-            )
-        found = [list(map(str, plain(one))) for one in result]
-        right = [list(one) for one in _left(words, places, marks)]
-        if found == right:
-            continue
-        for hint, source, target in _span_slips(words, places, marks):
-            if found[0] == source and target in (None, found[1]):
-                raise Hint(hint)
-        where = "source" if found[0] != right[0] else "target"
-        mine_says = " ".join(found[where == "target"])
-        raise Hint(
-            f"This is no slip that the check knows. For “{text}” and the "
-            f"places {places} your {where} is “{mine_says}”, and it should be "
-            f"“{' '.join(right[where == 'target'])}”."
-        )
+        given = text.split(), places, marks
+        source, target = _left(*given)
+        sources.append((given, source))
+        both.append((given, [source, target]))
+    leave_spans.compare(
+        mine,
+        sources,
+        about="The check does not recognize this mistake. Of {0} with the "
+        "places {1} the source is wrong:",
+        ask=lambda *given: _two_lists(*given)[0],
+    )
+    leave_spans.compare(
+        mine,
+        both,
+        about="The check does not recognize this mistake. Of {0} with the "
+        "places {1} the source is right, the target is not:",
+        ask=_two_lists,
+    )
     return "five texts, one with a gap at its start, one with none."
+
+
+_SPAN = "words[start : start + length]"
+_SOURCE = "[*words[at:start], mark]"
+_TARGET = f"[mark, *{_SPAN}]"
+_WHOLE, _ENDED = "[*source, *words[at:]]", "[*target, marks[len(places)]]"
+_FOR_EACH_WORD = (
+    "A span leaves one mark, however many words it has: yours has one for "
+    "each word."
+)
+_AGAIN = (
+    "The last mark is the next one that has not been used; yours has one again "
+    "that a span already has."
+)
+for _hint, _typed in {
+    "The source comes first, then the target.": (
+        f"return {_WHOLE}, {_ENDED}",
+        f"return {_ENDED}, {_WHOLE}",
+    ),
+    "The source is right. In the target, too, a mark stands once before all "
+    "the words of its span, not before each "
+    "word.": (_TARGET, f"[x for word in {_SPAN} for x in (mark, word)]"),
+    "The source is right. In the target, too, there is one mark for a "
+    "span, not one for each word.": (
+        *("at = [], [], 0", "at = [], [], 0; unused = iter(marks)"),
+        *(_TARGET, f"[x for word in {_SPAN} for x in (next(unused), word)]"),
+        *("marks[len(places)]", "next(unused)"),
+    ),
+    "The target lacks its last mark, which says that nothing more is "
+    "missing.": (_ENDED, "target"),
+    "The last mark is the next one that has not been used, marks[len(places)], "
+    "not the last of the list.": ("len(places)", "-1"),
+    "The target has to say which words belong to which gap: set each span "
+    "after its mark, and a mark at the "
+    "end.": (_TARGET, _SPAN, _ENDED, "target"),
+    "In the target each span stands after its own mark; yours has only the "
+    "last one.": (_TARGET, _SPAN),
+    "In the target a mark stands before the words of its span; yours stand "
+    "after them.": (_TARGET, f"[*{_SPAN}, mark]"),
+    "In the target a mark stands before the words of its span; yours stand "
+    "after them. And one more mark ends "
+    "it.": (_TARGET, f"[*{_SPAN}, mark]", _ENDED, "target"),
+    "Each gap has a mark of its own, or one cannot tell which is which: the "
+    "first <X>, the second "
+    "<Y>.": ("mark]", "marks[0]]", "[mark,", "[marks[0],"),
+    "That is the whole text. T5 is asked only for what is missing.": (
+        _ENDED,
+        "list(words)",
+    ),
+    "In your source nobody can see where the gaps are: each leaves its mark.": (
+        _SOURCE,
+        "words[at:start]",
+    ),
+    "Your source still has the words that the target is to say.": (
+        _WHOLE,
+        "list(words)",
+    ),
+    "Your source has the marks, and after them still the words that the target "
+    "is to say: go on after the span, not at its "
+    "start.": ("at = start + length", "at = start"),
+    "You put a mark in for a span, and the words after it moved up: the "
+    "next place no longer fits. Go from right to left, or build a new "
+    "list.": (
+        *("source, target, at = [], [], 0", "source, target = [*words], []"),
+        *(f"source += {_SOURCE}", "source[start : start + length] = [mark]"),
+        *(_WHOLE, "source"),
+    ),
+    "Your source ends at the last span. What comes after it stays, too.": (
+        _WHOLE,
+        "source",
+    ),
+    "The source has a mark for each gap and no more: the last mark is only for "
+    "the target.": (_WHOLE, "[*source, *words[at:], marks[len(places)]]"),
+    _TWO: (f", {_ENDED}", ""),
+    _STRING: (f"{_WHOLE}, ", "' '.join(source), "),
+    _NESTED: (_TARGET, f"[mark, {_SPAN}]"),
+}.items():
+    leave_spans.slip(_hint, *_typed)
+leave_spans.slip(
+    _FOR_EACH_WORD, _SOURCE, "[*words[at:start], *[mark] * length]"
+)
+leave_spans.slip(
+    _FOR_EACH_WORD,
+    *("at = [], [], 0", "at = [], [], 0; used = 0"),
+    *(_SOURCE, "[*words[at:start], *marks[used : used + length]]"),
+    *("at = start + length", "at = start + length; used += length"),
+)
+leave_spans.slip(_AGAIN, "len(places)", "len(places) - 1")
+leave_spans.slip(_AGAIN, "len(places)", "0")
+for _hint, _typed in {
+    "A place is (first word, how many), not (first, last): (3, 4) takes four "
+    "words out, those numbered 3, 4, 5 and "
+    "6.": ("start + length", "length + 1"),
+    "A place is (first word, how many), and you slice from the one number to "
+    "the other: (3, 4) takes four words out, words[3 : 3 + "
+    "4].": ("start + length", "length"),
+    "Words are counted from 0: a span that begins at 3 begins with the fourth "
+    "word.": (
+        *("at:start", "at : start - 1", "start + length", "start - 1 + length"),
+        *("words[start :", "words[start - 1 :"),
+    ),
+    "One word too many: a span of four that begins at 3 ends before 3 + 4.": (
+        "start + length",
+        "start + length + 1",
+    ),
+    "One word too few: a span of four that begins at 3 ends before 3 + 4.": (
+        "start + length",
+        "start + length - 1",
+    ),
+}.items():
+    leave_spans.slip(_hint, *_typed)
+    leave_spans.slip(
+        f"The source is right. {_hint}",
+        *[
+            f"start : {piece}]" if "length" in piece else piece
+            for piece in _typed
+        ],
+    )
+
+
+leave_spans.style(_left)
+
+
+@leave_spans.style
+def _from_the_right(words, places, marks):
+    source, target = list(words), []
+    for n in reversed(range(len(places))):
+        start, length = places[n]
+        source[start : start + length] = [marks[n]]
+        target = [marks[n], *words[start : start + length], *target]
+    return [source, (*target, marks[len(places)])]
+
+
+@leave_spans.style
+def _with_an_offset(words, places, marks):
+    source, target, gone = words[:], [], 0
+    for (start, many), mark in zip(places, marks, strict=False):
+        target += [mark, *words[start : start + many]]
+        source[start - gone : start - gone + many] = [mark]
+        gone += many - 1
+    return source, target + [marks[len(places)]]
 
 
 def top_p_solution(p, threshold):
@@ -700,154 +736,146 @@ def top_p_solution(p, threshold):
     return kept / kept.sum()
 
 
-def _nucleus(p, threshold, past=True, divided=True):
+def _nucleus(p, threshold):
     """Word by word, from the likeliest on."""
-    order = sorted(range(len(p)), key=lambda i: -float(p[i]))
-    kept, total = torch.zeros(len(p), dtype=torch.float64), 0.0
-    for i in order:
-        if total >= threshold or (not past and total + p[i] > threshold):
+    kept, total = torch.zeros_like(p), 0.0
+    for i in sorted(range(len(p)), key=lambda i: -float(p[i])):
+        if total >= threshold:
             break
         kept[i] = p[i]
         total += float(p[i])
-    if divided and total:
-        kept = kept / total
-    return kept
-
-
-def _whole(kept):
-    """Divided by its sum, where there is one."""
-    return kept / kept.sum().clamp(min=1e-12)
-
-
-def _until(q, threshold, order, short=False, over=False, more=0):
-    """The first words of an order whose sum reaches the threshold.
-
-    A slip stops `short` of it, has to get `over` it, or takes some `more`.
-    """
-    kept, total = torch.zeros(len(q), dtype=torch.float64), 0.0
-    for i in order:
-        reached = total >= threshold - (-1e-9 if over else 1e-9)
-        if short:
-            reached = total + float(q[i]) >= threshold - 1e-9
-        more -= reached
-        if reached and more < 0:
-            break
-        kept[i] = q[i]
-        total += float(q[i])
-    return kept
-
-
-def _top_p_slips(q, threshold):
-    """Each likely mistake, and what it leaves."""
-    truth = _nucleus(q, threshold)
-    reached = _nucleus(q, threshold, divided=False)
-    soon = _nucleus(q, threshold, past=False, divided=False)
-    zero = torch.zeros_like(q)
-    words = range(len(q))
-    order = sorted(words, key=lambda i: -float(q[i]))
-    return {
-        "The right words are left, but they no longer sum to 1: divide by "
-        "their sum.": reached,
-        "You stop before the threshold is reached. The word that carries the "
-        "sum over it is kept, too; so the likeliest word always stays.": (
-            _whole(soon)
-        ),
-        "You stop before the threshold is reached, and do not divide by the "
-        "sum either.": soon,
-        "You stop before the threshold is reached, even where the sum meets "
-        "it exactly. The word that carries the sum to it is kept; so the "
-        "likeliest word always stays.": _whole(
-            _until(q, threshold, order, short=True)
-        ),
-        "You stop before the threshold is reached, even where the sum meets "
-        "it exactly, and do not divide by the sum either.": _until(
-            q, threshold, order, short=True
-        ),
-        "One word too many where the sum is exactly the threshold: then it is "
-        "reached, and no further word is needed.": _whole(
-            _until(q, threshold, order, over=True)
-        ),
-        "You keep one word too many: the one that carries the sum to the "
-        "threshold is the last.": _whole(_until(q, threshold, order, more=1)),
-        "You sorted, and then put the words back by the same indexing. "
-        "Sorting is p[order]; the way back is kept[order] = ….": (
-            truth[order][order]
-        ),
-        "You sorted, and then put the words back by the same indexing, and "
-        "do not divide by the sum. Sorting is p[order]; the way back is "
-        "kept[order] = ….": reached[order][order],
-        "You keep the words that are cut off, and cut off those that are "
-        "kept.": _whole(q - reached),
-        "The probabilities are right, but they stand in the order of their "
-        "size: give each back to its own word.": (
-            truth.sort(descending=True).values
-        ),
-        "They stand in the order of their size, and are not divided by their "
-        "sum.": reached.sort(descending=True).values,
-        "You keep the words that have the threshold each on its own. It is "
-        "their sum, likeliest first, that has to reach it.": _whole(
-            torch.where(q >= threshold, q, zero)
-        ),
-        "You keep the words that have the threshold each on its own, and do "
-        "not divide. It is their sum, likeliest first, that has to reach it, "
-        "and what is left has to sum to 1.": torch.where(
-            q >= threshold, q, zero
-        ),
-        "You keep what is above 1 − threshold. It is the sum, likeliest "
-        "first, that has to reach the threshold.": _whole(
-            torch.where(q >= 1 - threshold, q, zero)
-        ),
-        "You add up in the order of the vocabulary. Sort first: the likeliest "
-        "words come first.": _whole(_until(q, threshold, words)),
-        "You begin with the least likely words.": _whole(
-            _until(q, threshold, sorted(words, key=lambda i: float(q[i])))
-        ),
-        "Divide by the sum of what is left; softmax would make other "
-        "probabilities of them.": torch.where(truth > 0, q, -torch.inf).softmax(
-            0
-        ),
-        "Divide by the sum of what is left; softmax would make other "
-        "probabilities of them, and wake those that were cut off.": (
-            truth.softmax(0)
-        ),
-        "Nothing is cut off: those are the probabilities as they came.": q,
-    }
+    return kept / total
 
 
 @exercise(top_p_solution)
 def top_p(mine):
     """What is left to draw from under top-p."""
-    cases = (
+    cases = []
+    for numbers, threshold in (
         ([0.05, 0.5, 0.15, 0.3], 0.6),
         ([0.0625, 0.25, 0.5, 0.1875], 0.75),
         ([0.35, 0.1, 0.4, 0.15], 0.3),
         ([0.3, 0.1, 0.4, 0.2], 1.0),
         ([0.06, 0.24, 0.1, 0.22, 0.2, 0.18], 0.55),
-    )
-    found, truth, slips, first = [], [], {}, ""
-    for numbers, threshold in cases:
-        q, n = float64(numbers), len(numbers)
-        result = mine(torch.tensor(numbers), threshold)
-        one = as_tensor(result, (n,), "[vocab]").nan_to_num(0.0)
-        right = _nucleus(q, threshold)
-        found.append(one)
-        truth.append(right)
-        for hint, wrong in _top_p_slips(q, threshold).items():
-            slips.setdefault(hint, []).append(wrong)
-        if not first and not torch.allclose(one, right, atol=1e-4):
-            left = [round(float(x), 3) for x in right]
-            yours = [round(float(x), 3) for x in one]
-            first = (
-                f"Of {numbers} with {threshold} there should be left {left}; "
-                f"yours is {yours}."
-            )
-    expect(
-        torch.cat(found),
-        torch.cat(truth),
-        {hint: torch.cat(wrong) for hint, wrong in slips.items()},
-        otherwise=f"This is no slip that the check knows. {first}",
+    ):
+        truth = _nucleus(float64(numbers), threshold)
+        cases.append(((torch.tensor(numbers), threshold), truth))
+    top_p.compare(
+        mine,
+        cases,
+        about="of {0} with {1}",
+        ask=lambda mine, p, threshold: as_tensor(
+            mine(p, threshold), p.shape, "[vocab]"
+        ).nan_to_num(0.0),  # where nothing is left
     )
     return "five vocabularies, one in which the sum is met exactly."
+
+
+_KEPT = "kept[order] = torch.where(before < threshold, ordered, 0)"
+_SOON = ("before < threshold", "ordered.cumsum(dim=0) <= threshold")
+_SOONER = ("before < threshold", "ordered.cumsum(dim=0) < threshold")
+_SAME = (_KEPT, f"kept = {_KEPT[14:]}[order]")
+_SORTED = ("kept[order] =", "kept =")
+_EACH = (_KEPT, "kept = torch.where(p >= threshold, p, 0)")
+_BARE = (" / kept.sum()", "")
+for _hint, _typed in {
+    "The right words are left, but they no longer sum to 1: divide by their "
+    "sum.": _BARE,
+    "You stop before the threshold is reached. The word that carries the sum "
+    "over it is kept, too; so the likeliest word always stays.": _SOON,
+    "You stop before the threshold is reached, and do not divide by the sum "
+    "either.": (*_SOON, *_BARE),
+    "You stop before the threshold is reached, even where the sum meets it "
+    "exactly. The word that carries the sum to it is kept; so the likeliest "
+    "word always stays.": _SOONER,
+    "You stop before the threshold is reached, even where the sum meets it "
+    "exactly, and do not divide by the sum either.": (*_SOONER, *_BARE),
+    "One word too many where the sum is exactly the threshold: then it is "
+    "reached, and no further word is needed.": ("before <", "before <="),
+    "You keep one word too many: the one that carries the sum to the "
+    "threshold is the last.": (
+        _KEPT,
+        "count = int((before < threshold).sum()) + 1\n"
+        "    kept[order[:count]] = ordered[:count]",
+    ),
+    "You sorted, and then put the words back by the same indexing. Sorting is "
+    "p[order]; the way back is kept[order] = ….": _SAME,
+    "You sorted, and then put the words back by the same indexing, and do not "
+    "divide by the sum. Sorting is p[order]; the way back is kept[order] = "
+    "….": (*_SAME, *_BARE),
+    "You keep the words that are cut off, and cut off those that are kept.": (
+        "before <",
+        "before >=",
+    ),
+    "The probabilities are right, but they stand in the order of their size: "
+    "give each back to its own word.": _SORTED,
+    "They stand in the order of their size, and are not divided by their "
+    "sum.": (*_SORTED, *_BARE),
+    "You keep the words that have the threshold each on its own. It is their "
+    "sum, likeliest first, that has to reach it.": _EACH,
+    "You keep the words that have the threshold each on its own, and do not "
+    "divide. It is their sum, likeliest first, that has to reach it, and what "
+    "is left has to sum to 1.": (*_EACH, *_BARE),
+    "You keep what is above 1 − threshold. It is the sum, likeliest first, "
+    "that has to reach the "
+    "threshold.": (_KEPT, "kept = torch.where(p >= 1 - threshold, p, 0)"),
+    "You add up in the order of the vocabulary. Sort first: the likeliest "
+    "words come first.": ("p.sort(descending=True)", "p, torch.arange(len(p))"),
+    "You begin with the least likely words.": ("descending=True", ""),
+    "Divide by the sum of what is left; softmax would make other "
+    "probabilities of them.": (
+        *(
+            "kept / kept.sum()",
+            "torch.where(kept > 0, p, -torch.inf).softmax(0)",
+        ),
+    ),
+    "Divide by the sum of what is left; softmax would make other probabilities "
+    "of them, and wake those that were cut "
+    "off.": ("kept / kept.sum()", "(kept / kept.sum()).softmax(0)"),
+    "Nothing is cut off: those are the probabilities as they came.": (
+        "return kept / kept.sum()",
+        "return p",
+    ),
+}.items():
+    top_p.slip(_hint, *_typed)
+
+
+top_p.style(_nucleus)
+top_p.style(
+    lambda p, threshold: families.sampling_probs(p.log(), top_p=threshold)
+)
+
+
+@top_p.style
+def _by_count(p, threshold):
+    ordered, order = torch.sort(p, descending=True)
+    count = int((ordered.cumsum(0) < threshold).sum()) + 1
+    kept = torch.zeros_like(p)
+    kept[order[:count]] = ordered[:count] / ordered[:count].sum()
+    return kept
+
+
+@top_p.style
+def _by_largest(p, threshold):
+    rest, kept = p.clone(), torch.zeros_like(p)
+    while kept.sum() < threshold:
+        at = rest.argmax()
+        kept[at], rest[at] = p[at], 0
+    return kept / kept.sum()
+
+
+@top_p.style
+def _by_places(p, threshold):
+    ordered, order = p.sort(descending=True)
+    kept = torch.where(ordered.cumsum(0) - ordered < threshold, ordered, 0)
+    return (kept / kept.sum())[order.argsort()]
+
+
+@top_p.style
+def _by_larger_ones(p, threshold):
+    larger = torch.stack([p[p > one].sum() for one in p])
+    kept = p * (larger < threshold)
+    return kept / kept.sum()
 
 
 def cut_patches_solution(picture, size):
@@ -857,95 +885,86 @@ def cut_patches_solution(picture, size):
     return cut.transpose(1, 2).flatten(2).flatten(0, 1)
 
 
-def _squares(side, size, where):
-    """Square by square, pixel by pixel: the number of the pixel at `where`."""
-    count = side // size
-    found = []
-    for top in range(count):
-        for left in range(count):
-            square = []
-            for y in range(size):
-                for x in range(size):
-                    row, column = where(top, left, y, x, size)
-                    square.append(float(row * side + column))
-            found.append(square)
-    return float64(found)
-
-
-def _is_transpose(result, side, size):
-    """Whether these are the right patches, a column for each."""
-    truth = _squares(side, size, lambda t, w, y, x, n: (t * n + y, w * n + x))
-    if not isinstance(result, torch.Tensor) or result.shape != truth.T.shape:
-        return False
-    return torch.equal(float64(result.detach()), truth.T)
+def _by_slices(picture, size):
+    """Square by square."""
+    at = range(0, len(picture), size)
+    cut = [picture[y : y + size, x : x + size] for y in at for x in at]
+    return torch.stack([square.flatten() for square in cut])
 
 
 @exercise(cut_patches_solution)
 def cut_patches(mine):
     """A picture as a row of patches."""
+    cases = []
     for side, size in ((6, 2), (6, 3), (8, 2), (4, 4)):
         picture = torch.arange(float(side * side)).view(side, side)
-        count = side // size
-        known = {
-            (count, count, size, size): "Lay the squares in one row, and each "
-            "of them flat.",
-            (count * count, size, size): "Each patch is to be a row of "
-            "numbers: lay it flat.",
-            (count, count, size * size): "The patches are to stand in one row.",
-            (size, size, count, count): "Four axes are a beginning. Lay the "
-            "squares in one row, and each of them flat.",
-            (side - size + 1, side - size + 1, size, size): "Your squares "
-            "overlap: go on by `size` pixels, not by one. And lay each flat.",
-            ((side - size + 1) ** 2, size * size): "Your squares overlap: go "
-            "on by `size` pixels, not by one.",
-        }
-        result = mine(picture, size)
-        shape = (count * count, size * size)
-        known[shape[::-1]] = (
-            "Yours is the transpose: a row for each patch."
-            if _is_transpose(result, side, size)
-            else "`size` is how many pixels a square has on a side, not how "
-            "many squares there are."
-        )
-        known.pop(shape, None)
-        found = as_tensor(result, shape, "[patches, pixels]", known)
-
-        n = size
-        truth = _squares(side, n, lambda t, w, y, x, n: (t * n + y, w * n + x))
-        strips = float64(picture).view(shape)
-        columns = _squares(
-            side, n, lambda t, w, y, x, n: (w * n + y, t * n + x)
-        )
-        down = _squares(side, n, lambda t, w, y, x, n: (t * n + x, w * n + y))
-        turned = _squares(side, n, lambda t, w, y, x, n: (w * n + x, t * n + y))
-        apart = _squares(
-            side,
-            n,
-            lambda t, w, y, x, n, c=count: (y * c + t, x * c + w),
-        )
-        mistakes = {
-            "Those are not squares: a plain view cuts the picture into strips "
-            "of one row after another. Four axes are needed, and two of them "
-            "have to change places.": strips,
-            "The squares are right, but come column by column. Row by row: "
-            "first to the right, then down.": columns,
-            "Inside each square you go down first. Row by row there, too.": (
-                down
-            ),
-            "You took the picture's transpose: columns for rows throughout.": (
-                turned
-            ),
-            "You took every n-th pixel: those lie far apart. A patch is a "
-            "square of neighbours.": apart,
-        }
-        expect(
-            found,
-            truth,
-            mistakes,
-            f"of {side} × {side} pixels",
-            otherwise="This is no slip that the check knows. The first patch "
-            f"of a picture of {side} × {side} whose pixels are counted row by "
-            f"row is {[int(x) for x in truth[0]]}; yours is "
-            f"{[int(x) for x in found[0]]}.",
-        )
+        cases.append(((picture, size), _by_slices(picture, size)))
+    cut_patches.compare(
+        mine,
+        cases,
+        "[patches, pixels]",
+        "in {0}, cut into squares of {1} × {1} pixels,",
+    )
     return "four pictures, one of a single patch."
+
+
+_FLAT = ".flatten(2).flatten(0, 1)"
+_OTHER_CUT = ("count, size, count, size", "size, count, size, count")
+for _hint, _typed in {
+    "Those are not squares: a plain view cuts the picture into strips of one "
+    "row after another. Four axes are needed, and two of them have to change "
+    "places.": (f"cut.transpose(1, 2){_FLAT}", "picture.reshape(-1, size**2)"),
+    "The squares are right, but come column by column. Row by row: first to "
+    "the right, then down.": ("transpose(1, 2)", "permute(2, 0, 1, 3)"),
+    "Inside each square you go down first. Row by row there, too.": (
+        "transpose(1, 2)",
+        "permute(0, 2, 3, 1)",
+    ),
+    "You took the picture's transpose: columns for rows throughout.": (
+        "transpose(1, 2)",
+        "permute(2, 0, 3, 1)",
+    ),
+    "You took every n-th pixel: those lie far apart. A patch is a square of "
+    "neighbours.": (*_OTHER_CUT, "transpose(1, 2)", "permute(1, 3, 0, 2)"),
+    "Lay the squares in one row, and each of them flat.": (_FLAT, ""),
+    "Each patch is to be a row of numbers: lay it flat.": (".flatten(2)", ""),
+    "The patches are to stand in one row.": (".flatten(0, 1)", ""),
+    "Four axes are a beginning. Lay the squares in one row, and each of them "
+    "flat.": (*_OTHER_CUT, _FLAT, ""),
+    "Your squares overlap: go on by `size` pixels, not by one. And lay each "
+    "flat.": (
+        f"cut.transpose(1, 2){_FLAT}",
+        "picture.unfold(0, size, 1).unfold(1, size, 1)",
+    ),
+    "Your squares overlap: go on by `size` pixels, not by one.": (
+        f"cut.transpose(1, 2){_FLAT}",
+        "F.unfold(picture[None, None], size)[0].T",
+    ),
+    "`size` is how many pixels a square has on a side, not how many squares "
+    "there are.": (
+        *(
+            "count = len(picture) // size",
+            "count, size = size, len(picture) // size",
+        ),
+    ),
+    "Yours is the transpose: a row for each patch.": (_FLAT, f"{_FLAT}.T"),
+}.items():
+    cut_patches.slip(_hint, *_typed)
+
+
+cut_patches.style(
+    lambda picture, size: F.unfold(picture[None, None], size, stride=size)[0].T
+)
+cut_patches.style(
+    lambda picture, size: (
+        picture.unfold(0, size, size)
+        .unfold(1, size, size)
+        .reshape(-1, size * size)
+    )
+)
+
+
+@cut_patches.style
+def _by_splits(picture, size):
+    rows = [part.split(size, 1) for part in picture.split(size)]
+    return torch.stack([part.flatten() for row in rows for part in row])

@@ -4,18 +4,13 @@ What is right comes from loops over words and pairs of numbers, never from the
 solution's formula.
 """
 
+import math
+
 import torch
 from torch.nn import functional as F
 
 from lookback.exercises.by_hand import around, by_hand, stage
-from lookback.exercises.checking import (
-    Hint,
-    as_tensor,
-    exercise,
-    expect,
-    float64,
-    random_inputs,
-)
+from lookback.exercises.checking import exercise, float64, random_inputs
 
 _K1, _K2, _V1, _V2 = (1, 0), (0.6, 0.8), (2, 1), (0, 5)
 
@@ -71,8 +66,9 @@ def matrix_by_hand(k1=_K1, k2=_K2, v1=_V1, v2=_V2):
         "That is half of it: add the two pairs, do not average them.": W / 2,
     }
     otherwise = (
-        "W is no slip that the check knows. Take the first pair: the number in "
-        "row r and column c is v_r times k_c. Then the second, and add the two."
+        "The check does not recognize the mistake in W. Take the first pair: "
+        "the number in row r and column c is v_r times k_c. Then the second, "
+        "and add the two."
     )
     whole = stage(W, mistakes, otherwise, around(2e-3))
     at = W @ a
@@ -86,8 +82,9 @@ def matrix_by_hand(k1=_K1, k2=_K2, v1=_V1, v2=_V2):
         "That is the crosstalk alone, (k₁ · k₂) v₂; v₁ is there too.": at - v,
     }
     otherwise = (
-        "W is right; W k₁ is no slip that the check knows. Its first number is "
-        "the first row of W times k₁, number by number, added up."
+        "W is right; the check does not recognize the mistake in W k₁. Its "
+        "first number is the first row of W times k₁, number by number, added "
+        "up."
     )
     return (
         "W, and in W k₁ both v₁ and a share k₁ · k₂ of v₂.",
@@ -108,115 +105,143 @@ def linear_loop_solution(query, key, value):
     return torch.stack(said)
 
 
-def _squared(q, k, v, late=0, above=None, below=None):
-    """Σ_{j ≤ i} w_ij v_j / Σ_j w_ij of weights above and below, by loops.
-
-    `late` lets a word see so many words less; `below` makes the normaliser of
-    other pairs.
-    """
-    n = len(q)
-    rows = []
-    for i in range(n):
-        seen = range(i + 1 - late)
-        top = sum(((q[i] @ k[j]) * v[j] for j in seen), torch.zeros_like(v[0]))
-        under = seen if below is None else below(i, n)
-        total = sum(
-            (q[i] @ k[j] for j in under), torch.zeros((), dtype=v.dtype)
-        )
-        rows.append(top / total if above is None else top / above(i, n, q, k))
+def _by_pairs(query, key, value):
+    """Σ_{j ≤ i} w_ij v_j / Σ_{j ≤ i} w_ij, w_ij = φ(q_i) · φ(k_j)."""
+    q, k, rows = F.elu(query) + 1, F.elu(key) + 1, []
+    for i in range(len(q)):
+        near = [q[i] @ k[j] for j in range(i + 1)]
+        total = sum(w * v for w, v in zip(near, value[: i + 1], strict=True))
+        rows.append(total / sum(near))
     return torch.stack(rows)
 
 
 @exercise(linear_loop_solution)
 def linear_loop(mine):
     """Causal linear attention, word by word."""
+    cases = []
     for seed, (n, d_k, d_v) in enumerate(((4, 3, 2), (1, 2, 3), (7, 5, 4))):
-        query, key, value = random_inputs(seed, (n, d_k), (n, d_k), (n, d_v))
-        known = {
-            (d_v,): "That is the answer to the last word; give one for each.",
-            (d_v, d_k): "That is W itself; read it at every word.",
-            (n, d_k): "Your answers are as long as a key. W is d_v by d_k: "
-            "outer(v, k), and not outer(k, v).",
-            (n, n): "Those are the weights; the answer is one vector a word.",
-        }
-        found = as_tensor(
-            mine(query, key, value), (n, d_v), "[length, d_v]", known
-        )
-        Q, K, v = map(float64, (query, key, value))
-        q, k = F.elu(Q) + 1, F.elu(K) + 1
-
-        def all_of(i, n):
-            return range(n)
-
-        relu = _squared(Q.relu(), K.relu(), v)
-        mistakes = {
-            "Your normaliser has seen the whole sentence. z grows word by "
-            "word, as W does.": _squared(q, k, v, below=all_of),
-            "You read with a W of the whole sentence: word i sees only the "
-            "words up to i.": torch.stack(
-                [
-                    sum((a @ b) * c for b, c in zip(k, v, strict=True))
-                    / sum(a @ b for b in k)
-                    for a in q
-                ]
-            ),
-            "Only W is read too early: write the pair into W first, then read "
-            "W and z.": _squared(
-                q, k, v, late=1, below=lambda i, n: range(i + 1)
-            ),
-            "You read W and z before you write: word i sees itself as well.": (
-                _squared(q, k, v, late=1, below=lambda i, n: range(i))
-            ).nan_to_num(0.0),
-            "Query and key are exchanged: W and z are made of keys, and the "
-            "query asks.": _squared(k, q, v),
-            "φ is elu plus 1; yours is ReLU.": relu.nan_to_num(0.0),
-            "The normaliser is missing: divide by z · φ(q).": _squared(
-                q, k, v, above=lambda *_: 1
-            ),
-            "You divided by the number of words. The normaliser is z · φ(q).": (
-                _squared(q, k, v, above=lambda i, *_: i + 1)
-            ),
-            "You divided by the sum of z. The normaliser is the product "
-            "z · φ(q).": _squared(
-                q, k, v, above=lambda i, n, q, k: k[: i + 1].sum()
-            ),
-            "φ is on the keys alone: the query goes through it too.": _squared(
-                Q, k, v
-            ),
-            "φ is on the queries alone: the keys go through it too.": _squared(
-                q, K, v
-            ),
-            "There is no φ in it: elu(x) + 1, of queries and of keys.": (
-                _squared(Q, K, v)
-            ),
-            "φ is elu plus 1; yours is elu.": _squared(F.elu(Q), F.elu(K), v),
-            "φ is elu plus 1; yours is ReLU plus 1.": _squared(
-                Q.relu() + 1, K.relu() + 1, v
-            ),
-            "φ is elu plus 1; yours is the exponential. It fits below 0 "
-            "only.": _squared(Q.exp(), K.exp(), v),
-            "That is softmax attention. Here φ(q) · φ(k) stands in the place "
-            "of e^(q · k).": torch.stack(
-                [
-                    torch.softmax(K[: i + 1] @ Q[i], 0) @ v[: i + 1]
-                    for i in range(n)
-                ]
-            ),
-        }
-        if found.isnan().any() and found.double().allclose(
-            relu, equal_nan=True
-        ):
-            raise Hint(
-                "φ is elu plus 1; yours is ReLU. Where all features of a "
-                "query and a key are 0, the normaliser is 0 too: 0/0 is NaN."
-            )
-        if not found[0].isfinite().all() and found[1:].isfinite().all():
-            raise Hint(
-                "You read before you write: at the first word W and z are "
-                "still empty, and 0/0 is NaN. Word i sees itself as well."
-            )
-        expect(found, _squared(q, k, v), mistakes, f"with {n} words")
+        given = random_inputs(seed, (n, d_k), (n, d_k), (n, d_v))
+        cases.append((given, _by_pairs(*map(float64, given))))
+    about = "with {0.shape[0]} words"
+    linear_loop.compare(mine, cases, "[length, d_v]", about)
     return "sentences of four, one and seven words, against the square."
+
+
+_WRITE = "        W = W + torch.outer(value[i], k)\n"
+_NORM = "(z * query[i]).sum()"
+_READ = f"        said.append(W @ query[i] / {_NORM})\n"
+_LATE = (_WRITE, _READ + _WRITE, f"z = z + k\n{_READ}", "z = z + k\n")
+for _hint, *_typed in (
+    (
+        "Your normaliser has seen the whole sentence. z grows word by word, "
+        "as W does.",
+        *("z * query[i]", "key.sum(0) * query[i]"),
+    ),
+    (
+        "You read with a W of the whole sentence: word i sees only the words "
+        "up to i.",
+        *("torch.zeros(d_v, d_k)", "value.T @ key", _WRITE, ""),
+        *("torch.zeros(d_k)", "key.sum(0)", "z = z + k", "pass"),
+    ),
+    (
+        "Only W is read too early: write the pair into W first, then read W "
+        "and z.",
+        *(_WRITE, "", _READ, _READ + _WRITE),
+    ),
+    (
+        "You read before you write: at the first word W and z are still "
+        "empty, and 0/0 is NaN. Word i sees itself as well.",
+        *_LATE,
+    ),
+    (
+        "You read W and z before you write: word i sees itself as well.",
+        *(*_LATE, "torch.stack(said)", "torch.stack(said).nan_to_num()"),
+    ),
+    (
+        "Query and key are exchanged: W and z are made of keys, and the query "
+        "asks.",
+        *("query, key =", "key, query ="),
+    ),
+    (
+        "φ is elu plus 1; yours is ReLU. Where all features of a query and a "
+        "key are 0, the normaliser is 0 too: 0/0 is NaN.",
+        *("F.elu", "torch.relu", " + 1", ""),
+    ),
+    (
+        "φ is elu plus 1; yours is ReLU.",
+        *("F.elu", "torch.relu", " + 1", ""),
+        *("torch.stack(said)", "torch.stack(said).nan_to_num()"),
+    ),
+    (
+        "The normaliser is missing: divide by z · φ(q).",
+        *(f" / {_NORM}", ""),
+    ),
+    (
+        "You divided by the number of words. The normaliser is z · φ(q).",
+        *(_NORM, "(i + 1)"),
+    ),
+    (
+        "You divided by the sum of z. The normaliser is the product z · φ(q).",
+        *(_NORM, "z.sum()"),
+    ),
+    (
+        "φ is on the keys alone: the query goes through it too.",
+        *("F.elu(query) + 1", "query"),
+    ),
+    (
+        "φ is on the queries alone: the keys go through it too.",
+        *("F.elu(key) + 1", "key"),
+    ),
+    (
+        "There is no φ in it: elu(x) + 1, of queries and of keys.",
+        *("F.elu(query) + 1", "query", "F.elu(key) + 1", "key"),
+    ),
+    ("φ is elu plus 1; yours is elu.", *(" + 1", "")),
+    ("φ is elu plus 1; yours is ReLU plus 1.", *("F.elu", "torch.relu")),
+    (
+        "φ is elu plus 1; yours is the exponential. It fits below 0 only.",
+        *("F.elu", "torch.exp", " + 1", ""),
+    ),
+    (
+        "That is softmax attention. Here φ(q) · φ(k) stands in the place of "
+        "e^(q · k).",
+        lambda query, key, value: F.scaled_dot_product_attention(
+            query, key, value, is_causal=True, scale=1.0
+        ),
+    ),
+    (
+        "That is the answer to the last word; give one for each.",
+        *("torch.stack(said)", "said[-1]"),
+    ),
+    ("That is W itself; read it at every word.", "torch.stack(said)", "W"),
+    (
+        "Your answers are as long as a key. W is d_v by d_k: outer(v, k).",
+        *("value.shape[1]", "key.shape[1]", "(value[i], k)", "(k, k)"),
+    ),
+    (
+        "Those are the weights; the answer is one vector a word.",
+        lambda query, key, value: (query @ key.T).tril(),
+    ),
+):
+    linear_loop.slip(_hint, *_typed)
+
+
+linear_loop.style(_by_pairs)
+
+
+@linear_loop.style
+def _by_square(query, key, value):
+    q, k = F.elu(query) + 1, F.elu(key) + 1
+    weights = (q @ k.T).tril()
+    return weights / weights.sum(1, keepdim=True) @ value
+
+
+@linear_loop.style
+def _by_cumsum(query, key, value):
+    q, k = F.elu(query) + 1, F.elu(key) + 1
+    W = torch.einsum("id,ik->idk", value, k).cumsum(0)
+    z = k.cumsum(0)
+    return torch.einsum("idk,ik->id", W, q) / (z * q).sum(1)[:, None]
 
 
 def delta_rule_solution(key, value, beta):
@@ -228,116 +253,126 @@ def delta_rule_solution(key, value, beta):
     return W
 
 
-def _steps(key, value, beta, step):
-    """W after W ← step(W, k, v, b) for every pair."""
-    W = torch.zeros(value.shape[1], key.shape[1], dtype=torch.float64)
-    for k, v, b in zip(key, value, beta, strict=True):
-        W = step(W, k, v, b)
-    return W
-
-
-def _written(key, value, beta, held=1, add=1, late=False, alone=False, sign=1):
-    """The rule number by number, or with a slip in it.
-
-    `held` and `add` are the powers of β on what is taken out and put in;
-    None takes out nothing. `late` reads after v has been added; `alone` keeps
-    only the last; `sign` −1 puts in what should be taken out.
-    """
+def _by_numbers(key, value, beta):
+    """The rule, number by number."""
     d_v, d_k = value.shape[1], key.shape[1]
-    W = torch.zeros(d_v, d_k, dtype=torch.float64)
+    W = torch.zeros(d_v, d_k, dtype=key.dtype)
     for k, v, b in zip(key, value, beta, strict=True):
-        given = W + b**add * torch.outer(v, k) if late else W
-        base = torch.zeros_like(W) if alone else W
-        new = torch.zeros_like(W)
         for r in range(d_v):
-            found = sum(given[r, c] * k[c] for c in range(d_k))
+            found = sum(W[r, c] * k[c] for c in range(d_k))
             for c in range(d_k):
-                out = 0 if held is None else b**held * found
-                new[r, c] = base[r, c] + (b**add * v[r] - sign * out) * k[c]
-        W = new
+                W[r, c] += b * (v[r] - found) * k[c]
     return W
 
 
 @exercise(delta_rule_solution)
 def delta_rule(mine):
     """The matrix after all pairs, by the delta rule."""
+    cases = []
     for seed, (n, d_k, d_v) in enumerate(((4, 3, 2), (1, 2, 5), (6, 4, 5))):
         key, value, raw = random_inputs(seed, (n, d_k), (n, d_v), (n,))
         key, beta = key / key.norm(dim=1, keepdim=True), raw.sigmoid()
-        known = {
-            (d_k, d_v): "Yours is the transpose. A row for each number of a "
-            "value, a column for each of a key: outer(v, k).",
-            (d_v,): "That is a reading; give back the matrix.",
-            (n, d_v): "Those are readings; give back the matrix.",
-            (n, d_v, d_k): "You gave W after every pair; only the last is "
-            "wanted.",
-        }
-        found = as_tensor(
-            mine(key, value, beta), (d_v, d_k), "[d_v, d_k]", known
-        )
-        k, v, b = map(float64, (key, value, beta))
-        one = torch.ones_like(b)
-        if n == 1:
-            mistakes = {
-                "β is missing: how much is written?": _written(k, v, one),
-                "You read what you have just added, and take it out again. "
-                "Read W k before you write.": _written(k, v, b, late=True),
-                "Nothing is written.": torch.zeros(d_v, d_k),
-                "β stands there twice: β² of the value is written.": (
-                    _written(k, v, b, add=2)
-                ),
-                "You added the key twice over: the pair is outer(v, k).": (
-                    2 * _written(k, v, b)
-                ),
-            }
-        else:
-            mistakes = {
-                "That is the sum rule: nothing is taken out. First read what "
-                "the key finds, W k.": _written(k, v, b, held=None),
-                "That is the sum rule, and without β at that.": _written(
-                    k, v, one, held=None
-                ),
-                "β is missing: you write all of what is missing.": _written(
-                    k, v, one
-                ),
-                "β stands there twice on what is taken out: β (v − β W k). It "
-                "is β (v − W k).": _written(k, v, b, held=2),
-                "β stands there twice: β² (v − W k).": _written(
-                    k, v, b, held=2, add=2
-                ),
-                "You take out all of W k, and put in β v. Both have the "
-                "factor β.": _written(k, v, b, held=0),
-                "You put in all of v, and take out β W k. Both have the "
-                "factor β.": _written(k, v, b, add=0),
-                "You read what you have just added, and take part of it out "
-                "again. Read W k before you write.": _written(
-                    k, v, b, late=True
-                ),
-                "You keep only the last pair: add to W, do not replace it.": (
-                    _written(k, v, b, alone=True)
-                ),
-                "You let all of W fade, (1 − β) W. Only what this key finds "
-                "is taken out: β (W k) kᵀ.": _steps(
-                    k,
-                    v,
-                    b,
-                    lambda W, k, v, b: (1 - b) * W + b * torch.outer(v, k),
-                ),
-                "The sign of the step: what is missing is added to W.": _steps(
-                    k,
-                    v,
-                    b,
-                    lambda W, k, v, b: W - b * torch.outer(v - W @ k, k),
-                ),
-                "The sign is turned: take out what the key finds, v − W k.": (
-                    _written(k, v, b, sign=-1)
-                ),
-                "The pairs are written from the last to the first.": _written(
-                    k.flip(0), v.flip(0), b.flip(0)
-                ),
-            }
-        expect(found, _written(k, v, b), mistakes, f"with {n} pairs")
+        given = key, value, beta
+        cases.append((given, _by_numbers(*map(float64, given))))
+    about = "with {0.shape[0]} pairs"
+    delta_rule.compare(mine, cases, "[d_v, d_k]", about)
     return "four, one and six pairs, number by number."
+
+
+_MISSING, _STEP = "value[i] - W @ k", "beta[i] * missing"
+for _hint, *_typed in (
+    (
+        "That is the sum rule: nothing is taken out. First read what the key "
+        "finds, W k.",
+        *(" - W @ k", ""),
+    ),
+    (
+        "That is the sum rule, and without β at that.",
+        *(" - W @ k", "", "beta[i] * ", ""),
+    ),
+    (
+        "β is missing: you write all of what is missing.",
+        *("beta[i] * ", ""),
+    ),
+    (
+        "β stands there twice on what is taken out: β (v − β W k). It is "
+        "β (v − W k).",
+        *("W @ k", "beta[i] * (W @ k)"),
+    ),
+    ("β stands there twice: β² (v − W k).", *("beta[i]", "beta[i] ** 2")),
+    (
+        "You take out all of W k, and put in β v. Both have the factor β.",
+        *(_STEP, "missing", _MISSING, "beta[i] * value[i] - W @ k"),
+    ),
+    (
+        "You put in all of v, and take out β W k. Both have the factor β.",
+        *(_STEP, "missing", _MISSING, "value[i] - beta[i] * (W @ k)"),
+    ),
+    (
+        "You read what you have just added, and take part of it out again. "
+        "Read W k before you write.",
+        *(_STEP, "beta[i] * -(W @ k)", "missing = ", "W = W + torch.outer("),
+        *(_MISSING, "beta[i] * value[i], k)"),
+    ),
+    (
+        "You keep only the last pair: add to W, do not replace it.",
+        *("W = W + ", "W = "),
+    ),
+    (
+        "You let all of W fade, (1 − β) W. Only what this key finds is taken "
+        "out: β (W k) kᵀ.",
+        *(" - W @ k", "", "W = W", "W = (1 - beta[i]) * W"),
+    ),
+    (
+        "The sign of the step: what is missing is added to W.",
+        *("W + torch", "W - torch"),
+    ),
+    (
+        "The sign is turned: take out what the key finds, v − W k.",
+        *("- W @ k", "+ W @ k"),
+    ),
+    (
+        "The pairs are written from the last to the first.",
+        *("enumerate(key)", "reversed([*enumerate(key)])"),
+    ),
+    ("Nothing is written: assign the sum to W.", "W = W + ", "W + "),
+    (
+        "Yours is the transpose. A row for each number of a value, a column "
+        "for each of a key: outer(v, k).",
+        *("return W", "return W.T"),
+    ),
+    ("That is a reading; give back the matrix.", "return W", "return W @ k"),
+    (
+        "Those are readings; give back the matrix.",
+        *("return W", "return key @ W.T"),
+    ),
+    (
+        "You gave W after every pair; only the last is wanted.",
+        *("    W = torch.zeros", "    all_of = []\n    W = torch.zeros"),
+        *("missing, k)", "missing, k)\n        all_of.append(W)"),
+        *("return W", "return torch.stack(all_of)"),
+    ),
+):
+    delta_rule.slip(_hint, *_typed)
+
+
+delta_rule.style(_by_numbers)
+
+
+@delta_rule.style
+def _by_projection(key, value, beta):
+    eye = torch.eye(key.shape[1])
+    W = torch.zeros(value.shape[1], key.shape[1])
+    for k, v, b in zip(key, value, beta, strict=True):
+        W = W @ (eye - b * torch.outer(k, k)) + b * torch.outer(v, k)
+    return W
+
+
+@delta_rule.style
+def _by_solving(key, value, beta):
+    before = (key @ key.T).tril(-1)
+    system = torch.eye(len(key)) + beta[:, None] * before
+    return torch.linalg.solve(system, beta[:, None] * value).T @ key
 
 
 _HEADS, _D, _WORDS = 8, 64, 1000
@@ -382,8 +417,8 @@ def numbers_held(heads=_HEADS, d=_D, words=_WORDS):
         "needed again.": [3 * words * heads * d],
     }
     otherwise = (
-        "The first is no slip that the check knows. For every word and every "
-        f"head the cache has a key of {d} numbers and a value of {d}."
+        "The check does not recognize the mistake in the first. For every word "
+        f"and every head the cache has a key of {d} numbers and a value of {d}."
     )
     kept = stage([cache], mistakes, otherwise, around(1e-6))
     mistakes = {
@@ -401,8 +436,8 @@ def numbers_held(heads=_HEADS, d=_D, words=_WORDS):
         ),
     }
     otherwise = (
-        "The first is right; the second is no slip that the check knows. Each "
-        f"head has W, {d} by {d}, and z, {d} numbers."
+        "The first is right; the check does not recognize the mistake in the "
+        f"second. Each head has W, {d} by {d}, and z, {d} numbers."
     )
     held = stage([matrix], mistakes, otherwise, around(1e-6), 1)
     truth = matrix // (2 * heads * d) + 1
@@ -421,9 +456,9 @@ def numbers_held(heads=_HEADS, d=_D, words=_WORDS):
         "the smaller one?": [round(cache / matrix)],
     }
     otherwise = (
-        "The two sizes are right; the number of words is no slip that the "
-        f"check knows. A word adds {2 * heads * d} numbers to the cache: after "
-        f"how many words are they more than {matrix}?"
+        "The two sizes are right; the check does not recognize the mistake in "
+        f"the number of words. A word adds {2 * heads * d} numbers to the "
+        f"cache: after how many words are they more than {matrix}?"
     )
     return (
         f"{cache:,} against {matrix:,}, and from {truth} words on the matrix "
@@ -440,62 +475,111 @@ def random_features_solution(x, omega):
     return (x @ omega.T - half).exp() / len(omega) ** 0.5
 
 
+def _one_by_one(x, omega):
+    """φ, number by number."""
+    rows = [
+        [math.exp(float(w @ a) - float(a @ a) / 2) for w in omega] for a in x
+    ]
+    return float64(rows) / math.sqrt(len(omega))
+
+
 @exercise(random_features_solution)
 def random_features(mine):
     """φ of Performer, for given ω."""
+    cases = []
     for seed, (n, d, m) in enumerate(((3, 4, 6), (2, 3, 5), (4, 2, 9))):
         x, omega = random_inputs(seed, (n, d), (m, d))
-        x = 0.7 * x
-        known = {
-            (m, n): "Yours is the transpose: a row for each vector, a column "
-            "for each ω.",
-            (n, 2 * m): "One number for each ω; yours has two.",
-            (n,): "That is one number a vector; keep one for each ω.",
-            (n, n): "That is a table of pairs; φ takes one vector at a time.",
-        }
-        found = as_tensor(mine(x, omega), (n, m), "[length, features]", known)
-        X, w = float64(x), float64(omega)
-        truth = torch.zeros(n, m, dtype=torch.float64)
-        for i in range(n):
-            half = sum(float(a) ** 2 for a in X[i]) / 2
-            for j in range(m):
-                at = sum(a * b for a, b in zip(X[i], w[j], strict=True))
-                truth[i, j] = (at - half).exp() / m**0.5
-        square = X.square().sum(-1, keepdim=True)
-        length, grown = square.sqrt(), truth * (square / 2).exp()
-        mistakes = {
-            "The factor e^(−|x|²/2) is forgotten. Without it φ(q) · φ(k) is "
-            "too large on average.": grown,
-            "You summed the squares of all vectors together. Each row has its "
-            "own |x|².": grown * (-X.square().sum() / 2).exp(),
-            "The exponential around it all is missing: e to the power of "
-            "ω · x − |x|²/2.": (X @ w.T - square / 2) / m**0.5,
-            "You subtracted the largest exponent, as for a softmax. φ of one "
-            "vector knows of no other.": truth
-            / (X @ w.T - square / 2).exp().amax(-1, keepdim=True),
-            "1/m stands there twice: φ(q) · φ(k) multiplies two φ, so each "
-            "gets 1/√m.": truth / m**0.5,
-            "1/√m is missing: φ(q) · φ(k) is a sum over m features, and should "
-            "be their mean.": truth * m**0.5,
-            "|x|² is not halved.": grown * (-square).exp(),
-            "|x| is not squared.": grown * (-length / 2).exp(),
-            "The sign is turned: the factor is e^(−|x|²/2).": (
-                grown * (square / 2).exp()
-            ),
-            "Two slips: 1/√m is missing, and e^(−|x|²/2).": grown * m**0.5,
-            "Two slips: 1/m in the place of 1/√m, and e^(−|x|²/2) is "
-            "missing.": grown / m**0.5,
-            "You divided by √d. The mean is over the m features.": (
-                truth * (m / d) ** 0.5
-            ),
-            "The exponential of ω · x is missing.": (
-                (X @ w.T) * (-square / 2).exp() / m**0.5
-            ),
-            "That is a softmax over the features; φ of one vector knows of no "
-            "sum.": torch.softmax(X @ w.T, -1),
-            "e^(−|ω|²/2) is ω's own length; the factor has x's.": (
-                (X @ w.T - w.square().sum(-1) / 2).exp() / m**0.5
-            ),
-        }
-        expect(found, truth, mistakes, f"with {m} features")
+        given = 0.7 * x, omega
+        cases.append((given, _one_by_one(*map(float64, given))))
+    about = "with {1.shape[0]} features"
+    random_features.compare(mine, cases, "[length, features]", about)
     return "six, five and nine features, and φ(q) · φ(k) is right on average."
+
+
+_EXPONENT, _ROOT = "x @ omega.T - half", " / len(omega) ** 0.5"
+for _hint, *_typed in (
+    (
+        "The factor e^(−|x|²/2) is forgotten. Without it φ(q) · φ(k) is too "
+        "large on average.",
+        *(" - half", ""),
+    ),
+    (
+        "You summed the squares of all vectors together. Each row has its own "
+        "|x|².",
+        *("sum(-1, keepdim=True)", "sum()"),
+    ),
+    (
+        "The exponential around it all is missing: e to the power of "
+        "ω · x − |x|²/2.",
+        *(".exp()", ""),
+    ),
+    (
+        "You subtracted the largest exponent, as for a softmax. φ of one "
+        "vector knows of no other.",
+        *("return (", "a = ", "half).exp()", "half\n    return "),
+        *("return ", "return (a - a.amax(-1, keepdim=True)).exp()"),
+    ),
+    (
+        "1/m stands there twice: φ(q) · φ(k) multiplies two φ, so each gets "
+        "1/√m.",
+        *(" ** 0.5", ""),
+    ),
+    (
+        "1/√m is missing: φ(q) · φ(k) is a sum over m features, and should be "
+        "their mean.",
+        *(_ROOT, ""),
+    ),
+    ("|x|² is not halved.", " / 2", ""),
+    (
+        "|x| is not squared.",
+        *("x.square().sum(-1, keepdim=True)", "x.norm(dim=-1, keepdim=True)"),
+    ),
+    (
+        "The sign is turned: the factor is e^(−|x|²/2).",
+        *("- half", "+ half"),
+    ),
+    (
+        "Two slips: 1/√m is missing, and e^(−|x|²/2).",
+        *(" - half", "", _ROOT, ""),
+    ),
+    (
+        "Two slips: 1/m in the place of 1/√m, and e^(−|x|²/2) is missing.",
+        *(" - half", "", " ** 0.5", ""),
+    ),
+    (
+        "You divided by √d. The mean is over the m features.",
+        *("len(omega)", "x.shape[1]"),
+    ),
+    (
+        "The exponential of ω · x is missing.",
+        *(f"({_EXPONENT}).exp()", "x @ omega.T * (-half).exp()"),
+    ),
+    (
+        "That is a softmax over the features; φ of one vector knows of no sum.",
+        *(f"({_EXPONENT}).exp(){_ROOT}", "(x @ omega.T).softmax(-1)"),
+    ),
+    (
+        "e^(−|ω|²/2) is ω's own length; the factor has x's.",
+        *("x.square().sum(-1, keepdim=True)", "omega.square().sum(-1)"),
+    ),
+    (
+        "Yours is the transpose: a row for each vector, a column for each ω.",
+        *(".exp()", ".exp().T"),
+    ),
+    (
+        "One number for each ω; yours has two.",
+        *(_EXPONENT, "torch.cat([x @ omega.T, -x @ omega.T], 1) - half"),
+    ),
+    (
+        "That is one number a vector; keep one for each ω.",
+        *(".exp()", ".exp().sum(-1)"),
+    ),
+    (
+        "That is a table of pairs; φ takes one vector at a time.",
+        *("return", "phi =", _ROOT, f"{_ROOT}\n    return phi @ phi.T"),
+    ),
+):
+    random_features.slip(_hint, *_typed)
+
+
+random_features.style(_one_by_one)

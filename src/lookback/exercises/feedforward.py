@@ -8,16 +8,16 @@ never from the solution.
 import math
 
 import torch
+from torch import nn
 from torch.nn import functional as F
 
+from lookback.budget import Sizes, count
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     Called,
     Hint,
     as_number,
-    as_tensor,
     exercise,
-    expect,
     float64,
     random_inputs,
 )
@@ -89,7 +89,7 @@ def memory_by_hand(x=_X, k=_KEYS, v=_VALUES):
         ),
     }
     otherwise = (
-        "This is no slip that the check knows. First the four scores "
+        "The check does not recognize this mistake. First the four scores "
         "x · k_i, with their signs; bend them; then the sum of the values, "
         "each times its bent score."
     )
@@ -108,50 +108,93 @@ def position_wise_solution(x, W_1, b_1, W_2, b_2):
 def position_wise(mine):
     """The paper's equation 2, at every position."""
     given = random_inputs(3, (2, 4, 3), (3, 6), (6,), (6, 3), (3,))
-    known = {
-        (2, 4, 6): "That is the hidden layer, d_ff wide; W_2 takes it back.",
-        (2, 3): "One vector a sentence: the layer has one for each position.",
-    }
-    axes = "[batch, length, d_model]"
-    found = as_tensor(mine(*given), (2, 4, 3), axes, known)
     x, W_1, b_1, W_2, b_2 = map(float64, given)
-    inner, bent = x @ W_1 + b_1, (x @ W_1 + b_1).relu()
-    mistakes = {
-        "The bend is missing: without max(0, ·) the two maps are one "
-        "map.": inner @ W_2 + b_2,
-        "You bend the result as well: max(0, ·) stands once, between the "
-        "maps.": (bent @ W_2 + b_2).relu(),
-        "You bend only the result: max(0, ·) stands between the maps.": (
-            (inner @ W_2 + b_2).relu()
-        ),
-        "Both biases are missing.": (x @ W_1).relu() @ W_2,
-        "You keep the negative numbers: max(0, ·), not min.": (
-            inner.clamp(max=0) @ W_2 + b_2
-        ),
-        "b_1 is missing.": (x @ W_1).relu() @ W_2 + b_2,
-        "b_1 is added after the bend; it belongs inside.": (
-            ((x @ W_1).relu() + b_1) @ W_2 + b_2
-        ),
-        "b_2 is missing.": bent @ W_2,
-        "You bend with GELU; equation 2 has max(0, ·).": (
-            F.gelu(inner) @ W_2 + b_2
-        ),
-        "You bend with tanh; equation 2 has max(0, ·).": (
-            inner.tanh() @ W_2 + b_2
-        ),
-        "You softmax the hidden layer: that is attention's bend, and here "
-        "nothing is shared out.": inner.softmax(-1) @ W_2 + b_2,
-        "x is added to the result. That is the next chapter's, and stands "
-        "outside the layer.": x + bent @ W_2 + b_2,
-    }
     columns = x.transpose(1, 2)
     inside = F.conv1d(columns, W_1.T[..., None], b_1).relu()
     truth = F.conv1d(inside, W_2.T[..., None], b_2).transpose(1, 2)
-    expect(found, truth, mistakes)
+    position_wise.compare(mine, [(given, truth)], "[batch, length, d_model]")
     return (
         "it agrees with two of torch's convolutions of kernel size 1: each "
         "position is computed alone, all with the same maps."
     )
+
+
+_INNER = "(x @ W_1 + b_1)"
+for _hint, *_typed in (
+    (
+        "The bend is missing: without max(0, ·) the two maps are one map.",
+        *("torch.relu", ""),
+    ),
+    (
+        "You bend the result as well: max(0, ·) stands once, between the maps.",
+        *("torch.relu", "torch.relu(torch.relu", "b_2\n", "b_2)\n"),
+    ),
+    (
+        "You bend only the result: max(0, ·) stands between the maps.",
+        *("torch.relu", "torch.relu(", "b_2\n", "b_2)\n"),
+    ),
+    ("Both biases are missing.", *(" + b_1", "", " + b_2", "")),
+    (
+        "You keep the negative numbers: max(0, ·), not min.",
+        *(f"torch.relu{_INNER}", f"{_INNER}.clamp(max=0)"),
+    ),
+    ("b_1 is missing.", *(" + b_1", "")),
+    (
+        "b_1 is added after the bend; it belongs inside.",
+        *(f"torch.relu{_INNER}", "(torch.relu(x @ W_1) + b_1)"),
+    ),
+    ("b_2 is missing.", *(" + b_2", "")),
+    (
+        "You bend with GELU; equation 2 has max(0, ·).",
+        *("torch.relu", "F.gelu"),
+    ),
+    (
+        "You bend with tanh; equation 2 has max(0, ·).",
+        *("torch.relu", "torch.tanh"),
+    ),
+    (
+        "You softmax the hidden layer: that is attention's bend, and here "
+        "nothing is shared out.",
+        *(f"torch.relu{_INNER}", f"{_INNER}.softmax(-1)"),
+    ),
+    (
+        "x is added to the result. That is the next chapter's, and stands "
+        "outside the layer.",
+        *("return ", "return x + "),
+    ),
+    (
+        "That is the hidden layer, d_ff wide; W_2 takes it back.",
+        *(" @ W_2 + b_2", ""),
+    ),
+    (
+        "One vector a sentence: the layer has one for each position.",
+        *("x @ W_1", "x.mean(1) @ W_1"),
+    ),
+):
+    position_wise.slip(_hint, *_typed)
+
+
+@position_wise.style
+def _by_module(x, W_1, b_1, W_2, b_2):
+    first, second = nn.Linear(*W_1.shape), nn.Linear(*W_2.shape)
+    for layer, W, b in ((first, W_1, b_1), (second, W_2, b_2)):
+        layer.weight.data, layer.bias.data = W.T.contiguous(), b
+    return nn.Sequential(first, nn.ReLU(), second)(x)
+
+
+@position_wise.style
+def _by_numpy(x, W_1, b_1, W_2, b_2):
+    x, W_1, b_1, W_2, b_2 = (y.numpy() for y in (x, W_1, b_1, W_2, b_2))
+    return torch.from_numpy((x @ W_1 + b_1).clip(min=0) @ W_2 + b_2)
+
+
+@position_wise.style
+def _by_units(x, W_1, b_1, W_2, b_2):
+    y = torch.zeros_like(x) + b_2
+    for i in range(len(b_1)):
+        fires = (x @ W_1[:, i] + b_1[i]).clamp(min=0)
+        y = y + fires[..., None] * W_2[i]
+    return y
 
 
 def swiglu_solution(x, W_1, W_3, W_2):
@@ -173,56 +216,88 @@ def _swiglu_loop(x, W_1, W_3, W_2):
     return answer
 
 
+_RIGHT = (
+    "The numbers are right. Now without torch's silu: write Swish yourself, "
+    "a σ(a)."
+)
+
+
 @exercise(swiglu_solution)
 def swiglu(mine):
     """Shazeer's gated layer, without biases."""
     given = random_inputs(4, (5, 3), (3, 6), (3, 6), (6, 3))
-    known = {(5, 6): "That is the hidden layer; W_2 takes it back to d_model."}
+    cases = [(given, _swiglu_loop(*map(float64, given)))]
     with Called() as called:
-        result = mine(*given)
-    found = as_tensor(result, (5, 3), "[positions, d_model]", known)
-    x, W_1, W_3, W_2 = map(float64, given)
-    gate, up = x @ W_1, x @ W_3
-    mistakes = {
-        "W_1 and W_3 are exchanged: Swish bends x W_1, and x W_3 passes "
-        "straight.": (F.silu(up) * gate) @ W_2,
-        "That is the sigmoid of x W_1, GLU's gate. Swish is a σ(a): the "
-        "number itself times its sigmoid.": (gate.sigmoid() * up) @ W_2,
-        "σ takes x W_3 in yours. Swish(a) = a σ(a) has x W_1 in both places.": (
-            torch.matmul(gate * up.sigmoid(), W_2)
-        ),
-        "The sign: σ(a) = 1 / (1 + e^(−a)).": (
-            (gate * (-gate).sigmoid() * up) @ W_2
-        ),
-        "The gate is not bent: Swish(a) = a σ(a) is missing.": (
-            (gate * up) @ W_2
-        ),
-        "You add the two halves; ∘ multiplies them, number by number.": (
-            (F.silu(gate) + up) @ W_2
-        ),
-        "Your gate is a ReLU (that is ReGLU); here it is Swish.": (
-            (gate.relu() * up) @ W_2
-        ),
-        "Your gate is a GELU (that is GEGLU); here it is Swish.": (
-            (F.gelu(gate) * up) @ W_2
-        ),
-        "Both halves are bent; x W_3 passes straight.": (
-            (F.silu(gate) * F.silu(up)) @ W_2
-        ),
-        "You bend the product; Swish belongs on x W_1 alone.": (
-            F.silu(gate * up) @ W_2
-        ),
-        "W_3 is not used: without the gate it is a plain layer with Swish.": (
-            F.silu(gate) @ W_2
-        ),
-    }
-    expect(found, _swiglu_loop(x, W_1, W_3, W_2), mistakes)
+        swiglu.compare(mine, cases, "[positions, d_model]")
     if "silu" in called.names:
-        raise Hint(
-            "The numbers are right. Now without torch's silu: write Swish "
-            "yourself, a σ(a)."
-        )
+        raise Hint(_RIGHT)
     return "every hidden unit is Swish(x · k_i) times its own x · g_i."
+
+
+_SWISH, _UP = "gate * torch.sigmoid(gate)", " * (x @ W_3)"
+for _hint, *_typed in (
+    (
+        "W_1 and W_3 are exchanged: Swish bends x W_1, and x W_3 passes "
+        "straight.",
+        *("gate = x @ W_1", "gate = x @ W_3", _UP, " * (x @ W_1)"),
+    ),
+    (
+        "That is the sigmoid of x W_1, GLU's gate. Swish is a σ(a): the "
+        "number itself times its sigmoid.",
+        *(_SWISH, "torch.sigmoid(gate)"),
+    ),
+    (
+        "σ takes x W_3 in yours. Swish(a) = a σ(a) has x W_1 in both places.",
+        *(_SWISH + _UP, "gate * torch.sigmoid(x @ W_3)"),
+    ),
+    (
+        "The sign: σ(a) = 1 / (1 + e^(−a)).",
+        *("sigmoid(gate)", "sigmoid(-gate)"),
+    ),
+    (
+        "The gate is not bent: Swish(a) = a σ(a) is missing.",
+        *(_SWISH, "gate"),
+    ),
+    (
+        "You add the two halves; ∘ multiplies them, number by number.",
+        *(_UP, " + x @ W_3"),
+    ),
+    (
+        "Your gate is a ReLU (that is ReGLU); here it is Swish.",
+        *(_SWISH, "torch.relu(gate)"),
+    ),
+    (
+        "Your gate is a GELU (that is GEGLU); here it is Swish.",
+        *(_SWISH, "F.gelu(gate)"),
+    ),
+    (
+        "Both halves are bent; x W_3 passes straight.",
+        *(_UP, " * F.silu(x @ W_3)"),
+    ),
+    (
+        "You bend the product; Swish belongs on x W_1 alone.",
+        *(_SWISH + _UP, "F.silu(gate * (x @ W_3))"),
+    ),
+    (
+        "W_3 is not used: without the gate it is a plain layer with Swish.",
+        *(_UP, ""),
+    ),
+    (
+        "That is the hidden layer; W_2 takes it back to d_model.",
+        *(" @ W_2", ""),
+    ),
+    (_RIGHT, _SWISH, "F.silu(gate)"),
+    (_RIGHT, _SWISH, "nn.SiLU()(gate)"),
+):
+    swiglu.slip(_hint, *_typed)
+
+
+swiglu.style(_swiglu_loop)
+swiglu.style(
+    lambda x, W_1, W_3, W_2: (
+        (x @ W_1) * (x @ W_3) / (1 + (-x @ W_1).exp()) @ W_2
+    )
+)
 
 
 def feedforward_share_solution(sizes):
@@ -232,63 +307,109 @@ def feedforward_share_solution(sizes):
     return feed / (sizes["vocab"] * d + layers * 4 * d**2 + feed)
 
 
+_NO_SHARE = "Give a share between 0 and 1, not per cent or a count."
+
+
+def _share(answer, sizes):
+    found = as_number(answer(sizes), "one number, the share between 0 and 1")
+    if found > 1:
+        raise Hint(_NO_SHARE)
+    return found
+
+
 @exercise(feedforward_share_solution)
 def feedforward_share(mine):
     """The feed-forward layers' share of a decoder-only model's weights."""
-    names = ("d_model", "d_ff", "layers", "vocab")
+    names, cases = ("d_model", "d_ff", "layers", "vocab"), []
     for numbers in ((768, 3072, 12, 50_257), (64, 96, 5, 1000)):
         d, d_ff, layers, vocab = numbers
-        result = mine(dict(zip(names, numbers, strict=True)))
-        found = as_number(result, "one number, the share between 0 and 1")
-        if found > 1:
-            raise Hint("Give a share between 0 and 1, not per cent or a count.")
         with torch.device("meta"):
-            maps = torch.nn.ModuleList(
-                torch.nn.Linear(*shape, bias=False)
+            maps = nn.ModuleList(
+                nn.Linear(*shape, bias=False)
                 for shape in ((d, d),) * 4 + ((d, d_ff), (d_ff, d))
             )
         numels = [p.numel() for p in maps.parameters()]
-        a, b = sum(numels[:4]), sum(numels[4:])
-        feed, rest = layers * b, layers * a
-        table = vocab * d
-        mistakes = {
-            "The embeddings are missing: vocab rows of d_model numbers.": feed
-            / (feed + rest),
-            "You count the embeddings in every layer; the model has one "
-            "table.": b / (b + a + table),
-            "You count two tables; the output uses the embeddings' rows.": feed
-            / (feed + rest + 2 * table),
-            "Attention has four square matrices: W_O belongs to it, too.": (
-                feed / (feed + rest * 3 / 4 + table)
-            ),
-            "Only one of the two feed-forward matrices is counted.": (
-                feed / 2 / (feed / 2 + rest + table)
-            ),
-            "That is attention's share.": rest / (feed + rest + table),
-            "The attention is missing: 4 d_model² a layer.": (
-                feed / (feed + table)
-            ),
-            "That is feed-forward against the rest, a ratio; the share "
-            "divides by the whole.": feed / (rest + table),
-            "You count the attention of one layer only; each of the layers "
-            "has one.": feed / (feed + a + table),
-            "You count the feed-forward of one layer only; each of the layers "
-            "has one.": b / (b + rest + table),
-            "You count two attentions a layer. A decoder-only model has no "
-            "source to look back at: one a layer.": (
-                feed / (feed + 2 * rest + table)
-            ),
-            "You count one matrix of d_model² for attention; it has four.": (
-                feed / (feed + rest / 4 + table)
-            ),
-            "Biases are counted too; count matrices only.": (
-                (feed + layers * (d + d_ff))
-                / (feed + layers * (5 * d + d_ff) + rest + table)
-            ),
-            "You take d_ff for 4 d_model; here it is given, and differs.": (
-                2 * rest / (3 * rest + table)
-            ),
-        }
-        truth = feed / (feed + rest + table)
-        expect(found, truth, mistakes, f"for {numbers}", tolerance=1e-5)
+        feed, all_of = layers * sum(numels[4:]), layers * sum(numels)
+        sizes = dict(zip(names, numbers, strict=True))
+        cases.append(((sizes,), feed / (all_of + vocab * d)))
+    feedforward_share.compare(
+        mine, cases, about="for {0}", tolerance=1e-5, ask=_share
+    )
     return "45.8 % at GPT-2's sizes, counting matrices without biases."
+
+
+_TABLE, _ATTENTION = 'sizes["vocab"] * d', "layers * 4 * d**2"
+_FEED = 'layers * 2 * d * sizes["d_ff"]'
+for _hint, *_typed in (
+    (
+        "The embeddings are missing: vocab rows of d_model numbers.",
+        *(f"{_TABLE} + ", ""),
+    ),
+    (
+        "You count the embeddings in every layer; the model has one table.",
+        *(_TABLE, f"layers * {_TABLE}"),
+    ),
+    (
+        "You count two tables; the output uses the embeddings' rows.",
+        *(_TABLE, f"2 * {_TABLE}"),
+    ),
+    (
+        "Attention has four square matrices: W_O belongs to it, too.",
+        *("4 * d**2", "3 * d**2"),
+    ),
+    (
+        "Only one of the two feed-forward matrices is counted.",
+        *("layers * 2 * d", "layers * d"),
+    ),
+    ("That is attention's share.", "return feed", f"return {_ATTENTION}"),
+    (
+        "The attention is missing: 4 d_model² a layer.",
+        *(f" + {_ATTENTION}", ""),
+    ),
+    (
+        "That is feed-forward against the rest, a ratio; the share divides by "
+        "the whole.",
+        *(" + feed", ""),
+    ),
+    (
+        "You count the attention of one layer only; each of the layers has "
+        "one.",
+        *("layers * 4", "4"),
+    ),
+    (
+        "You count the feed-forward of one layer only; each of the layers has "
+        "one.",
+        *("layers * 2", "2"),
+    ),
+    (
+        "You count two attentions a layer. A decoder-only model has no "
+        "cross-attention: one a layer.",
+        *("layers * 4", "layers * 2 * 4"),
+    ),
+    (
+        "You count one matrix of d_model² for attention; it has four.",
+        *("layers * 4 *", "layers *"),
+    ),
+    (
+        "Biases are counted too; count matrices only.",
+        *(_FEED, f'{_FEED} + layers * (sizes["d_ff"] + d)'),
+        *("4 * d**2", "4 * (d**2 + d)"),
+    ),
+    (
+        "You take d_ff for 4 d_model; here it is given, and differs.",
+        *('sizes["d_ff"]', "4 * d"),
+    ),
+    (_NO_SHARE, "return feed", "return 100 * feed"),
+    (_NO_SHARE, f" / ({_TABLE} + {_ATTENTION} + feed)", ""),
+):
+    feedforward_share.slip(_hint, *_typed)
+
+
+@feedforward_share.style
+def _by_budget(sizes):
+    model = Sizes(
+        *(sizes["d_model"], sizes["d_ff"], 1, sizes["vocab"]),
+        decoder=sizes["layers"],
+    )
+    parts = list(count(model).values())
+    return parts[2] / sum(parts[:3])

@@ -9,13 +9,7 @@ import math
 import torch
 
 from lookback.exercises.by_hand import around, by_hand, stage
-from lookback.exercises.checking import (
-    as_tensor,
-    exercise,
-    expect,
-    float64,
-    random_inputs,
-)
+from lookback.exercises.checking import exercise, float64, random_inputs
 
 _SCORES = ((0.0, math.log(2), 0.0), (math.log(3), 0.0, 0.0))
 _VALUES = ((4.0, 2.0, 0.0), (5.0, -5.0, 10.0))
@@ -76,7 +70,7 @@ def two_heads_by_hand():
         "the row, and meets its own row of W^O.": heads.sum() * output.sum(0),
     }
     otherwise = (
-        "This is no slip that the check knows. First the three weights of "
+        "The check does not recognize this mistake. First the three weights of "
         "each head, by a softmax of its own; then its average of the values; "
         "then the row of the two averages times W^O."
     )
@@ -95,34 +89,58 @@ def split_heads_solution(x, heads):
 @exercise(split_heads_solution)
 def split_heads(mine):
     """[batch, length, d_model] as [batch, heads, length, d_k]."""
+    cases = []
     for batch, length, heads, d_k in ((3, 5, 2, 4), (2, 4, 4, 4), (1, 5, 3, 2)):
         (x,) = random_inputs(3, (batch, length, heads * d_k))
-        axes = (batch, heads, length, d_k)
-        known = {
-            (batch, length, heads, d_k): "The cut is right, but the words "
-            "still come before the heads: transpose the two.",
-            (batch, length, d_k, heads): "Cut the last axis into (heads, "
-            "d_k), in this order.",
-            (heads, batch, length, d_k): "The heads come behind the batch.",
-            (batch * heads, length, d_k): "Batch and heads keep an axis each.",
-        }
-        label = "[batch, heads, length, d_k]"
-        found = as_tensor(mine(x, heads), axes, label, known)
-        x = x.double()
-        cut = [slice(h * d_k, (h + 1) * d_k) for h in range(heads)]
-        truth = torch.stack([x[..., own] for own in cut], dim=1)
-        mistakes = {
-            "The shape is right, but reshape alone deals the numbers out as "
-            "they lie in memory, and words get mixed: cut the last axis "
-            "first, then transpose.": x.reshape(axes),
-            "Each head got every heads-th number. Head 1 owns the first d_k "
-            "numbers, head 2 the next.": (
-                x.unflatten(-1, (d_k, heads)).permute(0, 3, 1, 2)
-            ),
-            "The heads are in reverse order.": truth.flip(1),
-        }
-        expect(found, truth, mistakes)
+        cut = [x[..., h * d_k : (h + 1) * d_k] for h in range(heads)]
+        cases.append(((x, heads), torch.stack(cut, dim=1)))
+    split_heads.compare(mine, cases, "[batch, heads, length, d_k]")
     return "shape, and every number in its place, on three shapes."
+
+
+split_heads.slip(
+    "Reshape alone deals the numbers out as they lie in memory, and words get "
+    "mixed: cut the last axis first, then transpose.",
+    lambda x, heads: x.reshape(len(x), heads, x.shape[1], -1),
+)
+split_heads.slip(
+    "The cut is right, but the words still come before the heads: transpose "
+    "the two.",
+    ".transpose(1, 2)",
+    "",
+)
+split_heads.slip(
+    "Each head got every heads-th number. Head 1 owns the first d_k numbers, "
+    "head 2 the next.",
+    lambda x, heads: x.unflatten(-1, (-1, heads)).permute(0, 3, 1, 2),
+)
+split_heads.slip(
+    "The heads are in reverse order.",
+    "transpose(1, 2)",
+    "transpose(1, 2).flip(1)",
+)
+split_heads.slip(
+    "Cut the last axis into (heads, d_k), in this order.",
+    lambda x, heads: x.unflatten(-1, (-1, heads)),
+)
+split_heads.slip(
+    "The heads come after the batch.", "transpose(1, 2)", "permute(2, 0, 1, 3)"
+)
+split_heads.slip(
+    "Batch and heads keep an axis each.",
+    "transpose(1, 2)",
+    "transpose(1, 2).flatten(0, 1)",
+)
+split_heads.style(lambda x, heads: torch.stack(x.chunk(heads, dim=-1), dim=1))
+split_heads.style(
+    lambda x, heads: x.view(*x.shape[:2], heads, -1).permute(0, 2, 1, 3)
+)
+
+
+@split_heads.style
+def _by_numpy(x, heads):
+    parts = x.detach().numpy().reshape(*x.shape[:2], heads, -1)
+    return torch.from_numpy(parts.swapaxes(1, 2).astype("float64"))
 
 
 def multi_head_solution(x, W_Q, W_K, W_V, W_O, heads):
@@ -137,119 +155,189 @@ def multi_head_solution(x, W_Q, W_K, W_V, W_O, heads):
     return context.transpose(1, 2).flatten(2) @ W_O
 
 
-def _look(x, W_Q, W_K, W_V, W_O, heads, **slip):
-    """Head by head and sentence by sentence, with one slip if asked for."""
-    d_model = x.shape[-1]
-    d_k, maps, out = d_model // heads, (W_Q, W_K, W_V), []
-    by = {"none": 1, "d_model": d_model**0.5, "d_k": d_k}
+def _by_loops(x, W_Q, W_K, W_V, W_O, heads):
+    """Multi-head attention, head by head and sentence by sentence."""
+    d_k, out = x.shape[-1] // heads, []
     for sentence in x:
-        scores, values = [], []
+        found = []
         for h in range(heads):
-            parts = [sentence @ W for W in maps]
             own = slice(h * d_k, (h + 1) * d_k)
-            cuts = {
-                "sliced": [sentence[:, own] @ W[own, own] for W in maps],
-                "dealt": [part[:, h::heads] for part in parts],
-                "mixed": [part.reshape(heads, -1, d_k)[h] for part in parts],
-            }
-            q, k, v = cuts.get(
-                slip.get("cut"), [part[:, own] for part in parts]
-            )
-            scores.append(q @ k.T / by.get(slip.get("scale"), d_k**0.5))
-            values.append(v)
-        weights = torch.stack(scores)
-        if not slip.get("raw"):
-            weights = weights.softmax(slip.get("axis", 2))
-        found = weights @ torch.stack(values)  # [heads, length, d_k]
-        joins = {
-            "mixed": found.reshape(len(sentence), -1),
-            "reversed": found.flip(0).transpose(0, 1).flatten(1),
-            "mean": found.mean(0).repeat(1, heads),
-        }
-        right = torch.cat([*found], dim=1)
-        out.append(joins.get(slip.get("join"), right))
-    joined = torch.stack(out)
-    return joined if slip.get("bare") else joined @ W_O
-
-
-_SLIPS = {
-    "The scores are not scaled: divide by √d_k, the square root of a head's "
-    "width.": {"scale": "none"},
-    "You divide by √d_model. The scores of a head are sums of d_k products: "
-    "divide by √d_k = √(d_model / heads).": {"scale": "d_model"},
-    "You divide by d_k, not by its square root.": {"scale": "d_k"},
-    "Softmax runs over the words that ask. It belongs over the words that "
-    "are looked at, the last axis.": {"axis": 1},
-    "Softmax is missing: scores are not weights.": {"raw": True},
-    "Softmax runs over the heads. It belongs over the words that are looked "
-    "at, the last axis.": {"axis": 0},
-    "You cut x itself among the heads. The vector is never cut: a head's "
-    "matrix reads all of it, and what is cut is x @ W_Q, x @ W_K, x @ W_V.": {
-        "cut": "sliced"
-    },
-    "Each head got every heads-th number of its queries, keys and values. "
-    "Head 1 owns the first d_k numbers, head 2 the next.": {"cut": "dealt"},
-    "The heads were cut by reshape alone, and words got mixed: cut the last "
-    "axis first, then transpose.": {"cut": "mixed"},
-    "Reshape alone cuts the heads and joins them here, so that words get "
-    "mixed: it takes a transpose on both ways.": {
-        "cut": "mixed",
-        "join": "mixed",
-    },
-    "The heads came back mixed: transpose heads and words back before you "
-    "flatten.": {"join": "mixed"},
-    "The heads are set end to end in reverse order.": {"join": "reversed"},
-    "You averaged the heads. They are set end to end, each in its own place.": {
-        "join": "mean"
-    },
-    "W_O is missing: it mixes what the heads found.": {"bare": True},
-}
+            q, k, v = (sentence @ W[:, own] for W in (W_Q, W_K, W_V))
+            found.append((q @ k.T / math.sqrt(d_k)).softmax(1) @ v)
+        out.append(torch.cat(found, dim=1) @ W_O)
+    return torch.stack(out)
 
 
 @exercise(multi_head_solution)
 def multi_head(mine):
     """Multi-head self-attention without masks and biases."""
+    cases = []
     sizes = ((2, 3, 6, 2), (2, 4, 12, 4), (1, 5, 6, 1))
     for seed, (batch, length, d_model, heads) in enumerate(sizes):
         square = (d_model, d_model)
         given = random_inputs(seed, (batch, length, d_model), *[square] * 4)
-        axes = (batch, length, d_model)
-        known = {
-            (batch, heads, length, d_model // heads): "The heads still have "
-            "an axis: set them end to end.",
-            (batch, length, d_model // heads): "The heads were added or "
-            "averaged away; set them end to end.",
-        }
-        label = "[batch, length, d_model]"
-        found = as_tensor(mine(*given, heads), axes, label, known)
-        x, *W = exact = [*map(float64, given)]
-        eye = torch.eye(d_model, dtype=x.dtype)
-        mistakes = {
-            hint: _look(*exact, heads, **slip) for hint, slip in _SLIPS.items()
-        } | {
-            "One head of full width is at work here; there should be "
-            f"{heads}, each with d_k = {d_model // heads}.": _look(*exact, 1),
-            "Your matrices are transposed: here a row of x stands on the "
-            "left, x @ W_Q (nn.Linear keeps the transposed matrix).": (
-                _look(x, *(each.T for each in W), heads)
-            ),
-            "W_O is transposed: here a row stands on the left, @ W_O.": (
-                _look(x, *W[:3], W[3].T, heads)
-            ),
-            "Queries and keys are exchanged.": (
-                _look(x, W[1], W[0], *W[2:], heads)
-            ),
-            "Keys and values are exchanged.": (
-                _look(x, W[0], W[2], W[1], W[3], heads)
-            ),
-            "x is added to the result. That comes two chapters later, and "
-            "stands outside.": x + _look(*exact, heads),
-            "The values are the words themselves: W_V is missing.": (
-                _look(x, *W[:2], eye, W[3], heads)
-            ),
-        }
-        expect(found, _look(*exact, heads), mistakes)
+        truth = _by_loops(*map(float64, given), heads)
+        cases.append(((*given, heads), truth))
+    multi_head.compare(mine, cases, "[batch, length, d_model]")
     return "shape; equal to a loop over sentences and heads, for 1, 2, 4 heads."
+
+
+_SPLIT = "y.unflatten(-1, (heads, -1)).transpose(1, 2)"
+_MIXED = "y.reshape(len(y), heads, y.shape[1], -1)"
+_JOIN = "context.transpose(1, 2).flatten(2)"
+for _hint, *_typed in (
+    (
+        "The scores are not scaled: divide by √d_k, the square root of a "
+        "head's width.",
+        " / query.shape[-1] ** 0.5",
+        "",
+    ),
+    (
+        "You divide by √d_model. The scores of a head are sums of d_k "
+        "products: divide by √d_k = √(d_model / heads).",
+        "query.shape[-1]",
+        "x.shape[-1]",
+    ),
+    ("You divide by d_k, not by its square root.", " ** 0.5", ""),
+    (
+        "Softmax runs over the words that ask. It belongs over the words that "
+        "are looked at, the last axis.",
+        "dim=-1",
+        "dim=-2",
+    ),
+    (
+        "Softmax runs over the heads. It belongs over the words that are "
+        "looked at, the last axis.",
+        "dim=-1",
+        "dim=1",
+    ),
+    (
+        "Softmax is missing: scores are not weights.",
+        "torch.softmax(scores, dim=-1)",
+        "scores",
+    ),
+    (
+        "Each head got every heads-th number of its queries, keys and values. "
+        "Head 1 owns the first d_k numbers, head 2 the next.",
+        _SPLIT,
+        "y.unflatten(-1, (-1, heads)).permute(0, 3, 1, 2)",
+    ),
+    (
+        "The heads were cut by reshape alone, and words got mixed: cut the "
+        "last axis first, then transpose.",
+        _SPLIT,
+        _MIXED,
+    ),
+    (
+        "Reshape alone cuts the heads and joins them here, so that words get "
+        "mixed: it takes a transpose on both ways.",
+        *(_SPLIT, _MIXED, _JOIN, "context.reshape(x.shape)"),
+    ),
+    (
+        "The heads came back mixed: transpose heads and words back before you "
+        "flatten.",
+        _JOIN,
+        "context.reshape(x.shape)",
+    ),
+    (
+        "The heads are concatenated in reverse order.",
+        _JOIN,
+        "context.flip(1).transpose(1, 2).flatten(2)",
+    ),
+    (
+        "You averaged the heads. They are concatenated, each in its own place.",
+        _JOIN,
+        "context.mean(1).repeat(1, 1, heads)",
+    ),
+    ("W_O is missing: it mixes what the heads found.", " @ W_O", ""),
+    (
+        "The heads still have an axis: concatenate them.",
+        f"{_JOIN} @ W_O",
+        "context",
+    ),
+    (
+        "The heads were added or averaged away; concatenate them.",
+        f"{_JOIN} @ W_O",
+        "context.sum(1)",
+    ),
+    (
+        "One head of full width is at work here; there should be as many as "
+        "`heads` says, each with d_k = d_model / heads.",
+        "heads, -1",
+        "1, -1",
+    ),
+    (
+        "Your matrices are transposed: here a row of x stands on the left, "
+        "x @ W_Q (nn.Linear keeps the transposed matrix).",
+        *("@ W_Q", "@ W_Q.T", "@ W_K", "@ W_K.T", "@ W_V", "@ W_V.T"),
+        *("@ W_O", "@ W_O.T"),
+    ),
+    (
+        "W_O is transposed: here a row stands on the left, @ W_O.",
+        "@ W_O",
+        "@ W_O.T",
+    ),
+    (
+        "Queries and keys are exchanged.",
+        "query, key, value =",
+        "key, query, value =",
+    ),
+    (
+        "Keys and values are exchanged.",
+        "query, key, value =",
+        "query, value, key =",
+    ),
+    (
+        "x is added to the result. That comes two chapters later, and stands "
+        "outside.",
+        "return context",
+        "return x + context",
+    ),
+    (
+        "The values are the words themselves: W_V is missing.",
+        "x @ W_V",
+        "x",
+    ),
+):
+    multi_head.slip(_hint, *_typed)
+
+
+@multi_head.slip(
+    "You cut x itself among the heads. The vector is never cut: a head's "
+    "matrix reads all of it, and what is cut is x @ W_Q, x @ W_K, x @ W_V."
+)
+def _sliced(x, W_Q, W_K, W_V, W_O, heads):
+    d_k, found = x.shape[-1] // heads, []
+    for h in range(heads):
+        own = slice(h * d_k, h * d_k + d_k)
+        q, k, v = (x[..., own] @ W[own, own] for W in (W_Q, W_K, W_V))
+        found.append((q @ k.transpose(1, 2) / d_k**0.5).softmax(-1) @ v)
+    return torch.cat(found, -1) @ W_O
+
+
+multi_head.style(_by_loops)
+
+
+@multi_head.style
+def _by_torch(x, W_Q, W_K, W_V, W_O, heads):
+    theirs = torch.nn.MultiheadAttention(
+        x.shape[-1], heads, bias=False, batch_first=True
+    )
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(torch.cat([W_Q.T, W_K.T, W_V.T]))
+        theirs.out_proj.weight.copy_(W_O.T)
+    return theirs(x, x, x)[0]
+
+
+@multi_head.style
+def _by_einsum(x, W_Q, W_K, W_V, W_O, heads):
+    def part(W):
+        return torch.einsum("bld,dhk->bhlk", x, W.unflatten(1, (heads, -1)))
+
+    q, k, v = part(W_Q), part(W_K), part(W_V)
+    a = (torch.einsum("bhik,bhjk->bhij", q, k) / q.shape[-1] ** 0.5).softmax(-1)
+    out = W_O.unflatten(0, (heads, -1))
+    return torch.einsum("bhij,bhjk,hkd->bid", a, v, out)
 
 
 def head_parts_solution(context, W_O):
@@ -258,46 +346,87 @@ def head_parts_solution(context, W_O):
     return context @ W_O.unflatten(0, (heads, -1))
 
 
+def _with_blocks(block):
+    """Each head's context times its block of W_O, block(W, h, d_v, heads)."""
+
+    def terms(context, W_O):
+        heads, d_v = context.shape[1], context.shape[-1]
+        found = [
+            context[:, h] @ block(W_O, h, d_v, heads) for h in range(heads)
+        ]
+        return torch.stack(found, dim=1)
+
+    return terms
+
+
+_of_own_rows = _with_blocks(lambda W, h, d_v, heads: W[h * d_v : (h + 1) * d_v])
+
+
 @exercise(head_parts_solution)
 def head_parts(mine):
     """Each head's own term of the output."""
+    cases = []
     for batch, heads, length, d_v in ((2, 2, 3, 4), (3, 3, 2, 2), (1, 4, 4, 4)):
         d_model = heads * d_v
-        context, W_O = random_inputs(
+        given = random_inputs(
             5, (batch, heads, length, d_v), (d_model, d_model)
         )
-        axes = (batch, heads, length, d_model)
-        known = {
-            (batch, length, d_model): "That has the size of the whole "
-            "output. Keep the heads apart: one term for each.",
-            (batch, length, heads, d_model): "Heads come before words.",
-            (heads, batch, length, d_model): "The batch comes first.",
-        }
-        label = "[batch, heads, length, d_model]"
-        found = as_tensor(mine(context, W_O), axes, label, known)
-        c, W = map(float64, (context, W_O))
-        own = [slice(h * d_v, (h + 1) * d_v) for h in range(heads)]
-
-        def terms(blocks, c=c):
-            each = [c[:, h] @ block for h, block in enumerate(blocks)]
-            return torch.stack(each, dim=1)
-
-        truth = terms(W[rows] for rows in own)
-        mistakes = {
-            "Head i owns ROWS of W_O here, since it stands on the right; you "
-            "took columns.": terms(W[:, columns].T for columns in own),
-            "Every head met the first block of W_O. Head 1 has the first d_v "
-            "rows, head 2 the next d_v, and so on.": terms([W[:d_v]] * heads),
-            "The blocks of W_O are in reverse order.": terms(
-                [W[rows] for rows in own][::-1]
-            ),
-            "You took every heads-th row of W_O. A head's rows lie together.": (
-                terms(W[h::heads] for h in range(heads))
-            ),
-            "Each of your terms is the whole output; the terms should sum "
-            "to it.": truth.sum(1, keepdim=True).expand_as(truth),
-            "You divided by the number of heads. The terms are added up, not "
-            "averaged.": truth / heads,
-        }
-        expect(found, truth, mistakes)
+        cases.append((given, _of_own_rows(*map(float64, given))))
+    head_parts.compare(mine, cases, "[batch, heads, length, d_model]")
     return "shape; each head with its own rows; the terms sum to the output."
+
+
+for _hint, _wrong in {
+    "Head i owns ROWS of W_O here, since it stands on the right; you took "
+    "columns.": _with_blocks(lambda W, h, d, n: W[:, h * d : h * d + d].T),
+    "Every head met the first block of W_O. Head 1 has the first d_v rows, "
+    "head 2 the next d_v, and so on.": _with_blocks(lambda W, h, d, n: W[:d]),
+    "The blocks of W_O are in reverse order.": _with_blocks(
+        lambda W, h, d, n: W[(n - 1 - h) * d :][:d]
+    ),
+    "You took every heads-th row of W_O. A head's rows lie together.": (
+        _with_blocks(lambda W, h, d, n: W[h::n])
+    ),
+    "Each of your terms is the whole output; the terms should sum to it.": (
+        lambda context, W_O: (
+            (context.transpose(1, 2).flatten(2) @ W_O)
+            .unsqueeze(1)
+            .expand(-1, context.shape[1], -1, -1)
+        )
+    ),
+    "You divided by the number of heads. The terms are added up, not "
+    "averaged.": lambda context, W_O: (
+        _of_own_rows(context, W_O) / context.shape[1]
+    ),
+    "That has the size of the whole output. Keep the heads apart: one term "
+    "for each.": lambda context, W_O: context.transpose(1, 2).flatten(2) @ W_O,
+    "Heads come before words.": lambda context, W_O: _of_own_rows(
+        context, W_O
+    ).transpose(1, 2),
+    "The batch comes first.": lambda context, W_O: _of_own_rows(
+        context, W_O
+    ).transpose(0, 1),
+}.items():
+    head_parts.slip(_hint, _wrong)
+
+
+head_parts.style(_of_own_rows)
+
+
+@head_parts.style
+def _by_masking(context, W_O):
+    whole = context.transpose(1, 2).flatten(2)
+    d_v, terms = context.shape[-1], []
+    for head in range(context.shape[1]):
+        kept = torch.zeros_like(whole)
+        own = slice(head * d_v, head * d_v + d_v)
+        kept[..., own] = whole[..., own]
+        terms.append(kept @ W_O)
+    return torch.stack(terms, 1)
+
+
+@head_parts.style
+def _by_one_product(context, W_O):
+    blocks = W_O.double().view(context.shape[1], context.shape[3], -1)
+    with torch.no_grad():
+        return torch.einsum("bhld,hdm->bhlm", context.double(), blocks)

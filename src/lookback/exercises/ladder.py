@@ -6,17 +6,11 @@ What is right comes from plain loops, never from the solution.
 import math
 from itertools import product
 
+import numpy as np
 import torch
 
 from lookback.exercises.by_hand import around, by_hand, stage
-from lookback.exercises.checking import (
-    Hint,
-    as_number,
-    as_tensor,
-    exercise,
-    expect,
-    float64,
-)
+from lookback.exercises.checking import Hint, as_number, exercise, float64
 from lookback.lab.comparison import bleu, caption_rows
 
 
@@ -73,7 +67,8 @@ def swaps_by_hand():
             stage(
                 truth,
                 slips,
-                f"The {what} is no slip that the check knows. {advice}",
+                "The check does not recognize the mistake in the "
+                f"{what}. {advice}",
                 around(0.004),
                 at,
             )
@@ -92,70 +87,95 @@ def corpus_bleu_solution(rows):
     return 100 * brevity.exp() * (matches / runs).log().mean().exp()
 
 
-def _product(row, brevity=lambda x: min(0.0, x), mean=None):
+def _product(row):
     """BLEU of one row: the penalty times the fourth root of a product."""
     shares = [m / t for m, t in zip(row[:4], row[4:8], strict=True)]
-    total = math.prod(shares) ** 0.25 if mean is None else mean(shares)
-    return 100 * math.exp(brevity(1 - row[8] / row[4])) * total
+    brevity = math.exp(min(0.0, 1 - row[8] / row[4]))
+    return float64(100 * brevity * math.prod(shares) ** 0.25)
 
 
-def _bleu_gone_wrong(rows, row):
-    """What each likely mistake gives, by its hint; `row` is the sum."""
-    return {
-        "That is the mean of the captions' own BLEU. Add the rows up first.": (
-            sum(map(_product, rows)) / len(rows)
-        ),
-        "min(0, …) is missing: translations that are too long get a prize.": (
-            _product(row, lambda x: x)
-        ),
-        "You punish long ones; the penalty is for short ones alone.": _product(
-            row, lambda x: -abs(x)
-        ),
-        "Short translations pay nothing: the exponent of their penalty is "
-        "min(0, 1 − r / c), with c the words, t_1.": (
-            _product(row, lambda _: 0.0)
-        ),
-        "r and c are exchanged: c, the translations' words, is t_1.": (
-            _product(row, lambda _: min(0.0, 1 - row[4] / row[8]))
-        ),
-        "That is the arithmetic mean of the four shares; take the mean of "
-        "their logarithms.": _product(row, mean=lambda x: sum(x) / 4),
-        "Divide the sum of the logarithms by 4.": _product(row, mean=math.prod),
-        "You added up the captions' own BLEU. Add the rows up first.": (
-            sum(map(_product, rows))
-        ),
-        "The brevity penalty is exp(1 − r / c), and yours is c / r.": (
-            _product(row, lambda _: min(0.0, math.log(row[4] / row[8])))
-        ),
-        "BLEU goes from 0 to 100 here: times 100.": _product(row) / 100,
-        "You count single words only.": _product(row, mean=lambda x: x[0]),
-    }
+_BLEU_CASES = (
+    "6 4 3 2 8 6, 4 3 2 1 6 5, 3 1 0 0 5 5",  # too long together
+    "4 3 2 1 5 7, 3 2 1 0 4 5, 6 5 4 3 7 9",  # too short together
+    "3 1 0 0 4 4, 2 1 0 0 4 5",  # no run of three matches
+)
 
 
-_BLEU_CASES = {
-    "too long together:": "6 4 3 2 8 6, 4 3 2 1 6 5, 3 1 0 0 5 5",
-    "too short together:": "4 3 2 1 5 7, 3 2 1 0 4 5, 6 5 4 3 7 9",
-    "no run of three matches:": "3 1 0 0 4 4, 2 1 0 0 4 5",
-}
+def _tensor_or_number(mine, rows):
+    result = mine(rows)
+    return result if isinstance(result, torch.Tensor) else as_number(result)
 
 
 @exercise(corpus_bleu_solution)
 def corpus_bleu(mine):
     """BLEU of a table of captions."""
-    for given, text in _BLEU_CASES.items():
-        rows = caption_rows(text)
-        result = mine(rows)
-        if not isinstance(result, torch.Tensor):
-            result = as_number(result, "one number")
-        known = {
-            (len(rows),): "Add the captions' rows up first.",
-            (4,): "The mean over n = 1 … 4 is still to be taken.",
-        }
-        found = as_tensor(result, (), "one number, []", known)
-        row = rows.sum(0).tolist()
-        slips = _bleu_gone_wrong(rows.tolist(), row)
-        expect(found, _product(row), slips, given)
+    tables = map(caption_rows, _BLEU_CASES)
+    cases = [((rows,), _product(rows.sum(0).tolist())) for rows in tables]
+    corpus_bleu.compare(
+        mine, cases, "one number, []", "of {0}", ask=_tensor_or_number
+    )
     return "long, short and hopeless translations, from the sums of the rows."
+
+
+_LONG = "You punish long ones; the penalty is for short ones alone."
+_BREVITY = "(1 - reference / runs[0]).clamp(max=0)"
+_GEOMETRIC = "(matches / runs).log().mean().exp()"
+for _hint, _wrong in {
+    "That is the mean of the captions' own BLEU. Add the rows up first.": (
+        lambda rows: bleu(rows).mean()
+    ),
+    "You added up the captions' own BLEU. Add the rows up first.": (
+        lambda rows: bleu(rows).sum()
+    ),
+    "Add the captions' rows up first.": bleu,
+}.items():
+    corpus_bleu.slip(_hint, _wrong)
+for _hint, _typed in {
+    "min(0, …) is missing: translations that are too long get a prize.": (
+        ".clamp(max=0)",
+        "",
+    ),
+    _LONG: (_BREVITY, "-(1 - reference / runs[0]).abs()"),
+    "Short translations pay nothing: the exponent of their penalty is min(0, 1 "
+    "− r / c), with c the words, t_1.": ("brevity.exp() * ", ""),
+    "r and c are exchanged: c, the translations' words, is t_1.": (
+        "reference / runs[0]",
+        "runs[0] / reference",
+    ),
+    "That is the arithmetic mean of the four shares; take the mean of their "
+    "logarithms.": (_GEOMETRIC, "(matches / runs).mean()"),
+    "Divide the sum of the logarithms by 4.": ("mean()", "sum()"),
+    "The brevity penalty is exp(1 − r / c), and yours is c / r.": (
+        "1 - reference / runs[0]",
+        "(runs[0] / reference).log()",
+    ),
+    "BLEU goes from 0 to 100 here: times 100.": ("100 * ", ""),
+    "You count single words only.": (_GEOMETRIC, "matches[0] / runs[0]"),
+    "The mean over n = 1 … 4 is still to be taken.": (".mean()", ""),
+}.items():
+    corpus_bleu.slip(_hint, *_typed)
+corpus_bleu.slip(_LONG, _BREVITY, "(reference / runs[0] - 1).clamp(max=0)")
+
+
+corpus_bleu.style(lambda rows: bleu(rows.sum(0)))
+
+
+@corpus_bleu.style
+def _by_numpy(rows):
+    m, t = np.split(rows.sum(0).numpy()[:8], 2)
+    r = rows.numpy().astype("float64")[:, 8].sum()
+    with np.errstate(divide="ignore"):
+        mean = np.log(m / t).mean()
+    return 100 * np.exp(min(0, 1 - r / t[0])) * np.exp(mean)
+
+
+@corpus_bleu.style
+def _in_plain_numbers(rows):
+    *counts, r = rows.sum(0).tolist()
+    product = 100 * math.exp(min(0, 1 - r / counts[4]))
+    for n in range(4):
+        product *= (counts[n] / counts[n + 4]) ** 0.25
+    return product
 
 
 def swap_gaps_solution(one, two, coins, score):
@@ -193,47 +213,62 @@ def _swap_loop(one, two, coins, score):
     return float64(gaps)
 
 
-def _swaps_gone_wrong(one, two, coins, score, truth):
-    """What each likely mistake gives, by its hint."""
-    heads, by_trial = coins[:, :, None], coins[:, :1].expand_as(coins)
-    a, b = torch.where(heads, two, one), torch.where(heads, one, two)
-    each = (score(b) - score(a)).double()
-    return {
-        "Every sign is flipped. The gap is the second's score minus the "
-        "first's, and rows change places where the coin is True.": -truth,
-        "The first keeps its own rows. A row that goes over to the "
-        "second must leave the first.": score(b.sum(1)) - score(one.sum(0)),
-        "The second keeps its own rows. A row that goes over to the "
-        "first must leave the second.": score(two.sum(0)) - score(a.sum(1)),
-        "One coin decides for all captions of a trial; every caption has its "
-        "own.": _swap_loop(one, two, by_trial, score),
-        "Keep the sign: it is left out when p is counted.": truth.abs(),
-        "You average the rows; add them up.": truth / len(one),
-        "You average the captions' own scores; score the sums.": each.mean(1),
-        "You add up the captions' own scores; score the sums.": each.sum(1),
-        "That is the sum of the two scores; the gap is their difference.": (
-            (score(a.sum(1)) + score(b.sum(1))).double()
-        ),
-    }
-
-
 @exercise(swap_gaps_solution)
 def swap_gaps(mine):
     """The gap of two systems after each trial's swaps, by any score."""
+    cases = []
     for ones, twos, tosses, score in _SWAPS:
-        one, two = caption_rows(ones), caption_rows(twos)
         coins = torch.tensor(tosses).bool()
-        trials, captions = coins.shape
-        known = {
-            (trials, captions): "Add the rows up before you score.",
-            (trials, 9): "The score is still to be taken, of each side.",
-        }
-        result = mine(one, two, coins, score)
-        found = as_tensor(result, (trials,), "[trials]", known)
-        truth = _swap_loop(one, two, coins, score)
-        slips = _swaps_gone_wrong(one, two, coins, score, truth)
-        expect(found, truth, slips)
+        given = caption_rows(ones), caption_rows(twos), coins, score
+        cases.append((given, _swap_loop(*given)))
+    swap_gaps.compare(mine, cases, "[trials]")
     return "two scores, the second with the eight gaps that you know by hand."
+
+
+_DIFFERENCE = "score(second) - score(first)"
+_APART = (".sum(dim=1)", "", _DIFFERENCE)
+for _hint, _typed in {
+    "Every sign is flipped. The gap is the second's score minus the first's, "
+    "and rows change places where the coin is True.": ("coins[:", "(~coins)[:"),
+    "The first keeps its own rows. A row that goes over to the second must "
+    "leave the first.": ("score(first)", "score(one.sum(dim=0))"),
+    "The second keeps its own rows. A row that goes over to the first must "
+    "leave the second.": ("score(second)", "score(two.sum(dim=0))"),
+    "One coin decides for all captions of a trial; every caption has its "
+    "own.": ("coins[:, :, None]", "coins[:, :1, None]"),
+    "Keep the sign: it is left out when p is counted.": (
+        _DIFFERENCE,
+        f"({_DIFFERENCE}).abs()",
+    ),
+    "You average the rows; add them up.": ("sum(dim", "double().mean(dim"),
+    "You average the captions' own scores; score the sums.": (
+        *_APART,
+        f"({_DIFFERENCE}).double().mean(dim=1)",
+    ),
+    "You add up the captions' own scores; score the sums.": (
+        *_APART,
+        f"({_DIFFERENCE}).sum(dim=1)",
+    ),
+    "That is the sum of the two scores; the gap is their difference.": (
+        "- score(first)",
+        "+ score(first)",
+    ),
+    "Add the rows up before you score.": (".sum(dim=1)", ""),
+    "The score is still to be taken, of each side.": (
+        _DIFFERENCE,
+        "second - first",
+    ),
+}.items():
+    swap_gaps.slip(_hint, *_typed)
+
+
+swap_gaps.style(_swap_loop)
+
+
+@swap_gaps.style
+def _by_a_product_of_tables(one, two, coins, score):
+    moved = coins.long() @ (two - one)
+    return score(two.sum(0) - moved) - score(one.sum(0) + moved)
 
 
 def not_beaten_solution(quality, cost):
@@ -254,13 +289,6 @@ def _sweep(rungs):
     return torch.tensor([rung in kept for rung in rungs])
 
 
-def _unless(rungs, beats, allowed=0):
-    """True where beats(q, c, Q, C) holds for no more rungs than allowed."""
-    return torch.tensor(
-        [sum(beats(*a, *b) for a in rungs) <= allowed for b in rungs]
-    )
-
-
 _RUNGS = (
     [(5, 1), (30, 4), (4, 3), (20, 5), (50, 9), (40, 8), (45, 12)],
     [(30, 4), (30, 6), (50, 9), (40, 9), (20, 2), (20, 2), (10, 2)],
@@ -268,60 +296,83 @@ _RUNGS = (
 )
 
 
-def _all_beaten(mine, quality, cost):
-    """Why all of several rungs are beaten: is even a rung alone?"""
-    alone = as_tensor(mine(quality, cost), (1,), "[rungs]")
-    if not alone.any():
-        return (
-            "You compare each rung with itself. To be as good and as cheap is "
-            "not enough to beat: AND better in one of the two."
-        )
-    return (
-        "To be better in one is not yet to beat: whoever beats is at least as "
-        "good AND costs at most as much. Yours says or."
-    )
+_BOOL = "Give back True and False: a tensor of dtype bool."
+
+
+def _true_or_false(mine, quality, cost):
+    result = mine(quality, cost)
+    if isinstance(result, torch.Tensor) and result.dtype != torch.bool:
+        raise Hint(_BOOL)
+    return result
 
 
 @exercise(not_beaten_solution)
 def not_beaten(mine):
     """The rungs that no other rung makes superfluous."""
+    cases = []
     for rungs in _RUNGS:
         quality, cost = torch.tensor(rungs).to(torch.get_default_dtype()).T
-        result = mine(quality, cost)
-        found = as_tensor(result, cost.shape, "[rungs]")
-        if result.dtype != torch.bool:
-            raise Hint("Give back True and False: a tensor of dtype bool.")
-        truth, share = _sweep(rungs), quality / cost
-        slips = {
-            _all_beaten(mine, quality[:1], cost[:1]): torch.zeros_like(truth),
-            "True and False are exchanged.": ~truth,
-            "Only the best quality is left; a cheaper rung with less of it is "
-            "not beaten.": quality == quality.max(),
-            "Only the lowest cost is left; a better rung that costs more is "
-            "not beaten.": cost == cost.min(),
-            "Only the most quality for its cost is left. Whether more is worth "
-            "more is the buyer's choice.": share == share.max(),
-            "Less cost is better.": _sweep([(q, -c) for q, c in rungs]),
-            "More quality is better.": _sweep([(-q, c) for q, c in rungs]),
-            "Two rungs that are equal in both do not beat each other.": (
-                _unless(rungs, lambda q, c, Q, C: q >= Q and c <= C, 1)
-            ),
-            "Equal in one and better in the other is enough to beat.": (
-                _unless(rungs, lambda q, c, Q, C: q > Q and c < C)
-            ),
-            "A rung of equal quality that costs less beats too.": (
-                _unless(rungs, lambda q, c, Q, C: q > Q and c <= C)
-            ),
-            "A rung of equal cost with more quality beats too.": (
-                _unless(rungs, lambda q, c, Q, C: q >= Q and c < C)
-            ),
-            "You marked the rungs that beat no other; asked is who is not "
-            "beaten. Is any taken along the right axis?": (
-                _unless(
-                    rungs,
-                    lambda q, c, Q, C: q <= Q and c >= C and (q, c) != (Q, C),
-                )
-            ),
-        }
-        expect(found, truth, slips, f"quality and cost {rungs}:")
+        cases.append(((quality, cost), _sweep(rungs)))
+    not_beaten.compare(
+        mine,
+        cases,
+        "[rungs]",
+        "with quality {0} and cost {1}",
+        ask=_true_or_false,
+    )
     return "rungs beaten outright, equal in one, equal in both, and alone."
+
+
+_BEATS = "as_good & as_cheap & better"
+_FRONT = f"~({_BEATS}).any(dim=1)"
+for _hint, _typed in {
+    "You compare each rung with itself. To be as good and as cheap is not "
+    "enough to beat: AND better in one of the two.": (" & better", ""),
+    "To be better in one is not yet to beat: whoever beats is at least as good "
+    "AND costs at most as much. Yours says or.": (_BEATS, "better"),
+    "True and False are exchanged.": ("return ~", "return "),
+    "Only the best quality is left; a cheaper rung with less of it is not "
+    "beaten.": (_FRONT, "quality == quality.max()"),
+    "Only the lowest cost is left; a better rung that costs more is not "
+    "beaten.": (_FRONT, "cost == cost.min()"),
+    "Only the most quality for its cost is left. Whether more is worth more is "
+    "the buyer's choice.": (_FRONT, "quality / cost == (quality / cost).max()"),
+    "Less cost is better.": ("cost <", "cost >"),
+    "More quality is better.": ("quality >", "quality <"),
+    "Two rungs that are equal in both do not beat each other.": (
+        _FRONT,
+        "(as_good & as_cheap).sum(dim=1) <= 1",
+    ),
+    "Equal in one and better in the other is enough to beat.": (
+        _BEATS,
+        "(quality > good) & (cost < cheap)",
+    ),
+    "A rung of equal quality that costs less beats too.": (
+        _BEATS,
+        "(quality > good) & as_cheap",
+    ),
+    "A rung of equal cost with more quality beats too.": (
+        _BEATS,
+        "as_good & (cost < cheap)",
+    ),
+    "You marked the rungs that beat no other; asked is who is not beaten. Is "
+    "any taken along the right axis?": ("dim=1", "dim=0"),
+    _BOOL: (_FRONT, f"({_FRONT}).double()"),
+}.items():
+    not_beaten.slip(_hint, *_typed)
+
+
+not_beaten.style(
+    lambda quality, cost: _sweep(
+        list(zip(quality.tolist(), cost.tolist(), strict=True))
+    )
+)
+
+
+@not_beaten.style
+def _best_of_those_that_cost_no_more(quality, cost):
+    cheaper = cost[None] < cost[:, None]
+    equal = cost[None] == cost[:, None]
+    below = quality.expand_as(cheaper).masked_fill(~cheaper, -torch.inf)
+    beside = quality.expand_as(equal).masked_fill(~equal, -torch.inf)
+    return (quality > below.amax(1)) & (quality == beside.amax(1))

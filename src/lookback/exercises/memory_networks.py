@@ -12,10 +12,8 @@ from torch.nn import functional as F
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     Hint,
-    as_number,
     as_tensor,
     exercise,
-    expect,
     float64,
     random_inputs,
 )
@@ -98,7 +96,7 @@ def two_hops_by_hand():
         ),
     }
     otherwise = (
-        "This is no slip that the check knows. One hop: u · m for both "
+        "The check does not recognize this mistake. One hop: u · m for both "
         "keys, the softmax, the mean of the values with these shares, and u "
         "added to it."
     )
@@ -115,110 +113,148 @@ def add_a_hop_solution(u, M, C):
     return u + (p.unsqueeze(1) @ C).squeeze(1), p
 
 
+_TWO = "Give back two tensors: the new u, and the weights p."
+
+
+def _part(at):
+    """What asks for the new u, 0, or for the weights, 1."""
+
+    def ask(answer, *given):
+        found = answer(*given)
+        if not isinstance(found, (tuple, list)) or len(found) != 2:
+            raise Hint(_TWO)
+        return found[at]
+
+    return ask
+
+
 @exercise(add_a_hop_solution)
 def add_a_hop(mine):
     """One hop for a batch of stories."""
-    for seed, (batch, source, d) in enumerate(
-        ((3, 5, 4), (1, 2, 3), (2, 1, 6))
-    ):
-        u, M, C = random_inputs(
+    weights, after = [], []
+    sizes = ((3, 5, 4), (1, 2, 3), (2, 1, 6))
+    for seed, (batch, source, d) in enumerate(sizes):
+        given = random_inputs(
             seed, (batch, d), (batch, source, d), (batch, source, d)
         )
-        found = mine(u, M, C)
-        if not isinstance(found, (tuple, list)) or len(found) != 2:
-            raise Hint("Give back two tensors: the new u, and the weights p.")
-        swapped = {
-            (batch, source): "Those are the weights; the new u is first."
-        }
-        after = as_tensor(
-            found[0],
-            (batch, d),
-            "[batch, d]",
-            {
-                **swapped,
-                (
-                    batch,
-                    source,
-                    d,
-                ): "Add up over the sentences: one vector a story.",
-                (
-                    batch,
-                    1,
-                    d,
-                ): "An axis of 1 is left over from the product: take "
-                "it away, squeeze(1).",
-            },
+        u, M, C = map(float64, given)
+        each = torch.eye(source).to(C).expand(batch, -1, -1)
+        p, o = (
+            F.scaled_dot_product_attention(u[:, None], M, V, scale=1.0)[:, 0]
+            for V in (each, C)
         )
-        p = as_tensor(
-            found[1],
-            (batch, source),
-            "[batch, source]",
-            {
-                (batch, 1, source): "An axis of 1 is left over: squeeze(1).",
-                (batch, source, 1): "An axis of 1 is left over: squeeze(-1).",
-                (batch, batch): "You multiplied every u with every story.",
-            },
-        )
-        u, M, C = float64(u), float64(M), float64(C)
-        truth = torch.stack(
-            [
-                F.scaled_dot_product_attention(
-                    u[b][None], M[b], C[b], scale=1.0
-                )[0]
-                for b in range(batch)
-            ]
-        )
-        weights = torch.stack(
-            [
-                F.softmax(torch.tensor([m @ u[b] for m in M[b]]).double(), 0)
-                for b in range(batch)
-            ]
-        )
-        e = torch.stack([M[b] @ u[b] for b in range(batch)])
-        given = f"for {batch} stories of {source} sentences"
-        expect(
-            p,
-            weights,
-            {
-                "Your weights sum to 1 over the batch. They are to sum to 1 "
-                "over the sentences: dim=-1.": e.softmax(0),
-                "Those are the scores; the softmax is missing.": e,
-                "You divided the scores by the root of d. That came in 2017; "
-                "here they are plain products.": (e / d**0.5).softmax(-1),
-                "You compared u with the values. Keys are compared, values "
-                "handed back.": torch.stack(
-                    [C[b] @ u[b] for b in range(batch)]
-                ).softmax(-1),
-                "You took the best sentence alone. In a soft look all have a "
-                "share: softmax.": torch.stack([_hard(row) for row in e]),
-                "That is e to the scores, and not divided by its sum.": e.exp(),
-                "Those are the logarithms of the weights.": e.log_softmax(-1),
-            },
-            f"in the weights, {given}",
-        )
-        mean = truth
-        keys = torch.stack([weights[b] @ M[b] for b in range(batch)])
-        expect(
-            after,
-            u + mean,
-            {
-                "That is what was found; the question is lost: add u.": mean,
-                "You handed the keys back. M is compared, C is handed back.": (
-                    u + keys
-                ),
-                "You added up the values without their weights.": (
-                    u + C.sum(1)
-                ),
-                "You took the mean over the sentences: Σ p_i c_i is a mean "
-                "already.": u + mean / source,
-                "You added u once for every sentence.": source * u + mean,
-                "That is what was found times u, number by number. Add.": (
-                    u * mean
-                ),
-            },
-            f"in the new u, {given}",
-        )
+        weights.append((given, p))
+        after.append((given, u + o))
+    size = "for {0.shape[0]} stories of {1.shape[1]} sentences"
+    add_a_hop.compare(
+        *(mine, weights, "p [batch, source]", f"in the weights, {size}"),
+        ask=_part(1),
+    )
+    add_a_hop.compare(
+        *(mine, after, "u [batch, d]", f"in the new u, {size}"), ask=_part(0)
+    )
     return "three batches, one of a single sentence: that one has weight 1."
+
+
+_SHARE, _MEAN = ".softmax(dim=-1)", "(p.unsqueeze(1) @ C).squeeze(1)"
+for _hint, *_typed in (
+    (
+        "Your weights sum to 1 over the batch. They are to sum to 1 over the "
+        "sentences: dim=-1.",
+        *("dim=-1", "dim=0"),
+    ),
+    ("Those are the scores; the softmax is missing.", _SHARE, ""),
+    (
+        "You divided the scores by the root of d. That came in 2017; here "
+        "they are plain products.",
+        *(_SHARE, f".div(u.shape[1] ** 0.5){_SHARE}"),
+    ),
+    (
+        "You compared u with the values. Keys are compared, values handed "
+        "back.",
+        *("M @", "C @"),
+    ),
+    (
+        "You took the best sentence alone. In a soft look all have a share: "
+        "softmax.",
+        *("return", "p = F.one_hot(p.argmax(1), p.shape[1]).to(u)\n    return"),
+    ),
+    (
+        "That is e to the scores, and not divided by its sum.",
+        *(_SHARE, ".exp()"),
+    ),
+    ("Those are the logarithms of the weights.", "softmax", "log_softmax"),
+    (
+        "That is what was found; the question is lost: add u.",
+        *("return u + ", "return "),
+    ),
+    (
+        "You handed the keys back. M is compared, C is handed back.",
+        *("@ C", "@ M"),
+    ),
+    (
+        "You added up the values without their weights.",
+        *(_MEAN, "C.sum(1)"),
+    ),
+    (
+        "You took the mean over the sentences: Σ p_i c_i is a mean already.",
+        *(_MEAN, "(p.unsqueeze(-1) * C).mean(1)"),
+    ),
+    (
+        "You added u once for every sentence.",
+        *(f"u + {_MEAN}", "(u.unsqueeze(1) + p.unsqueeze(-1) * C).sum(1)"),
+    ),
+    (
+        "That is what was found times u, number by number. Add.",
+        *("u + (", "u * ("),
+    ),
+    (_TWO, ", p\n", "\n"),
+    (
+        "The new u comes first, then the weights.",
+        *("return u", "return p, u", ", p\n", "\n"),
+    ),
+    (
+        "Add up over the sentences: one vector a story.",
+        *(f"u + {_MEAN}", "u.unsqueeze(1) + p.unsqueeze(-1) * C"),
+    ),
+    (
+        "An axis of 1 is left over from the product: take it away, squeeze(1).",
+        *(f"u + {_MEAN}", "u.unsqueeze(1) + p.unsqueeze(1) @ C"),
+    ),
+    (
+        "An axis of 1 is left over from the product: take it away, squeeze(1).",
+        *(".squeeze(1)", ""),
+    ),
+    (
+        "An axis of 1 is left over in the weights: squeeze(1).",
+        *("(M @ u.unsqueeze(-1)).squeeze(-1)", "(u.unsqueeze(1) @ M.mT)"),
+        *("p.unsqueeze(1) @", "p @"),
+    ),
+    (
+        "An axis of 1 is left over in the weights: squeeze(-1).",
+        *(f".squeeze(-1){_SHARE}", ".softmax(dim=1)"),
+        *(_MEAN, "(p * C).sum(1)"),
+    ),
+    (
+        "You multiplied every u with every story.",
+        *("(M @ u.unsqueeze(-1)).squeeze(-1)", "(u @ M.sum(1).T)"),
+        *(_MEAN, "p @ C.sum(1)"),
+    ),
+):
+    add_a_hop.slip(_hint, *_typed)
+
+
+@add_a_hop.style
+def _by_einsum(u, M, C):
+    p = torch.einsum("bd,bsd->bs", u, M).softmax(1)
+    return u + torch.einsum("bs,bsd->bd", p, C), p
+
+
+@add_a_hop.style
+def _story_by_story(u, M, C):
+    p = [F.softmax(m @ one, dim=0) for one, m in zip(u, M, strict=True)]
+    after = [a + b @ c for a, b, c in zip(u, p, C, strict=True)]
+    return [torch.stack(after), torch.stack(p)]
 
 
 def tied_solution(E):
@@ -226,87 +262,122 @@ def tied_solution(E):
     return E[0], [(E[k], E[k + 1]) for k in range(len(E) - 1)], E[-1].T
 
 
+_THREE = "Give back three things: B, the list of pairs, and W."
+_PAIRS = "The second thing is a list of pairs (A, C)."
+_COUNT = (
+    "There are {} hops here, and {} tables: each hop stands between two "
+    "neighbours. You gave {} pairs."
+)
+
+
+def _tables(answer, E):
+    """The answer's keys A and values C, each as one tensor, B and W."""
+    found = answer(E)
+    if not isinstance(found, (tuple, list)) or len(found) != 3:
+        raise Hint(_THREE)
+    B, pairs, W = found
+    if not isinstance(pairs, (tuple, list)) or not all(
+        isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs
+    ):
+        raise Hint(_PAIRS)
+    if len(pairs) != len(E) - 1:
+        raise Hint(_COUNT.format(len(E) - 1, len(E), len(pairs)))
+    A, C = (
+        torch.stack([as_tensor(x, E.shape[1:], "[vocab, d]") for x in tables])
+        for tables in zip(*pairs, strict=True)
+    )
+    return A, C, B, W
+
+
 @exercise(tied_solution)
 def tied(mine):
     """Which table serves where, if neighbours share."""
-    for seed, hops in enumerate((3, 1, 2)):
-        [E] = random_inputs(seed, (hops + 1, 5, 4))
-        found = mine(E)
-        if not isinstance(found, (tuple, list)) or len(found) != 3:
-            raise Hint("Give back three things: B, the list of pairs, and W.")
-        B, pairs, W = found
-        if not isinstance(pairs, (tuple, list)) or not all(
-            isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs
-        ):
-            raise Hint("The second thing is a list of pairs (A, C).")
-        if len(pairs) != hops:
-            raise Hint(
-                f"There are {hops} hops here, and {len(E)} tables: each hop "
-                f"stands between two neighbours. You gave {len(pairs)} pairs."
-            )
-        axes = "[vocab, d]"
-        B = as_tensor(B, (5, 4), f"B {axes}")
-        A, C = (
-            torch.stack([as_tensor(pair[i], (5, 4), axes) for pair in pairs])
-            for i in (0, 1)
-        )
-        W = as_tensor(
-            W,
-            (4, 5),
-            "W [d, vocab]",
-            {
-                (
-                    5,
-                    4,
-                ): "W turns u, d numbers, into a score for every word: the "
-                "table, rows and columns exchanged (.T)."
-            },
-        )
-        E = float64(E)
-        key = {
-            "You swapped keys and values: A^1 comes first, E_0.": E[1:],
-            "Every hop has the first table as keys: that is the other way of "
-            "tying, by layers. Here the keys of a hop are the values of the "
-            "one before.": E[:1].expand(hops, -1, -1),
-            "Each hop has tables of its own here, and the neighbours share "
-            "none.": E[::2].repeat(2, 1, 1)[:hops],
-            "The hops stand in the opposite order.": E[:-1].flip(0),
-        }
-        value = {
-            "C^k is the table AFTER A^k.": E[:-1],
-            "All hops hand back from the last table. Each has its own.": E[
-                -1:
-            ].expand(hops, -1, -1),
-            "All hops hand back from the second table. Each has its own.": E[
-                1:2
-            ].expand(hops, -1, -1),
-            "The hops' values stand in the opposite order.": E[1:].flip(0),
-        }
-        expect(A, torch.stack([*E[:-1]]), key, "in the keys A,")
-        expect(C, torch.stack([*E[1:]]), value, "in the values C,")
-        expect(
-            B,
-            E[0],
-            {
-                "The question is read with the last table. It is to meet the "
-                "keys of the first hop.": E[-1],
-                "The question is read with the first values. It is to meet the "
-                "keys.": E[1],
-            },
-            "in B,",
-        )
-        expect(
-            W,
-            E[-1].T,
-            {
-                "The answer is written with the first table. What comes out of "
-                "the last hop is made of the last values.": E[0].T,
-                "The answer is written with the keys of the last hop. What "
-                "comes out of it is made of its values.": E[-2].T,
-            },
-            "in W,",
-        )
+    given = [random_inputs(hops, (hops + 1, 5, 4)) for hops in (3, 1, 2)]
+    truth = {
+        "the keys A": lambda E: E[:-1],
+        "the values C": lambda E: E[1:],
+        "B": lambda E: E[0],
+        "W": lambda E: E[-1].T,
+    }
+    for at, (part, serves) in enumerate(truth.items()):
+
+        def ask(answer, E, at=at):
+            return _tables(answer, E)[at]
+
+        cases = [([E], serves(E)) for [E] in given]
+        tied.compare(mine, cases, part, f"in {part},", ask=ask)
     return "one, two and three hops: a table more than hops, and no others."
+
+
+_LIST = "[(E[k], E[k + 1]) for k in range(len(E) - 1)]"
+for _hint, *_typed in (
+    ("C^k is the table AFTER A^k.", "E[k + 1]", "E[k]"),
+    (
+        "You swapped keys and values: A^1 comes first, E_0.",
+        *("E[k], E[k + 1]", "E[k + 1], E[k]"),
+    ),
+    (
+        "Every hop has the first table as keys: that is the other way of "
+        "tying, by layers. Here the keys of a hop are the values of the one "
+        "before.",
+        *("E[k],", "E[0],"),
+    ),
+    (
+        "Each hop has tables of its own here, and the neighbours share none.",
+        *("E[k],", "E[2 * k % len(E)],"),
+        *("E[k + 1]", "E[(2 * k + 1) % len(E)]"),
+    ),
+    (
+        "The hops' values stand in the opposite order.",
+        *("E[k + 1]", "E[len(E) - 1 - k]"),
+    ),
+    (
+        "The hops stand in the opposite order.",
+        *("range(len(E) - 1)", "reversed(range(len(E) - 1))"),
+    ),
+    (
+        "All hops hand back from the last table. Each has its own.",
+        *("E[k + 1]", "E[-1]"),
+    ),
+    (
+        "All hops hand back from the second table. Each has its own.",
+        *("E[k + 1]", "E[1]"),
+    ),
+    (
+        "The question is read with the last table. It is to meet the keys of "
+        "the first hop.",
+        *("return E[0]", "return E[-1]"),
+    ),
+    (
+        "The question is read with the first values. It is to meet the keys.",
+        *("return E[0]", "return E[1]"),
+    ),
+    (
+        "W turns u, d numbers, into a score for every word: the table, rows "
+        "and columns exchanged (.T).",
+        *(".T", ""),
+    ),
+    (
+        "The answer is written with the first table. What comes out of the "
+        "last hop is made of the last values.",
+        *("E[-1].T", "E[0].T"),
+    ),
+    (
+        "The answer is written with the keys of the last hop. What comes out "
+        "of it is made of its values.",
+        *("E[-1].T", "E[-2].T"),
+    ),
+    (_THREE, ", E[-1].T", ""),
+    (_PAIRS, _LIST, "E[1:]"),
+    (_COUNT.format(3, 4, 4), _LIST, "[(one, one) for one in E]"),
+):
+    tied.slip(_hint, *_typed)
+
+
+@tied.style
+def _by_zip(E):
+    first, *_, last = E
+    return first, list(zip(E[:-1], E[1:], strict=True)), last.mT
 
 
 def how_cold_solution(scores, share):
@@ -330,6 +401,7 @@ def _tried(scores, share):
 @exercise(how_cold_solution)
 def how_cold(mine):
     """The temperature at which the best sentence has a given share."""
+    cases = []
     for best, rest, share, n in (
         (3.0, 0.0, 0.99, 12),
         (1.5, 1.0, 0.6, 5),
@@ -338,39 +410,63 @@ def how_cold(mine):
     ):
         scores = torch.full((n,), rest)
         scores[n // 2] = best
-        found = as_number(mine(scores, share), "one temperature")
-        truth = _tried(float64(scores), share)
-        gap, odds = best - rest, share / (1 - share)
-        others = math.log((n - 1) * odds)
-        expect(
-            found,
-            truth,
-            {
-                "You have only one other sentence in the sum; there are n − 1 "
-                "of them.": gap / math.log(odds),
-                "You count n others; the best sentence is none of them.": (
-                    gap / math.log(n * odds)
-                ),
-                "That is one over the temperature.": others / gap,
-                "The gap is divided by the logarithm, not multiplied with it: "
-                "the further ahead, the warmer it may be.": gap * others,
-                "The sign is wrong: the best has the larger share at a "
-                "positive temperature.": -truth,
-                "That is the logarithm to base 10; e^x is undone by ln.": (
-                    gap / (others / math.log(10))
-                ),
-                "What is not the best's share, 1 − s, belongs to the others, "
-                "and stands below the fraction line.": gap
-                / math.log((n - 1) * share),
-                "The n − 1 others do not divide, they multiply: the more there "
-                "are, the colder it has to be.": gap / math.log(odds / (n - 1)),
-                "You took the best score. What counts is how far it is ahead "
-                "of the others.": best / others,
-            },
-            otherwise=f"For {n} sentences, a gap of {gap:g} and a share of "
-            f"{share:g} it should be {truth:.4g}; yours is {float(found):.4g}.",
-        )
+        cases.append(((scores, share), _tried(float64(scores), share)))
+    how_cold.compare(
+        *(mine, cases, "one temperature"),
+        "for {0.shape[0]} sentences and a share of {1:g},",
+    )
     return "four temperatures, for 2 to 40 sentences."
+
+
+_ODDS = "(len(scores) - 1) * share / (1 - share)"
+for _hint, *_typed in (
+    (
+        "You have only one other sentence in the sum; there are n − 1 of them.",
+        *("(len(scores) - 1) * ", ""),
+    ),
+    (
+        "You count n others; the best sentence is none of them.",
+        *("(len(scores) - 1)", "len(scores)"),
+    ),
+    ("That is one over the temperature.", "gap / math", "1 / gap * math"),
+    (
+        "The gap is divided by the logarithm, not multiplied with it: the "
+        "further ahead, the warmer it may be.",
+        *("gap / math", "gap * math"),
+    ),
+    (
+        "The sign is wrong: the best has the larger share at a positive "
+        "temperature.",
+        *(_ODDS, "(1 - share) / share / (len(scores) - 1)"),
+    ),
+    (
+        "That is the logarithm to base 10; e^x is undone by ln.",
+        *("math.log", "math.log10"),
+    ),
+    (
+        "What is not the best's share, 1 − s, belongs to the others, and "
+        "stands below the fraction line.",
+        *(" / (1 - share)", ""),
+    ),
+    (
+        "The n − 1 others do not divide, they multiply: the more there are, "
+        "the colder it has to be.",
+        *(_ODDS, "share / (1 - share) / (len(scores) - 1)"),
+    ),
+    (
+        "You took the best score. What counts is how far it is ahead of the "
+        "others.",
+        *(" - scores.min()", ""),
+    ),
+):
+    how_cold.slip(_hint, *_typed)
+
+
+@how_cold.style
+def _by_logits(scores, share):
+    two = scores.sort().values[-2:].double()
+    odds = math.log(len(scores) - 1) - math.log(1 / share - 1)
+    return (two.diff() / odds).item()
 
 
 def margin_loss_solution(scores, right):
@@ -381,78 +477,89 @@ def margin_loss_solution(scores, right):
     return short.sum(dim=1).mean()
 
 
+def _by_loop(scores, right):
+    """The loss, story by story and sentence by sentence."""
+    costs = [
+        sum(
+            max(0.0, float(1 - row[best] + score))
+            for i, score in enumerate(row)
+            if i != best
+        )
+        for row, best in zip(scores, right, strict=True)
+    ]
+    return float64(costs).mean()
+
+
 @exercise(margin_loss_solution)
 def margin_loss(mine):
     """What the memory network of 2014 is taught with."""
+    cases = []
     for seed, (batch, source) in enumerate(((4, 6), (3, 2), (1, 5))):
         (scores,) = random_inputs(seed, (batch, source))
-        scores = 2 * scores
-        right = torch.arange(batch) * 3 % source
-        found = as_tensor(
-            mine(scores, right),
-            (),
-            "[], one number",
-            {
-                (batch,): "One number a story; take their mean.",
-                (batch, source): "One number for every sentence; add them up.",
-            },
-        )
-        s = float64(scores)
-        best = s[torch.arange(batch), right]
-        truth, wrong, plain = [], [], []
-        for b in range(batch):
-            short = [
-                max(0.0, float(1 - best[b] + s[b, i]))
-                for i in range(source)
-                if i != right[b]
-            ]
-            truth.append(sum(short))
-            wrong.append(max(short))
-            plain.append(
-                sum(
-                    float(1 - best[b] + s[b, i])
-                    for i in range(source)
-                    if i != right[b]
-                )
-            )
-        mean = sum(truth) / batch
-        turned = sum(
-            max(0.0, float(1 + best[b] - s[b, i]))
-            for b in range(batch)
-            for i in range(source)
-            if i != right[b]
-        )
-        bare = sum(
-            max(0.0, float(s[b, i] - best[b]))
-            for b in range(batch)
-            for i in range(source)
-            if i != right[b]
-        )
-        expect(
-            found,
-            mean,
-            {
-                "You counted the right sentence among the wrong ones: it is "
-                "never ahead of itself, and each story costs 1 too much.": (
-                    mean + 1
-                ),
-                "That is the sum over the batch; take the mean.": sum(truth),
-                "You took the mean over the sentences; they are added up.": (
-                    mean / (source - 1)
-                ),
-                "You took the mean over all sentences, the right one too; the "
-                "wrong ones are added up.": mean / source,
-                "You took the worst of the wrong sentences. All of them "
-                "count.": sum(wrong) / batch,
-                "What is more than 1 behind costs nothing, and earns nothing: "
-                "clamp at 0.": sum(plain) / batch,
-                "The sign is the other way round: the wrong one's score makes "
-                "it dearer, the right one's cheaper.": turned / batch,
-                "The margin is missing: it is not enough to be ahead, it has "
-                "to be ahead by 1.": bare / batch,
-                "That is the softmax's cross-entropy. It never comes to rest; "
-                "the margin does.": float(F.cross_entropy(s, right)),
-            },
-            f"for {batch} stories of {source} sentences",
-        )
+        given = 2 * scores, torch.arange(batch) * 3 % source
+        cases.append((given, _by_loop(float64(given[0]), given[1])))
+    about = "for {0.shape[0]} stories of {0.shape[1]} sentences"
+    margin_loss.compare(mine, cases, "[], one number,", about)
     return "three batches; a story that is right by 1 everywhere costs nothing."
+
+
+_SUM = "short.sum(dim=1).mean()"
+for _hint, *_typed in (
+    (
+        "You counted the right sentence among the wrong ones: it is never "
+        "ahead of itself, and each story costs 1 too much.",
+        *("    short[rows, right] = 0\n", ""),
+    ),
+    (
+        "That is the sum over the batch; take the mean.",
+        *(_SUM, "short.sum()"),
+    ),
+    (
+        "You took the mean over the sentences; they are added up.",
+        *(_SUM, f"{_SUM} / (scores.shape[1] - 1)"),
+    ),
+    (
+        "You took the mean over all sentences, the right one too; the wrong "
+        "ones are added up.",
+        *(_SUM, "short.mean()"),
+    ),
+    (
+        "You took the worst of the wrong sentences. All of them count.",
+        *("sum(dim=1)", "amax(dim=1)"),
+    ),
+    (
+        "What is more than 1 behind costs nothing, and earns nothing: clamp "
+        "at 0.",
+        *(".clamp(min=0)", ""),
+    ),
+    (
+        "The sign is the other way round: the wrong one's score makes it "
+        "dearer, the right one's cheaper.",
+        *("1 - scores", "1 + scores", "+ scores)", "- scores)"),
+    ),
+    (
+        "The margin is missing: it is not enough to be ahead, it has to be "
+        "ahead by 1.",
+        *("(1 - ", "(-"),
+    ),
+    (
+        "That is the softmax's cross-entropy. It never comes to rest; the "
+        "margin does.",
+        F.cross_entropy,
+    ),
+    ("One number a story; take their mean.", _SUM, "short.sum(dim=1)"),
+    ("One number for every sentence; add them up.", _SUM, "short"),
+):
+    margin_loss.slip(_hint, *_typed)
+
+
+margin_loss.style(_by_loop)
+margin_loss.style(
+    lambda scores, right: F.multi_margin_loss(scores, right) * scores.shape[1]
+)
+
+
+@margin_loss.style
+def _by_relu(scores, right):
+    best = scores[torch.arange(len(scores)), right]
+    return (F.relu(1 - best[:, None] + scores).sum(1) - 1).mean()

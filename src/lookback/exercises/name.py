@@ -16,7 +16,6 @@ from lookback.exercises.checking import (
     as_number,
     as_tensor,
     exercise,
-    expect,
     float64,
     random_inputs,
 )
@@ -78,7 +77,7 @@ def kernel_by_hand(keys=(0, 1, 3), values=(4, 2, 10), query=1):
         "divide by their sum.": heights.softmax(0),
     }
     otherwise = (
-        "This is no slip that the check knows. The distances are "
+        "The check does not recognize this mistake. The distances are "
         f"{far[0]}, {far[1]} and {far[2]}; a distance of 2 has the height "
         "2^(−4) = 1/16."
     )
@@ -99,8 +98,8 @@ def kernel_by_hand(keys=(0, 1, 3), values=(4, 2, 10), query=1):
         "You divided by 3 as well. The weights sum to 1 already.": answer / 3,
     }
     otherwise = (
-        "The weights are right; the answer is no slip that the check knows. "
-        "Weight times value, three times, and add up."
+        "The weights are right; the check does not recognize the mistake in "
+        "the answer. Weight times value, three times, and add up."
     )
     said = ", ".join(f"{x:.2f}" for x in weights)
     return (
@@ -117,68 +116,108 @@ def kernel_regression_solution(queries, keys, values, width):
     return (near @ values) / near.sum(-1, keepdim=True)
 
 
+def _mean_by_mean(queries, keys, values, width):
+    """The regression, query by query and key by key."""
+    rows = []
+    for q in queries:
+        near = [
+            math.exp(-float((q - k) @ (q - k)) / (2 * width**2)) for k in keys
+        ]
+        total = sum(x * v for x, v in zip(near, values, strict=True))
+        rows.append(total / sum(near))
+    return torch.stack(rows)
+
+
 @exercise(kernel_regression_solution)
 def kernel_regression(mine):
     """The regression of 1964, for several queries at once."""
+    cases = []
     sizes = ((3, 4, 2, 5, 0.7), (2, 3, 1, 1, 1.5), (4, 1, 3, 2, 0.5))
     for seed, (target, source, d, d_v, width) in enumerate(sizes):
-        q, k, v = random_inputs(seed, (target, d), (source, d), (source, d_v))
-        known = {
-            (target, source): "Those are the weights; give back the means of "
-            "the values.",
-            (source, d_v): "That is a row for each key; there is one for each "
-            "query.",
-            (d_v,): "That is one row; there is one for each query.",
-        }
-        found = as_tensor(
-            mine(q, k, v, width), (target, d_v), "[target, d_v]", known
-        )
-        q, k, v = map(float64, (q, k, v))
-        square = float64([[float(((a - b) ** 2).sum()) for b in k] for a in q])
-
-        def weigh(exponent, axis=1):
-            height = exponent.exp()
-            return (height / height.sum(axis, keepdim=True)) @ v  # noqa: B023
-
-        two = 2 * width**2
-        height = (-square / two).exp()
-        mistakes = {
-            "You left out the sum below: divide by Σ_j κ(q − k_j).": height @ v,
-            "You normalised over the queries. For each query the weights sum "
-            "to 1 over the keys.": weigh(-square / two, 0),
-            "The 2 below is missing: κ(u) = exp(−u·u / 2b²).": weigh(
-                -square / width**2
-            ),
-            "The width is squared: 2b², not 2b.": weigh(-square / (2 * width)),
-            "The width does not count in yours.": weigh(-square / 2),
-            "You divided by the width only, where it is 2b².": weigh(
-                -square / width
-            ),
-            "The distance is squared: u·u, not its root.": weigh(
-                -square.sqrt() / two
-            ),
-            "The sign: what is further away gets more in yours.": weigh(
-                square / two
-            ),
-            "That is a softmax of q · k. It is the distance that counts "
-            "here.": weigh(q @ k.T),
-            "That is a softmax of q · k / b². It gives the same only where "
-            "all keys have the same length.": weigh(q @ k.T / width**2),
-            "You took a softmax of the heights. They are positive already: "
-            "divide by their sum.": weigh(height),
-            "You multiplied by the width's square, where it divides.": weigh(
-                -square * width**2 / 2
-            ),
-            "You divided by the number of keys and not by the sum of their "
-            "heights.": height @ v / source,
-        }
-        expect(
-            found,
-            weigh(-square / two),
-            mistakes,
-            f"with {source} keys of {d} numbers",
-        )
+        given = random_inputs(seed, (target, d), (source, d), (source, d_v))
+        truth = _mean_by_mean(*map(float64, given), width)
+        cases.append(((*given, width), truth))
+    about = "with {1.shape[0]} keys of {1.shape[1]} numbers"
+    kernel_regression.compare(mine, cases, "[target, d_v]", about)
     return "several queries at once, and a memory of one row."
+
+
+_MEAN = "(near @ values) / near.sum(-1, keepdim=True)"
+_EXPONENT = "-(apart**2).sum(-1) / (2 * width**2)"
+for _hint, *_typed in (
+    (
+        "You left out the sum below: divide by Σ_j κ(q − k_j).",
+        *(" / near.sum(-1, keepdim=True)", ""),
+    ),
+    (
+        "You normalised over the queries. For each query the weights sum to 1 "
+        "over the keys.",
+        *(_MEAN, "(near / near.sum(0)) @ values"),
+    ),
+    (
+        "The 2 below is missing: κ(u) = exp(−u·u / 2b²).",
+        *("2 * width**2", "width**2"),
+    ),
+    ("The width is squared: 2b², not 2b.", "width**2", "width"),
+    ("The width does not count in yours.", "2 * width**2", "2"),
+    (
+        "You divided by the width only, where it is 2b².",
+        *("2 * width**2", "width"),
+    ),
+    (
+        "The distance is squared: u·u, not its root.",
+        *(".sum(-1) /", ".sum(-1).sqrt() /"),
+    ),
+    (
+        "The sign: what is further away gets more in yours.",
+        *("exp(-(", "exp(("),
+    ),
+    (
+        "That is a softmax of q · k. It is the distance that counts here.",
+        *(_EXPONENT, "queries @ keys.T"),
+    ),
+    (
+        "That is a softmax of q · k / b². It gives the same only where all "
+        "keys have the same length.",
+        *(_EXPONENT, "queries @ keys.T / width**2"),
+    ),
+    (
+        "You took a softmax of the heights. They are positive already: divide "
+        "by their sum.",
+        *(_MEAN, "near.softmax(-1) @ values"),
+    ),
+    (
+        "You multiplied by the width's square, where it divides.",
+        *("/ (2 * width**2)", "/ 2 * width**2"),
+    ),
+    (
+        "You divided by the number of keys and not by the sum of their "
+        "heights.",
+        *("near.sum(-1, keepdim=True)", "len(keys)"),
+    ),
+    (
+        "Those are the weights; give back the means of the values.",
+        *("(near @ values)", "near"),
+    ),
+    (
+        "That is a row for each key; there is one for each query.",
+        *(_MEAN, "near.mean(0)[:, None] * values"),
+    ),
+    (
+        "That is one row; there is one for each query.",
+        *(_MEAN, "near.mean(0) @ values"),
+    ),
+):
+    kernel_regression.slip(_hint, *_typed)
+
+
+kernel_regression.style(_mean_by_mean)
+
+
+@kernel_regression.style
+def _by_softmax(queries, keys, values, width):
+    cross = queries @ keys.T - (keys**2).sum(-1) / 2
+    return (cross / width**2).softmax(-1) @ values
 
 
 def _blind_additive(query, keys):
@@ -208,91 +247,97 @@ def reaches_query_solution(look, query, keys, values):
     return bool(slope.abs().max() > 1e-9)
 
 
-_DOWN = "fast weights, with a gradient below 0 everywhere"
-_ALIKE = "scaled dot, where all rows hold the same value"
-_LAST = "scaled dot, where the rows differ in their last number alone"
-_EVEN = "fast weights, with a gradient whose numbers sum to 0"
-_REACHED = (
-    ("scaled dot", lookups.scaled_dot, True),
-    ("fast weights", lookups.fast_weights, True),
-    ("memory network", lookups.memory_network, False),
-    ("soft window", lookups.soft_window, True),
-    ("RNNsearch without its tanh", _blind_additive, False),
-    ("a weight for each place, whatever is asked", _place_only, False),
-    ("kernel regression", lookups.kernel_regression, True),
-    (_DOWN, lookups.fast_weights, True),
-    (_ALIKE, lookups.scaled_dot, False),
-    (_LAST, lookups.scaled_dot, True),
-    (_EVEN, lookups.fast_weights, True),
+def _yes(name):
+    return (
+        f"You say yes of this one: {name}. Nothing comes back there. Does "
+        "your test hand over a query that wants a gradient, and look at it?"
+    )
+
+
+def _no(name):
+    return (
+        f"You say no of this one: {name}. Its weights change with the query. "
+        "Does your query have requires_grad_(), before the look? And is it "
+        "the same tensor whose gradient you read?"
+    )
+
+
+_ASKING = (
+    "You say no of the scaled dot product. Does your query have "
+    "requires_grad_() before the look? And is it the context that you "
+    "differentiate? The sum of the weights is always 1, so nothing comes back "
+    "from it."
+)
+_PATH = (
+    "You say yes of a softmax of v · (W q + U k), without a tanh. There is a "
+    "path from the query to the context, and so something to differentiate; "
+    "but what comes back is 0 (or rounding, 1e-17). Look at the numbers, not "
+    "at whether there is a path."
+)
+_DOWN = (
+    "You say no where every number of the gradient is below 0. Take its size "
+    "before you compare."
+)
+_ALIKE = (
+    "You say yes where all rows hold the same value. The weights change with "
+    "the query there, the context does not: it is the context that you want "
+    "the gradient of."
+)
+_LAST = (
+    "You say no where the rows differ in the last number of their value "
+    "alone. Ask the whole context, and not its first number."
+)
+_EVEN = (
+    "You say no where the numbers of the gradient sum to 0, and are not 0. "
+    "Take the size of each before you join them."
+)
+_REACHED = (  # look, truth, hint, and what is changed in the memory
+    (lookups.scaled_dot, True, _ASKING),
+    (lookups.fast_weights, True, _no("fast weights")),
+    (lookups.memory_network, False, _yes("memory network")),
+    (lookups.soft_window, True, _no("soft window")),
+    (_blind_additive, False, _PATH),
+    (_place_only, False, _yes("a weight for each place, whatever is asked")),
+    (lookups.kernel_regression, True, _no("kernel regression")),
+    (lookups.fast_weights, True, _DOWN, lambda K, V: (K.abs(), -V.abs())),
+    (lookups.scaled_dot, False, _ALIKE, lambda K, V: (K, V[[0] * 5])),
+    (
+        lookups.scaled_dot,
+        True,
+        _LAST,
+        lambda K, V: (K, V.index_fill(1, torch.tensor([0, 1]), 1.0)),
+    ),
+    (
+        lookups.fast_weights,
+        True,
+        _EVEN,
+        lambda K, V: (K - K.mean(1, keepdim=True), V),
+    ),
 )
 
 
 @exercise(reaches_query_solution)
 def reaches_query(mine):
     """Whether a gradient reaches the query, found by experiment."""
-    for seed, (name, look, truth) in enumerate(_REACHED):
+    for seed, (look, truth, hint, *change) in enumerate(_REACHED):
         query, keys = _asked(look, seed)
         values = float64(random_inputs(seed + 50, (5, 3))[0])
-        if name == _DOWN:
-            keys, values = keys.abs(), -values.abs()
-        if name == _ALIKE:
-            values = values[:1].expand(5, 3).clone()
-        if name == _LAST:
-            values[:, :-1] = 1.0
-        if name == _EVEN:
-            keys = keys - keys.mean(1, keepdim=True)
-        said = _yes_or_no(_judge(mine, look, query, keys, values))
-        if said == truth:
-            continue
-        if look is _blind_additive:
-            raise Hint(
-                "You say yes of a softmax of v · (W q + U k), without a tanh. "
-                "There is a path from the query to the context, and so "
-                "something to differentiate; but what comes back is 0 (or "
-                "rounding, 1e-17). Look at the numbers, not at whether there "
-                "is a path."
-            )
-        if name == _ALIKE:
-            raise Hint(
-                "You say yes where all rows hold the same value. The weights "
-                "change with the query there, the context does not: it is "
-                "the context that you want the gradient of."
-            )
-        if name == _DOWN:
-            raise Hint(
-                "You say no where every number of the gradient is below 0. "
-                "Take its size before you compare."
-            )
-        if name == _LAST:
-            raise Hint(
-                "You say no where the rows differ in the last number of "
-                "their value alone. Ask the whole context, and not its first "
-                "number."
-            )
-        if name == _EVEN:
-            raise Hint(
-                "You say no where the numbers of the gradient sum to 0, and "
-                "are not 0. Take the size of each before you join them."
-            )
-        if look is lookups.scaled_dot:
-            raise Hint(
-                "You say no of the scaled dot product. Does your query have "
-                "requires_grad_() before the look? And is it the context "
-                "that you differentiate? The sum of the weights is always 1, "
-                "so nothing comes back from it."
-            )
-        if not truth:
-            raise Hint(
-                f"You say yes of this one: {name}. Nothing comes back there. "
-                "Does your test hand over a query that wants a gradient, and "
-                "look at it?"
-            )
-        raise Hint(
-            f"You say no of this one: {name}. Its weights change with the "
-            "query. Does your query have requires_grad_(), before the look? "
-            "And is it the same tensor whose gradient you read?"
-        )
+        for other in change:
+            keys, values = other(keys, values)
+        if _yes_or_no(_judge(mine, look, query, keys, values)) != truth:
+            raise Hint(hint)
     return "eleven cases, two of them with a path on which nothing comes back."
+
+
+_HARD = (
+    "Of a look by arg max there is nothing to differentiate: its context does "
+    "not require a gradient, and torch raises an error. Ask "
+    "context.requires_grad first; the answer is then False."
+)
+_UNUSED = (
+    "A look that never reads the query leaves it out of the graph, and torch "
+    "raises an error: allow_unused=True gives None for it."
+)
 
 
 def _judge(mine, look, *given):
@@ -301,19 +346,13 @@ def _judge(mine, look, *given):
         return mine(look, *given)
     except Hint as hint:
         if "does not require grad" in str(hint):
-            raise Hint(
-                "Of a look by arg max there is nothing to differentiate: its "
-                "context does not require a gradient, and torch raises an "
-                "error. Ask context.requires_grad first; the answer is then "
-                "False."
-            ) from None
+            raise Hint(_HARD) from None
         if "have been used in the graph" in str(hint):
-            raise Hint(
-                "A look that never reads the query leaves it out of the "
-                "graph, and torch raises an error: allow_unused=True gives "
-                "None for it."
-            ) from None
+            raise Hint(_UNUSED) from None
         raise
+
+
+_BOOLEAN = "Give back True or False; yours is "
 
 
 def _yes_or_no(said):
@@ -321,8 +360,44 @@ def _yes_or_no(said):
     if isinstance(said, torch.Tensor) and said.numel() == 1:
         said = said.item()
     if type(said) is not bool and type(said).__name__ not in ("bool", "bool_"):
-        raise Hint(f"Give back True or False; yours is {type(said).__name__}.")
+        raise Hint(f"{_BOOLEAN}{type(said).__name__}.")
     return bool(said)
+
+
+_FOUND = "bool(slope.abs().max() > 1e-9)"
+for _hint, *_typed in (
+    (_PATH, _FOUND, "context.requires_grad"),
+    (_ASKING, "query.clone().requires_grad_()", "query.clone()"),
+    (_ASKING, " @ values", ""),
+    (_yes("memory network"), "return False", "return True"),
+    (_ALIKE, " @ values", "", "context.sum()", "context[0]"),
+    (_DOWN, "slope.abs()", "slope"),
+    (_LAST, "context.sum()", "context[0]"),
+    (_EVEN, "slope.abs().max()", "slope.sum().abs()"),
+    (_HARD, "    if not context.requires_grad:\n        return False\n", ""),
+    (_UNUSED, "@ values", "@ values.clone().requires_grad_()"),
+    (f"{_BOOLEAN}Tensor.", _FOUND, "slope"),
+):
+    reaches_query.slip(_hint, *_typed)
+
+
+@reaches_query.style
+def _by_differences(look, query, keys, values):
+    for step in torch.eye(len(query)).to(query) * 1e-4:
+        up, down = (look(query + s * step, keys) @ values for s in (1, -1))
+        if (up - down).abs().max() > 1e-9:
+            return True
+    return False
+
+
+@reaches_query.style
+def _by_backward(look, query, keys, values):
+    query.requires_grad_()
+    context = look(query, keys) @ values
+    if context.grad_fn is None:
+        return False
+    context.sum().backward()
+    return query.grad is not None and query.grad.norm() > 1e-8
 
 
 def sees_place_solution(look, query, keys):
@@ -362,70 +437,117 @@ def _all_alike(query, keys):
     return torch.full_like(keys[:, 0], 1 / len(keys))
 
 
-_PLACED = (
-    ("dot", lookups.dot, False),
-    ("soft window", lookups.soft_window, True),
-    ("memory network", lookups.memory_network, False),
-    ("a dot product to which later rows add something", _slanted, True),
-    ("the plain mean", _all_alike, False),
-    ("linear", lookups.linear, False),
-    ("fast weights whose last rows count double", _last_doubled, True),
-    ("shares by the size of the keys' first numbers", _shares, False),
+def _wrong(name):
+    return (
+        f"Wrong of this one: {name}. It sees places: False. Move the keys, "
+        "and ask of every weight whether it has gone with its key."
+    )
+
+
+_OLD = (
+    "You say yes of the dot product. If the keys change places, its weights "
+    "change places with them: so compare the new weights with the OLD ones in "
+    "the same new order. (With a permutation and its inverse exchanged it "
+    "fails too.)"
+)
+_STAY = (
+    "You say no of the soft window, which reads nothing but places. Its "
+    "weights stay where they are when the keys move: that they do not change "
+    "is the very sign."
+)
+_BOTH = (
+    "You say no of a look that sees both. Its weights change when the keys "
+    "move, but not as the keys do: compare them with the old weights in the "
+    "new order."
+)
+_ANY = (
+    "You say no of a look whose last rows count double. Only keys that come "
+    "to these rows or leave them show that. So move all of them, and ask "
+    "whether ANY weight has not gone along."
+)
+_PLACED = (  # look, truth, hint
+    (lookups.dot, False, _OLD),
+    (_slanted, True, _BOTH),
+    (_last_doubled, True, _ANY),
+    (lookups.soft_window, True, _STAY),
+    (lookups.memory_network, False, _wrong("memory network")),
+    (_all_alike, False, _wrong("the plain mean")),
+    (lookups.linear, False, _wrong("linear")),
+    (
+        _shares,
+        False,
+        _wrong("shares by the size of the keys' first numbers"),
+    ),
+)
+_ROUNDED = (
+    "You say yes of a look whose weights do go with their keys, but for the "
+    "last digit: a sum that is taken in another order is rounded differently. "
+    "Compare with a tolerance, as torch.allclose does."
+)
+_TURNED = (
+    "All your answers are turned round: True is for a look of which some "
+    "weight does NOT go with its key."
 )
 
 
 @exercise(sees_place_solution)
 def sees_place(mine):
     """Whether a look sees places, found by experiment."""
-    for seed, (name, look, truth) in enumerate(_PLACED):
-        query, keys = _asked(look, seed, source=12)
-        said = _yes_or_no(mine(look, query, keys))
-        if said == truth:
+    for seed, (look, truth, hint) in enumerate(_PLACED):
+        given = _asked(look, seed, source=12)
+
+        def says(look, given=given):
+            return _yes_or_no(mine(look, *given))
+
+        if (said := says(look)) == truth:
             continue
-        if said and not _yes_or_no(mine(_first_number, query, keys)):
-            raise Hint(
-                f"You say yes of this one: {name}. Its weights do go with "
-                "their keys, but for the last digit: a sum that is taken in "
-                "another order is rounded differently. Compare with a "
-                "tolerance, as torch.allclose does."
-            )
-        if all(
-            _yes_or_no(mine(one, query, keys)) != it for _, one, it in _PLACED
-        ):
-            raise Hint(
-                "All your answers are turned round: True is for a look of "
-                "which some weight does NOT go with its key."
-            )
-        if look is lookups.dot:
-            raise Hint(
-                "You say yes of the dot product. If the keys change places, "
-                "its weights change places with them: so compare the new "
-                "weights with the OLD ones in the same new order. (With a "
-                "permutation and its inverse exchanged it fails too.)"
-            )
-        if look is lookups.soft_window:
-            raise Hint(
-                "You say no of the soft window, which reads nothing but "
-                "places. Its weights stay where they are when the keys move: "
-                "that they do not change is the very sign."
-            )
-        if look is _slanted:
-            raise Hint(
-                "You say no of a look that sees both. Its weights change when "
-                "the keys move, but not as the keys do: compare them with the "
-                "old weights in the new order."
-            )
-        if look is _last_doubled:
-            raise Hint(
-                "You say no of a look whose last rows count double. Only keys "
-                "that come to these rows or leave them show that. So move all "
-                "of them, and ask whether ANY weight has not gone along."
-            )
-        raise Hint(
-            f"Wrong of this one: {name}. It sees places: {truth}. Move the "
-            "keys, and ask of every weight whether it has gone with its key."
-        )
-    return "seven looks: content, place, both, and neither."
+        if said and not says(_first_number):
+            raise Hint(_ROUNDED)
+        if all(says(one) != it for one, it, _ in _PLACED):
+            raise Hint(_TURNED)
+        raise Hint(hint)
+    return "eight looks: content, place, both, and neither."
+
+
+_MOVED = "torch.allclose(moved, look(query, keys)[order])"
+_SORTED = "moved.sort().values, look(query, keys).sort().values"
+_GAP = "(moved - look(query, keys)[order]).abs()"
+_ORDER = "torch.arange(len(keys)).roll(1)"
+for _hint, *_typed in (
+    (_OLD, "keys)[order])", "keys))"),
+    (
+        _OLD,
+        *("moved, look(query, keys)[order]", "moved[order], look(query, keys)"),
+    ),
+    (_BOTH, f"not {_MOVED}", "False"),
+    (_BOTH, "not", "", "keys)[order])", "keys))"),
+    (_STAY, "(moved, look(query, keys)[order])", f"({_SORTED})"),
+    (_ROUNDED, "allclose", "equal"),
+    (_TURNED, "not ", ""),
+    (_ANY, f"not {_MOVED}", f"({_GAP} > 1e-9).all()"),
+    (_ANY, f"not {_MOVED}", f"({_GAP} > 1e-9).all()", ".roll(1)", ".flip(0)"),
+    (_ANY, _ORDER, "torch.tensor([1, 0, *range(2, len(keys))])"),
+    (f"{_BOOLEAN}Tensor.", f"not {_MOVED}", _GAP),
+    (f"{_BOOLEAN}str.", f"not {_MOVED}", "'no'"),
+):
+    sees_place.slip(_hint, *_typed)
+
+
+@sees_place.style
+def _by_one_swap(look, query, keys):
+    order = torch.arange(len(keys))
+    order[[0, -1]] = order[[-1, 0]]
+    one, other = look(query, keys), look(query, keys[order])
+    return bool((other[order] - one).abs().max() > 1e-9)
+
+
+@sees_place.style
+def _by_inverse(look, query, keys):
+    order = torch.randperm(
+        len(keys), generator=torch.Generator().manual_seed(3)
+    )
+    back = order.argsort()
+    return not torch.allclose(look(query, keys[order])[back], look(query, keys))
 
 
 def reinforce_loss_solution(logits, chosen, reward):
@@ -445,109 +567,166 @@ def _slope(logits, chosen, factors):
     return found
 
 
+_EACH = "That is a loss for each picture; give back their mean."
+_UNTIED = (
+    "Your loss does not depend on the logits: the log-probability of what was "
+    "drawn must be in it, with no detach() or item()."
+)
+
+
+def _gradient(answer, *given):
+    """The gradient that a loss leaves at the logits."""
+    loss = answer(*given)
+    if not isinstance(loss, torch.Tensor):
+        raise Hint(
+            f"Give back a loss, a tensor; yours is {type(loss).__name__}."
+        )
+    if loss.numel() == len(given[1]):
+        raise Hint(_EACH)
+    as_number(loss.detach(), "one number, the loss")
+    logits, found = answer.handed[0], None
+    if loss.requires_grad:
+        (found,) = torch.autograd.grad(loss, logits, allow_unused=True)
+    if found is None:
+        raise Hint(_UNTIED)
+    return found
+
+
 @exercise(reinforce_loss_solution)
 def reinforce_loss(mine):
     """A loss whose gradient is the estimate of REINFORCE."""
+    cases = []
     for seed, (batch, places) in enumerate(((4, 5), (3, 2), (6, 25))):
-        raw, draws, good = random_inputs(
+        logits, draws, good = random_inputs(
             seed, (batch, places), (batch, places), (batch,)
         )
         chosen = draws.argmax(1)
-        reward = (good > 0).to(raw)
+        reward = (good > 0).to(logits)
         reward[0], reward[-1] = 1.0, 0.0
-        wants = raw.clone().requires_grad_()
-        loss = mine(wants, chosen, reward)
-        if not isinstance(loss, torch.Tensor):
-            raise Hint(
-                f"Give back a loss, a tensor; yours is {type(loss).__name__}."
-            )
-        if loss.numel() == batch and batch > 1:
-            raise Hint("That is a loss for each picture; give back their mean.")
-        as_number(loss.detach(), "one number, the loss")
-        if not loss.requires_grad:
-            raise Hint(
-                "Your loss does not depend on the logits: the log-probability "
-                "of what was drawn must be in it, with no detach() or item()."
-            )
-        leaf = mine.handed[0]
-        (found,) = torch.autograd.grad(loss, leaf, allow_unused=True)
-        if found is None:
-            raise Hint("Your loss does not depend on the logits.")
-        found = float64(found)
-        l64, r = float64(raw), float64(reward)
-        n = len(r)
-        others = (r.sum() - r) / (n - 1)
-        p = l64.softmax(-1)
-        at = torch.arange(n), chosen
-        own = p[at]
-        truth = _slope(l64, chosen, r - others)
-        advantage = r - others
-
-        def by(weigh):
-            """The gradient of a loss that is minus the mean of these."""
-            leaf64 = l64.clone().requires_grad_()  # noqa: B023
-            loss = -weigh(leaf64).mean()
-            return torch.autograd.grad(loss, leaf64)[0]
-
-        mistakes = {
-            "You took the logit of what was drawn. It is its log-probability "
-            "that counts: log_softmax first.": by(
-                lambda x: advantage * x[at]  # noqa: B023
-            ),
-            "Your log_softmax runs over the batch. Each picture has its own "
-            "distribution, over the places: the last axis.": by(
-                lambda x: advantage * x.log_softmax(0)[at]  # noqa: B023
-            ),
-            "Your rewards and your log-probabilities have been multiplied as "
-            "[batch, 1] with [batch]: a square in which each reward meets "
-            "every draw, and everything cancels. Take [:, 0] of what gather "
-            "gives.": torch.zeros_like(l64),
-            "log_p[:, chosen] gives every picture the draws of all others. "
-            "Pair them: log_p[torch.arange(batch), chosen].": by(
-                lambda x: advantage * x.log_softmax(-1)[:, chosen]  # noqa: B023
-            ),
-            "All places are praised in yours; only the one that was drawn "
-            "should be.": by(
-                lambda x: advantage[:, None] * x.log_softmax(-1)  # noqa: B023
-            ),
-            "The sign: an optimiser goes downhill, so the loss is minus what "
-            "should grow.": -truth,
-            "There is no log in yours: it is ∇ log p that is weighted, which "
-            "is ∇p / p. Without it what is drawn often counts twice.": (
-                _slope(l64, chosen, (r - others) * own)
-            ),
-            "No log, and the sign is wrong.": (
-                -_slope(l64, chosen, (r - others) * own)
-            ),
-            "The baseline is missing: subtract from each reward the mean of "
-            "the others'.": _slope(l64, chosen, r),
-            "The baseline is missing, and the sign is wrong.": (
-                -_slope(l64, chosen, r)
-            ),
-            "Your baseline holds the picture's own reward: the mean of ALL. "
-            "That makes the estimate too short, by (n − 1)/n. Take the mean "
-            "of the others.": _slope(l64, chosen, r - r.mean()),
-            "The baseline is the mean of the others: divide by n − 1, not "
-            "by n.": _slope(l64, chosen, r - (r.sum() - r) / n),
-            "You added the baseline; subtract it.": (
-                _slope(l64, chosen, r + others)
-            ),
-            "You took the sum over the batch; take the mean.": truth * n,
-            "You divided the rewards by their spread as well. That changes "
-            "the length of the estimate.": _slope(
-                l64, chosen, (r - others) / r.std()
-            ),
-            "The rewards are brought to mean 0 and spread 1 in yours. "
-            "Subtract the mean of the others, and nothing more.": _slope(
-                l64, chosen, (r - r.mean()) / r.std()
-            ),
-            "That is the cross-entropy with what was drawn: all draws are "
-            "praised alike, whatever the reward.": (
-                _slope(l64, chosen, torch.ones(n))
-            ),
-        }
-        expect(found, truth, mistakes, f"with {n} draws of {places} places,")
+        r = float64(reward)
+        others = torch.stack(
+            [torch.cat([r[:b], r[b + 1 :]]).mean() for b in range(batch)]
+        )
+        truth = _slope(float64(logits), chosen, r - others)
+        cases.append(((logits.requires_grad_(), chosen, reward), truth))
+    reinforce_loss.compare(
+        mine,
+        cases,
+        "[batch, places]",
+        "with {0.shape[0]} draws of {0.shape[1]} places,",
+        ask=_gradient,
+    )
     return "three batches, by the gradient that the loss leaves."
+
+
+_DRAWN = "[torch.arange(len(chosen)), chosen]"
+for _hint, *_typed in (
+    (
+        "You took the logit of what was drawn. It is its log-probability that "
+        "counts: log_softmax first.",
+        *(".log_softmax(-1)", ""),
+    ),
+    (
+        "Your log_softmax runs over the batch. Each picture has its own "
+        "distribution, over the places: the last axis.",
+        *("log_softmax(-1)", "log_softmax(0)"),
+    ),
+    (
+        "Your rewards and your log-probabilities have been multiplied as "
+        "[batch, 1] with [batch]: a square in which each reward meets every "
+        "draw, and everything cancels. Take [:, 0] of what gather gives.",
+        *(_DRAWN, ".gather(1, chosen[:, None])"),
+    ),
+    (
+        "log_p[:, chosen] gives every picture the draws of all others. Pair "
+        "them: log_p[torch.arange(batch), chosen].",
+        *(_DRAWN, "[:, chosen]"),
+    ),
+    (
+        "All places are praised in yours; only the one that was drawn should "
+        "be.",
+        *(_DRAWN, "", "(reward - others)", "(reward - others)[:, None]"),
+    ),
+    (
+        "The sign: an optimiser goes downhill, so the loss is minus what "
+        "should grow.",
+        *("return -", "return "),
+    ),
+    (
+        "There is no log in yours: it is ∇ log p that is weighted, which is "
+        "∇p / p. Without it what is drawn often counts twice.",
+        *("log_softmax", "softmax"),
+    ),
+    (
+        "No log, and the sign is wrong.",
+        *("log_softmax", "softmax", "return -", "return "),
+    ),
+    (
+        "The baseline is missing: subtract from each reward the mean of the "
+        "others'.",
+        *(" - others", ""),
+    ),
+    (
+        "The baseline is missing, and the sign is wrong.",
+        *(" - others", "", "return -", "return "),
+    ),
+    (
+        "Your baseline holds the picture's own reward: the mean of ALL. That "
+        "makes the estimate too short, by (n − 1)/n. Take the mean of the "
+        "others.",
+        *("- others", "- reward.mean()"),
+    ),
+    (
+        "The baseline is the mean of the others: divide by n − 1, not by n.",
+        *("(len(reward) - 1)", "len(reward)"),
+    ),
+    (
+        "You added the baseline; subtract it.",
+        *("reward - others", "reward + others"),
+    ),
+    ("You took the sum over the batch; take the mean.", "mean()", "sum()"),
+    (
+        "You divided the rewards by their spread as well. That changes the "
+        "length of the estimate.",
+        *("(reward - others)", "(reward - others) / reward.std()"),
+    ),
+    (
+        "The rewards are brought to mean 0 and spread 1 in yours. Subtract "
+        "the mean of the others, and nothing more.",
+        *("(reward - others)", "(reward - reward.mean()) / reward.std()"),
+    ),
+    (
+        "That is the cross-entropy with what was drawn: all draws are praised "
+        "alike, whatever the reward.",
+        *("(reward - others) * ", ""),
+    ),
+    (_EACH, ".mean()", ""),
+    (_UNTIED, " * log_p", ""),
+    (_UNTIED, "logits.", "logits.detach()."),
+    (_UNTIED, "logits.", "logits.detach().requires_grad_()."),
+    (
+        "Give back a loss, a tensor; yours is float.",
+        *(".mean()", ".mean().item()"),
+    ),
+):
+    reinforce_loss.slip(_hint, *_typed)
+
+
+@reinforce_loss.style
+def _by_distribution(logits, chosen, reward):
+    drawn = torch.distributions.Categorical(logits=logits)
+    total = 0.0
+    for b, r in enumerate(reward):
+        rest = torch.cat([reward[:b], reward[b + 1 :]])
+        total = total - (r - rest.mean()) * drawn.log_prob(chosen)[b]
+    return total / len(reward)
+
+
+@reinforce_loss.style
+def _by_cross_entropy(logits, chosen, reward):
+    each = F.cross_entropy(logits, chosen, reduction="none")
+    n = len(reward)
+    return ((reward - reward.mean()) * n / (n - 1) * each).mean()
 
 
 def all_but_one_solution(query, keys):
@@ -566,14 +745,26 @@ _SAID = {
 }
 
 
+_EACH_KEY = "There is a weight for each key, not for each number of a key."
+_KEYS = "There is a weight for each key."
+_POSITIVE = (
+    "Yours has all five: no weight was ever negative. Find one whose weights "
+    "sum to 1 and still fall below 0."
+)
+
+
+def _lacks(*traits):
+    return (
+        f"Yours does not {' and does not '.join(traits)}. All four belong to "
+        "it; only *never negative* is to be missing."
+    )
+
+
 @exercise(all_but_one_solution)
 def all_but_one(mine):
     """A look with every trait but one: its weights may be negative."""
     query, keys = _asked(mine, 0)
-    known = {
-        (4,): "There is a weight for each key, not for each number of a key.",
-        (): "There is a weight for each key.",
-    }
+    known = {(4,): _EACH_KEY, (): _KEYS}
     for source in (5, 3):
         as_tensor(mine(query, keys[:source]), (source,), "[source]", known)
 
@@ -586,13 +777,43 @@ def all_but_one(mine):
         words for name, words in _SAID.items() if not getattr(found, name)
     ]
     if lacking:
-        raise Hint(
-            f"Yours does not {' and does not '.join(lacking)}. All four "
-            "belong to it; only *never negative* is to be missing."
-        )
+        raise Hint(_lacks(*lacking))
     if found.never_negative:
-        raise Hint(
-            "Yours has all five: no weight was ever negative. Find one whose "
-            "weights sum to 1 and still fall below 0."
-        )
+        raise Hint(_POSITIVE)
     return "four traits of five, in twenty memories."
+
+
+all_but_one.slip(_lacks("see place"), lookups.scaled_dot)
+all_but_one.slip(_lacks("sum to 1", "see place"), lookups.fast_weights)
+all_but_one.slip(_lacks("sum to 1", "see content"), lookups.soft_window)
+all_but_one.slip(
+    _lacks("see place", "let a gradient reach the query"),
+    lookups.memory_network,
+)
+for _hint, *_typed in (
+    (_lacks("see place"), " + later", ""),
+    (_lacks("sum to 1"), "1 / len(keys)", "1"),
+    (_POSITIVE, "2 * weights - 1 / len(keys)", "weights"),
+    (_EACH_KEY, "2 * weights - 1 / len(keys)", "query"),
+    (_KEYS, "2 * weights - 1 / len(keys)", "weights.sum()"),
+):
+    all_but_one.slip(_hint, *_typed)
+
+
+@all_but_one.style
+def _by_division(query, keys):
+    place = torch.arange(len(keys))
+    raw = keys @ query + 10 + place**2 - 11 * (place == 0)
+    return raw / raw.sum()
+
+
+@all_but_one.style
+def _by_difference(query, keys):
+    near = (keys @ query + torch.arange(len(keys)) / 2).softmax(-1)
+    return near + lookups.dot(query, keys) - lookups.dot(-query, keys)
+
+
+@all_but_one.style
+def _by_product(query, keys):
+    raw = (keys @ query) * torch.arange(1, len(keys) + 1)
+    return raw / raw.sum()

@@ -6,16 +6,15 @@ complex numbers, never taken from the solution or from `lookback.positions`.
 
 import cmath
 import math
-from functools import partial
 from itertools import permutations
 
+import numpy
 import torch
 
 from lookback.exercises.by_hand import by_hand, stage
 from lookback.exercises.checking import (
     as_tensor,
     exercise,
-    expect,
     float64,
     random_inputs,
 )
@@ -103,15 +102,18 @@ def codes_by_hand():
             stage(
                 truth,
                 {f"{name} {hint}": wrong for hint, wrong in slips.items()},
-                f"{name}: this is no slip that the check knows. The product "
-                "of two codes is a sum of cosines, one for each hand: of the "
-                "distance of the two places times the hand's speed.",
+                f"{name}: the check does not recognize this mistake. The "
+                "product of two codes is a sum of cosines, one for each hand: "
+                "of the distance of the two places times the hand's speed.",
                 _near,
                 at,
             )
             for at, (name, truth, slips) in enumerate(_BY_HAND)
         ),
     )
+
+
+codes_by_hand.style((2, 0.01, 0.5))
 
 
 def position_codes_solution(places, d):
@@ -126,79 +128,14 @@ def _speed(i, d, base=10000):
     return base ** (-2 * i / d)
 
 
-_BASES = (1_000, 9_999, 10_001, 100_000)
+def _codes(places, d, base=10000):
+    """Sines and cosines, place by place and column by column."""
 
+    def wave(place, column):
+        angle = place * _speed(column // 2, d, base)
+        return math.cos(angle) if column % 2 else math.sin(angle)
 
-def _other_base(base):
-    return f"ω_i is a power of 10000, and yours of {base}."
-
-
-def _wave(c, angle):
-    """Even columns hold sines, odd ones cosines."""
-    return math.cos(angle) if c % 2 else math.sin(angle)
-
-
-def _codes(places, d, angle=None, wave=_wave):
-    """`wave`(column, `angle`(place, column)) for all places and columns."""
-    angle = angle or (lambda p, c: p * _speed(c // 2, d))
-    rows = [[wave(c, angle(p, c)) for c in range(d)] for p in places]
-    return float64(rows)
-
-
-def _codes_gone_wrong(places, d):
-    """What each likely mistake in the codes gives, by its hint."""
-    truth = _codes(places, d)
-    sin, cos = truth[:, 0::2], truth[:, 1::2]
-    with_angle = partial(_codes, places, d)
-    return {
-        "All sines stand in the first half and all cosines in the second. "
-        "They alternate: column 2i is a sine, 2i + 1 its cosine.": torch.cat(
-            [sin, cos], 1
-        ),
-        "Sines and cosines are exchanged: place 0 is (0, 1, 0, 1, …).": (
-            torch.stack([cos, sin], -1).flatten(1)
-        ),
-        "You count the places yourself, from 0 on; take those that are "
-        "given.": _codes(range(len(places)), d),
-        "Every column has its own speed. A sine and the cosine beside it are "
-        "one hand: both take 2i, the even number.": with_angle(
-            lambda p, c: p / 10000 ** (c / d)
-        ),
-        "The exponent is 2i/d, and yours is i/d: the hands slow down too "
-        "little.": with_angle(lambda p, c: p / 10000 ** (c // 2 / d)),
-        "The exponent is 2i/d, and yours is 4i/d: the hands slow down too "
-        "much. arange(0, d, 2) holds 2i already.": with_angle(
-            lambda p, c: p / 10000 ** (c // 2 * 4 / d)
-        ),
-        "i counts from 0, and yours from 1: the first hand has the speed "
-        "10000^0 = 1.": with_angle(lambda p, c: p * _speed(c // 2 + 1, d)),
-        "All cosines stand in the first half and all sines in the second. "
-        "They alternate: column 2i is a sine, 2i + 1 its cosine.": torch.cat(
-            [cos, sin], 1
-        ),
-        "Those are cosines only; each has its sine before it.": torch.stack(
-            [cos, cos], -1
-        ).flatten(1),
-        "Your places are one too large. Take those that are given, 0 "
-        "included.": _codes([p + 1 for p in places], d),
-        "The hands get faster and faster: the exponent is −2i/d, so divide "
-        "by 10000^{2i/d}.": with_angle(lambda p, c: p / _speed(c // 2, d)),
-        "Those are sines only; each has its cosine beside it.": torch.stack(
-            [sin, sin], -1
-        ).flatten(1),
-        "Those are the angles. Take the sine and the cosine of them.": _codes(
-            places, d, wave=lambda c, angle: angle
-        ),
-        "Your angles are in degrees, or turned into them; sine and cosine "
-        "take radians.": with_angle(
-            lambda p, c: math.radians(p * _speed(c // 2, d))
-        ),
-    } | {
-        _other_base(base): with_angle(
-            lambda p, c, base=base: p * _speed(c // 2, d, base)
-        )
-        for base in _BASES
-    }
+    return float64([[wave(p, c) for c in range(d)] for p in places])
 
 
 @exercise(position_codes_solution)
@@ -210,18 +147,112 @@ def position_codes(mine):
         ((4,), 2),
         ((1000, 300), 6),
     )
-    for given, d in cases:
-        places, length = torch.tensor(given, dtype=torch.float32), len(given)
-        known = {
-            (d, length): "Yours is [d, length].",
-            (length, d // 2): "You have the sines or the cosines, not both.",
-            (length, d // 2, 2): "Lay each pair flat: flatten(1).",
-            (2, length, d // 2): "Stack along the last axis, then flatten.",
-        }
-        found = as_tensor(mine(places, d), (length, d), "[length, d]", known)
-        slips = _codes_gone_wrong(given, d)
-        expect(found, _codes(given, d), slips, f"for d = {d}")
+    for places, d in cases:
+        given = torch.tensor(places, dtype=torch.float32), d
+        case, about = (given, _codes(places, d)), "for d = {1}"
+        position_codes.compare(mine, [case], "[length, d]", about)
     return "four sets of places, equal to a loop over places and columns."
+
+
+# Slips in the speeds, which two solutions compute alike.
+_ARANGE = "torch.arange(0, d, 2)"
+_OF_SPEEDS = (
+    (
+        "i counts from 0, and yours from 1: the first pair has the speed "
+        "10000^0 = 1.",
+        *(_ARANGE, "torch.arange(2, d + 1, 2)"),
+    ),
+    (
+        "The exponent is 2i/d, and yours is i/d: the pairs slow down too "
+        "little.",
+        *(_ARANGE, "torch.arange(d // 2)"),
+    ),
+    (
+        "The exponent is 2i/d, and yours is 4i/d: the pairs slow down too "
+        "much. arange(0, d, 2) holds 2i already.",
+        *(_ARANGE, f"2 * {_ARANGE}"),
+    ),
+    (
+        "Your angles are in degrees, or turned into them; sine and cosine "
+        "take radians.",
+        *("* omega", "* omega.deg2rad()"),
+    ),
+    *(
+        (
+            f"ω_i is a power of 10000, and yours of {base}.",
+            *("10000", str(base)),
+        )
+        for base in (1_000, 9_999, 10_001, 100_000)
+    ),
+)
+_SIN, _COS, _FLAT = "angle.sin()", "angle.cos()", ".flatten(1)"
+_PAIRS = f"torch.stack([{_SIN}, {_COS}], dim=-1){_FLAT}"
+for _hint, *_typed in (
+    (
+        "All sines stand in the first half and all cosines in the second. "
+        "They alternate: column 2i is a sine, 2i + 1 its cosine.",
+        *(_PAIRS, f"torch.cat([{_SIN}, {_COS}], dim=1)"),
+    ),
+    (
+        "All cosines stand in the first half and all sines in the second. "
+        "They alternate: column 2i is a sine, 2i + 1 its cosine.",
+        *(_PAIRS, f"torch.cat([{_COS}, {_SIN}], dim=1)"),
+    ),
+    (
+        "Sines and cosines are exchanged: place 0 is (0, 1, 0, 1, …).",
+        *(f"{_SIN}, {_COS}", f"{_COS}, {_SIN}"),
+    ),
+    (
+        "You count the places yourself, from 0 on; take those that are given.",
+        *("places[:", "torch.arange(len(places))[:"),
+    ),
+    (
+        "Every column has its own speed. A sine and the cosine beside it are "
+        "one hand: both take 2i, the even number.",
+        *(_ARANGE, "torch.arange(d)"),
+        *(_SIN, "angle[:, 0::2].sin()", _COS, "angle[:, 1::2].cos()"),
+    ),
+    *_OF_SPEEDS,
+    ("Those are cosines only; each has its sine before it.", _SIN, _COS),
+    ("Those are sines only; each has its cosine beside it.", _COS, _SIN),
+    (
+        "Your places are one too large. Take those that are given, 0 included.",
+        *("places[:, None]", "(places[:, None] + 1)"),
+    ),
+    (
+        "The hands get faster and faster: the exponent is −2i/d, so divide by "
+        "10000^{2i/d}.",
+        *("(-torch", "(torch"),
+    ),
+    (
+        "Those are the angles. Take the sine and the cosine of them.",
+        *(f"{_SIN}, {_COS}", "angle, angle"),
+    ),
+    ("Yours is [d, length].", _FLAT, f"{_FLAT}.T"),
+    ("You have the sines or the cosines, not both.", _PAIRS, _SIN),
+    ("Lay each pair flat: flatten(1).", _FLAT, ""),
+    (
+        "Stack along the last axis, then flatten.",
+        *(f"-1){_FLAT}", "0)"),
+    ),
+):
+    position_codes.slip(_hint, *_typed)
+
+
+@position_codes.style
+def _by_numpy(places, d):
+    fine = places.numpy().astype("float64")[:, None]
+    angle = fine / 10000.0 ** (numpy.arange(0, d, 2) / d)
+    out = numpy.empty((len(places), d))
+    out[:, 0::2], out[:, 1::2] = numpy.sin(angle), numpy.cos(angle)
+    return torch.tensor(out)
+
+
+@position_codes.style
+def _by_logarithms(places, d):
+    speeds = torch.exp(torch.arange(0, d, 2) * (-math.log(10000.0) / d))
+    angle = torch.einsum("l,i->li", places.to(speeds.dtype), speeds)
+    return torch.stack((angle.sin(), angle.cos()), dim=2).view(-1, d)
 
 
 def turn_by_place_solution(x):
@@ -237,104 +268,16 @@ def turn_by_place_solution(x):
     return torch.stack(turned, dim=-1).flatten(-2)
 
 
-def _turned(x, angle, pairs=lambda i, d: (2 * i, 2 * i + 1)):
+def _turned(x):
     """Each pair of x as a complex number times e^{i angle(place, i)}."""
     length, d = x.shape[1:]
     turns = [
-        [cmath.exp(1j * angle(place, i)) for i in range(d // 2)]
+        [cmath.exp(1j * place * _speed(i, d)) for i in range(d // 2)]
         for place in range(length)
     ]
-    first, second = zip(*(pairs(i, d) for i in range(d // 2)), strict=True)
-    z = torch.complex(x[..., first], x[..., second])
+    z = torch.complex(x[..., 0::2], x[..., 1::2])
     z = z * torch.tensor(turns, dtype=z.dtype)
-    out = x.clone()
-    out[..., first], out[..., second] = z.real, z.imag
-    return out
-
-
-def _one_by_one(x, angle):
-    """Each pair turned in place, the second line with the new first."""
-    out = x.clone()
-    for place in range(x.shape[1]):
-        for i in range(x.shape[2] // 2):
-            cos, sin = math.cos(angle(place, i)), math.sin(angle(place, i))
-            a, b = out[:, place, 2 * i], out[:, place, 2 * i + 1]
-            a.copy_(a * cos - b * sin)
-            b.copy_(a * sin + b * cos)  # a is the new one
-    return out
-
-
-def _paired(one, other):
-    """The first number of each pair from one, the second from the other."""
-    return torch.stack([one[..., 0::2], other[..., 1::2]], -1).flatten(-2)
-
-
-def _turned_wrong(x):
-    """What each likely mistake in the rotation gives, by its hint."""
-    length, d = x.shape[1:]
-
-    def angle(place, i):
-        return place * _speed(i, d)
-
-    truth = _turned(x, angle)
-    back = _turned(x, lambda p, i: -angle(p, i))
-    return {
-        "You turn the other way. (a, b) becomes (a cos − b sin, "
-        "a sin + b cos).": back,
-        "You pair number i with number i + d/2, as many published models do. "
-        "Here the pair is (2i, 2i + 1).": _turned(
-            x, angle, lambda i, d: (i, i + d // 2)
-        ),
-        "You add the sinusoids; rotary turns the numbers and adds nothing.": x
-        + _codes(range(length), d),
-        "You multiply with the sinusoids; to turn, each new number takes "
-        "from BOTH old ones.": x * _codes(range(length), d),
-        "Only the cosines are there. Half of each new number comes from the "
-        "other of the pair.": (truth + back) / 2,
-        "Your places begin at 1. The scores would be the same, since only "
-        "offsets count; but the exercise says 0.": _turned(
-            x, lambda p, i: angle(p + 1, i)
-        ),
-        "i counts from 0, and yours from 1: the first pair has the speed "
-        "10000^0 = 1.": _turned(x, lambda p, i: p * _speed(i + 1, d)),
-        "A rotation has one minus, before b sin; yours has none.": (
-            _paired(back, truth)
-        ),
-        "A rotation has one minus, before b sin; yours has a second one.": (
-            _paired(truth, -back)
-        ),
-        "All pairs turn at the speed 1; pair i has 10000^(−2i/d).": _turned(
-            x, lambda p, i: p
-        ),
-        "The exponent is 2i/d, and yours is i/d.": _turned(
-            x, lambda p, i: p * 10000 ** (-i / d)
-        ),
-        "The exponent is 2i/d, and yours is 4i/d: arange(0, d, 2) holds 2i "
-        "already.": _turned(x, lambda p, i: p * 10000 ** (-4 * i / d)),
-        "Your places are counted along the batch. They run along the "
-        "sentence, axis 1.": _turned(x.transpose(0, 1), angle).transpose(0, 1),
-        "The two numbers of each pair stand in the wrong order: "
-        "a cos − b sin comes first.": (
-            truth.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
-        ),
-        "Sine and cosine are exchanged: at place 0 nothing turns.": _turned(
-            x, lambda p, i: math.pi / 2 - angle(p, i)
-        ),
-        "Your angles are in degrees, or turned into them; sine and cosine "
-        "take radians.": _turned(x, lambda p, i: math.radians(angle(p, i))),
-        "Your second line uses the new a. Both new numbers come from the old "
-        "a and b.": _one_by_one(x, angle),
-        "Nothing turns: that is x itself.": x,
-        "The new numbers stand in two halves; put each pair back where it "
-        "was, side by side.": torch.cat(
-            [truth[..., 0::2], truth[..., 1::2]], 2
-        ),
-    } | {
-        _other_base(base): _turned(
-            x, lambda p, i, base=base: p * _speed(i, d, base)
-        )
-        for base in _BASES
-    }
+    return torch.stack([z.real, z.imag], dim=-1).flatten(-2)
 
 
 @exercise(turn_by_place_solution)
@@ -343,20 +286,118 @@ def turn_by_place(mine):
     cases = (2, 5, 8), (3, 3, 4), (1, 12, 6), (1, 400, 6)
     for seed, sizes in enumerate(cases):
         (x,) = random_inputs(seed, sizes)
-        batch, length, d = sizes
-        known = {
-            (batch, length, d // 2, 2): "Lay each pair flat: flatten(-2).",
-            (batch, length, d // 2): "Half the numbers are missing: a pair "
-            "stays a pair.",
-        }
-        found = as_tensor(mine(x), sizes, "[batch, length, d]", known)
-        x = float64(x)
-        truth = _turned(x, lambda p, i, d=d: p * _speed(i, d))
-        expect(found, truth, _turned_wrong(x))
+        case = (x,), _turned(float64(x))
+        turn_by_place.compare(mine, [case], "[batch, length, d]")
     return (
         "equal to complex numbers multiplied one by one, on four batches; "
         "lengths stay, and scores depend on the offset alone."
     )
+
+
+_PLACES = "torch.arange(length)"
+_PAIRED = "torch.stack(turned, dim=-1).flatten(-2)"
+_FIRST, _SECOND = f"a * {_COS} - b * {_SIN}", f"a * {_SIN} + b * {_COS}"
+for _hint, *_typed in (
+    (
+        "You turn the other way. (a, b) becomes (a cos − b sin, "
+        "a sin + b cos).",
+        *("* omega", "* -omega"),
+    ),
+    (
+        "You pair number i with number i + d/2, as many published models do. "
+        "Here the pair is (2i, 2i + 1).",
+        *("x[..., 0::2], x[..., 1::2]", "x.chunk(2, dim=-1)"),
+        *(_PAIRED, "torch.cat(turned, dim=-1)"),
+    ),
+    (
+        "You add the sinusoids; rotary turns the numbers and adds nothing.",
+        *(_PAIRED, f"x + {_PAIRS.replace('1)', '-2)')}"),
+    ),
+    (
+        "You multiply with the sinusoids; to turn, each new number takes from "
+        "BOTH old ones.",
+        *(_PAIRED, f"x * {_PAIRS.replace('1)', '-2)')}"),
+    ),
+    (
+        "Only the cosines are there. Half of each new number comes from the "
+        "other of the pair.",
+        *(_FIRST, f"a * {_COS}", _SECOND, f"b * {_COS}"),
+    ),
+    (
+        "Your places begin at 1. The scores would be the same, since only "
+        "offsets count; but the exercise says 0.",
+        *(_PLACES, "torch.arange(1, length + 1)"),
+    ),
+    (
+        "A rotation has one minus, before b sin; yours has none.",
+        *("- b", "+ b"),
+    ),
+    (
+        "A rotation has one minus, before b sin; yours has a second one.",
+        *("+ b", "- b"),
+    ),
+    (
+        "All pairs turn at the speed 1; pair i has 10000^(−2i/d).",
+        *("* omega", "* torch.ones(d // 2)"),
+    ),
+    *_OF_SPEEDS,
+    (
+        "Your places are counted along the batch. They run along the "
+        "sentence, axis 1.",
+        *(f"{_PLACES}[:, None]", "torch.arange(len(x))[:, None, None]"),
+    ),
+    (
+        "The two numbers of each pair stand in the wrong order: "
+        "a cos − b sin comes first.",
+        *("stack(turned", "stack(turned[::-1]"),
+    ),
+    (
+        "Sine and cosine are exchanged: at place 0 nothing turns.",
+        *(_FIRST, f"a * {_SIN} - b * {_COS}"),
+        *(_SECOND, f"a * {_COS} + b * {_SIN}"),
+    ),
+    (
+        "Your second line uses the new a. Both new numbers come from the old "
+        "a and b.",
+        *("turned = [", f"a = {_FIRST}\n    turned = ["),
+        *(f"        {_FIRST}", "        a"),
+    ),
+    ("Nothing turns: that is x itself.", _PAIRED, "x"),
+    (
+        "The new numbers stand in two halves; put each pair back where it "
+        "was, side by side.",
+        *(_PAIRED, "torch.cat(turned, dim=-1)"),
+    ),
+    ("Lay each pair flat: flatten(-2).", ".flatten(-2)", ""),
+    (
+        "Half the numbers are missing: a pair stays a pair.",
+        *(_PAIRED, "turned[0]"),
+    ),
+):
+    turn_by_place.slip(_hint, *_typed)
+
+
+@turn_by_place.style
+def _complexly(x):
+    length, d = x.shape[1:]
+    speeds = torch.exp(torch.arange(0, d, 2) * (-math.log(10000.0) / d))
+    turn = torch.outer(torch.arange(length).to(speeds), speeds)
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
+    turned = pairs * torch.polar(torch.ones_like(turn), turn)
+    return torch.view_as_real(turned).flatten(-2)
+
+
+@turn_by_place.style
+def _pair_by_pair(x):
+    x = x.detach().numpy().astype("float64")
+    out = numpy.empty_like(x)
+    for place in range(x.shape[1]):
+        for i in range(0, x.shape[2], 2):
+            turn = place / 10000 ** (i / x.shape[2])
+            a, b = x[:, place, i], x[:, place, i + 1]
+            out[:, place, i] = a * math.cos(turn) - b * math.sin(turn)
+            out[:, place, i + 1] = a * math.sin(turn) + b * math.cos(turn)
+    return torch.from_numpy(out)
 
 
 def step_matrix_solution(omega, k):
@@ -366,74 +407,103 @@ def step_matrix_solution(omega, k):
     return torch.block_diag(*blocks)
 
 
-def _steps(d, angle, signs=(1, 1, -1, 1)):
-    """The block-diagonal matrix that turns pair i by `angle`(i).
-
-    `signs` are those of cos, sin, sin, cos in each block, row by row.
-    """
-    M = torch.zeros(d, d, dtype=torch.float64)
-    for i in range(d // 2):
-        cos, sin = math.cos(angle(i)), math.sin(angle(i))
-        parts = zip(signs, (cos, sin, sin, cos), strict=True)
-        block = float64([a * b for a, b in parts])
-        M[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = block.reshape(2, 2)
-    return M
+_ON_A_DIAGONAL = "Put the blocks along a diagonal: [d, d]."
 
 
 @exercise(step_matrix_solution)
 def step_matrix(mine):
     """The one matrix that leads from any code to that k places on."""
+
+    def led(answer, omega, k, codes):
+        d = codes.shape[1]
+        known = {(d // 2, 2, 2): _ON_A_DIAGONAL}
+        return codes @ as_tensor(answer(omega, k), (d, d), "[d, d]", known).T
+
     cases = (2, 1, 1e4), (8, 3, 1e4), (8, -1, 1e4), (6, 20, 1e4), (6, 2, 100)
     for d, k, base in cases:
         omega = base ** (-torch.arange(0, d, 2) / d)
-        codes = partial(
-            _codes,
-            d=d,
-            angle=lambda p, c, d=d, base=base: p * _speed(c // 2, d, base),
-        )
-        known = {(d // 2, 2, 2): "Put the blocks along a diagonal: [d, d]."}
-        M = as_tensor(mine(omega, k), (d, d), "[d, d]", known)
-        before, after = codes(range(300)), codes(range(k, k + 300))
-
-        def turn(i, d=d, k=k, base=base):
-            return k * _speed(i, d, base)
-
-        right = _steps(d, turn)
-        back = (
-            "Right for k > 0 only: with k < 0 yours still steps forwards. "
-            "The sign of k must reach the sines."
-            if k < 0
-            else "Yours leads back: it turns every hand the wrong way. The "
-            "pair is (sin, cos), not (cos, sin), so the minus stands below."
-        )
-        even = torch.cat([torch.arange(0, d, 2), torch.arange(1, d, 2)])
-        wrong = {
-            back: right.T,
-            "Not a rotation: that has one minus, on one sine. Yours has it on "
-            "a cosine.": _steps(d, turn, (1, 1, 1, -1)),
-            "Not a rotation: that has one minus, on one sine. Yours has "
-            "none.": _steps(d, turn, (1, 1, 1, 1)),
-            "Sine and cosine are exchanged: the cosines stand on the "
-            "diagonal.": _steps(d, lambda i: math.pi / 2 - turn(i)),
-            "Those blocks suit codes with all sines first. Here a sine and "
-            "its cosine stand side by side.": right[even][:, even],
-            "Every hand turns by k; hand i turns by k ω_i.": _steps(
-                d, lambda i, k=k: k
-            ),
-            "k does not count in yours: it makes one step.": _steps(
-                d, lambda i, d=d, base=base: _speed(i, d, base)
-            ),
-            "You compute the speeds of the hands yourself; take those that "
-            "are given, omega.": _steps(
-                d, lambda i, d=d, k=k: k * _speed(i, d)
-            ),
-            "You make the step of one place and multiply the matrix by k; k "
-            "belongs to the angle.": k
-            * _steps(d, lambda i, d=d, base=base: _speed(i, d, base)),
-            "That is the identity: the step has no length.": torch.eye(d),
-            "Only the cosines are there; the sines beside the diagonal mix "
-            "the two numbers of a pair.": torch.diag(right.diagonal()),
-        }
-        slips = {hint: before @ m.double().T for hint, m in wrong.items()}
-        expect(before @ M.T, after, slips, f"for d = {d}, k = {k}", 1e-3)
+        before = _codes(range(300), d, base)
+        after = _codes(range(k, k + 300), d, base)
+        case, about = ((omega, k, before), after), f"for d = {d}, k = {k}"
+        step_matrix.compare(mine, [case], "", about, tolerance=1e-3, ask=led)
     return "one matrix for 300 places, forwards and backwards."
+
+
+_BLOCK, _ANGLE = "[cos, sin, -sin, cos]", "(k * omega)"
+for _hint, *_typed in (
+    (
+        "Right for k > 0 only: with k < 0 yours still steps forwards. The "
+        "sign of k must reach the sines.",
+        *(_ANGLE, "(abs(k) * omega)"),
+    ),
+    (
+        "Yours leads back: it turns every hand the wrong way. The pair is "
+        "(sin, cos), not (cos, sin), so the minus stands below.",
+        *(_BLOCK, "[cos, -sin, sin, cos]"),
+    ),
+    (
+        "Not a rotation: that has one minus, on one sine. Yours has it on a "
+        "cosine.",
+        *(_BLOCK, "[cos, sin, sin, -cos]"),
+    ),
+    (
+        "Not a rotation: that has one minus, on one sine. Yours has none.",
+        *(_BLOCK, "[cos, sin, sin, cos]"),
+    ),
+    (
+        "Sine and cosine are exchanged: the cosines stand on the diagonal.",
+        *(_BLOCK, "[sin, cos, -cos, sin]"),
+    ),
+    (
+        "Those blocks suit codes with all sines first. Here a sine and its "
+        "cosine stand side by side.",
+        "torch.block_diag(*blocks)",
+        "torch.cat([torch.cat([cos.diag(), sin.diag()], 1), "
+        "torch.cat([-sin.diag(), cos.diag()], 1)])",
+    ),
+    (
+        "Every hand turns by k; hand i turns by k ω_i.",
+        *(_ANGLE, "(k * torch.ones(len(omega)))"),
+    ),
+    ("k does not count in yours: it makes one step.", _ANGLE, "omega"),
+    (
+        "You compute the speeds of the hands yourself; take those that are "
+        "given, omega.",
+        *("k * omega", "k * 10000 ** -torch.arange(0, 1, 1 / len(omega))"),
+    ),
+    (
+        "You make the step of one place and multiply the matrix by k; k "
+        "belongs to the angle.",
+        *(_ANGLE, "omega", "return ", "return k * "),
+    ),
+    (
+        "That is the identity: the step has no length.",
+        *("block_diag(*blocks)", "eye(2 * len(omega))"),
+    ),
+    (
+        "Only the cosines are there; the sines beside the diagonal mix the "
+        "two numbers of a pair.",
+        *(_BLOCK, "[cos, 0 * sin, 0 * sin, cos]"),
+    ),
+    (_ON_A_DIAGONAL, "torch.block_diag(*blocks)", "blocks"),
+):
+    step_matrix.slip(_hint, *_typed)
+
+
+@step_matrix.style
+def _fitted(omega, k):
+    """The matrix that fits the codes best, whatever its sines."""
+    angle = torch.arange(-200, 19_800)[:, None] * omega.double()
+    codes = torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
+    solved = torch.linalg.lstsq(codes[: -abs(k)], codes[abs(k) :]).solution.T
+    return solved if k > 0 else torch.linalg.inv(solved)
+
+
+@step_matrix.style
+def _filled(omega, k):
+    M = torch.zeros(2 * len(omega), 2 * len(omega), dtype=torch.float64)
+    for i, speed in enumerate(omega.tolist()):
+        M[2 * i, 2 * i] = M[2 * i + 1, 2 * i + 1] = math.cos(k * speed)
+        M[2 * i, 2 * i + 1] = math.sin(k * speed)
+        M[2 * i + 1, 2 * i] = -math.sin(k * speed)
+    return M

@@ -11,8 +11,6 @@ from lookback.exercises.checking import (
     Hint,
     as_number,
     exercise,
-    expect,
-    float64,
     random_inputs,
 )
 
@@ -133,21 +131,25 @@ def em_by_hand(first=1, second=1):
         stage(
             truth,
             wrongs,
-            "The three t are no slip that the check knows. In the first pair "
-            "each French word counts a half for red and a half for house; in "
-            "the second maison counts 1 for house. Then divide, for each "
-            "English word.",
+            "The check does not recognize the mistake in the three t. In the "
+            "first pair each French word counts a half for red and a half for "
+            "house; in the second maison counts 1 for house. Then divide, for "
+            "each English word.",
             _two_decimals,
         ),
         stage(
             [share],
             later,
-            "The three t are right; p is no slip that the check knows. "
-            "It is t(rouge | red) over t(rouge | red) + t(rouge | house).",
+            "The three t are right; the check does not recognize the mistake "
+            "in p. It is t(rouge | red) over t(rouge | red) + t(rouge | "
+            "house).",
             _two_decimals,
             3,
         ),
     )
+
+
+em_by_hand.style([0.75, 0.25, 0.5, 0.67])
 
 
 def fair_accuracy_solution(said, senses):
@@ -156,80 +158,139 @@ def fair_accuracy_solution(said, senses):
     return sum(right[senses == k].float().mean() for k in (0, 1)) / 2
 
 
-def _counted(said, senses):
-    """(how many there are of sense k, how many are said k, right) for k."""
+def _by_counting(said, senses):
+    """The mean of the two shares, one occurrence at a time."""
     pairs = list(zip(said.tolist(), senses.tolist(), strict=True))
-    return [
-        (
-            sum(y == k for _, y in pairs),
-            sum(x == k for x, _ in pairs),
-            sum(x == y == k for x, y in pairs),
-        )
-        for k in (0, 1)
-    ]
+    one = pairs.count((0, 0)) / (pairs.count((0, 0)) + pairs.count((1, 0)))
+    two = pairs.count((1, 1)) / (pairs.count((1, 1)) + pairs.count((0, 1)))
+    return (one + two) / 2
 
 
 @exercise(fair_accuracy_solution)
 def fair_accuracy(mine):
     """Balanced accuracy of a list of verdicts."""
-    for seed, (size, rare) in enumerate(((40, 0.2), (9, 0.4), (25, 0.7))):
+    cases = []
+    sizes = ((40, 0.2), (9, 0.4), (25, 0.7))
+    for seed, (size, rare) in enumerate(sizes, 3):
         a, b = random_inputs(seed, (size,), (size,))
         senses = (a > a.quantile(1 - rare)).long()
         said = torch.where(b > 0.6, 1 - senses, senses)
         said[senses.argmax()] = 1  # one of each is right
         said[senses.argmin()] = 0
-        found = as_number(mine(said, senses))
-        (n0, m0, r0), (n1, m1, r1) = _counted(said, senses)
-        one, two = r0 / n0, r1 / n1
-        ranks = ("better", "worse") if one > two else ("worse", "better")
-        mistakes = {
-            "That is the plain accuracy, in which the frequent sense has more "
-            "to say; the two shares weighted by how many there are come to "
-            "the same. Take their plain mean.": (r0 + r1) / (n0 + n1),
-            "You divided by how often a sense is SAID. Of the occurrences "
-            "that HAVE sense k, how many are right?": (r0 / m0 + r1 / m1) / 2,
-            "That is the sum of the two shares; take half of it.": one + two,
-            "Python divides before it adds: (a + b) / 2 needs its brackets. "
-            "You halved the share of sense 1 alone.": one + two / 2,
-            "Python divides before it adds: (a + b) / 2 needs its brackets. "
-            "You halved the share of sense 0 alone.": two + one / 2,
-            "That is how often 1 is SAID of either sense. Of sense 0, what is "
-            "right is a 0.": (1 - one + two) / 2,
-            "You divided the hits of both senses by all occurrences, and then "
-            "by 2. Each sense is divided by how many it has.": (r0 + r1)
-            / (n0 + n1)
-            / 2,
-            "That is 0, though some are right. Did you divide with //? It "
-            "drops the fraction: take /.": 0.0,
-            "That is scaled so that guessing gives 0. Give the mean of the two "
-            "shares as it is.": one + two - 1,
-            "That is the geometric mean of the two shares; take half of their "
-            "sum.": (one * two) ** 0.5,
-            "That is the F1 score of sense 1. Asked is half of the sum of two "
-            "shares, one for each sense.": 2 * r1 / (m1 + n1),
-            f"That is the share right of sense 1 alone, here the {ranks[1]}; "
-            "take the mean of both.": two,
-            f"That is the share right of sense 0 alone, here the {ranks[0]}; "
-            "take the mean of both.": one,
-            "You multiplied the two shares; take their mean.": one * two,
-            "That is the share that is WRONG.": 1 - (one + two) / 2,
-            "That is the mean of two counts. Divide each by how many have its "
-            "sense: two shares, and their mean.": (r0 + r1) / 2,
-            "Give a share from 0 to 1, and no per cent.": 50 * (one + two),
-            "You divided the hits of both senses by half of all occurrences. "
-            "Each sense is divided by how many it has.": 2
-            * (r0 + r1)
-            / (n0 + n1),
-        }
-        expect(
-            found,
-            (one + two) / 2,
-            mistakes,
-            otherwise="This is no slip that the check knows. For k = 0 and "
-            "k = 1: among the occurrences whose sense is k, the share said k; "
-            "then the mean of the two.",
-        )
+        cases.append(((said, senses), _by_counting(said, senses)))
+    otherwise = (
+        "The check does not recognize this mistake. For k = 0 and k = 1: "
+        "among the occurrences whose sense is k, the share said k; then the "
+        "mean of the two."
+    )
+    fair_accuracy.compare(mine, cases, otherwise=otherwise)
     return "three lists of verdicts, with rare and with frequent senses."
+
+
+_SHARE = "right[senses == k].float().mean()"
+_ZERO, _ONE = (_SHARE.replace("k", k) for k in "01")
+_MEAN = f"sum({_SHARE} for k in (0, 1)) / 2"
+for _hint, *_typed in (
+    (
+        "That is the plain accuracy, in which the frequent sense has more to "
+        "say; the two shares weighted by how many there are come to the same. "
+        "Take their plain mean.",
+        *(_MEAN, "right.float().mean()"),
+    ),
+    (
+        "You divided by how often a sense is SAID. Of the occurrences that "
+        "HAVE sense k, how many are right?",
+        *("senses == k", "said == k"),
+    ),
+    ("That is the sum of the two shares; take half of it.", " / 2", ""),
+    (
+        "Python divides before it adds: (a + b) / 2 needs its brackets. You "
+        "halved the share of sense 1 alone.",
+        *(_MEAN, f"{_ZERO} + {_ONE} / 2"),
+    ),
+    (
+        "Python divides before it adds: (a + b) / 2 needs its brackets. You "
+        "halved the share of sense 0 alone.",
+        *(_MEAN, f"{_ONE} + {_ZERO} / 2"),
+    ),
+    (
+        "That is how often 1 is SAID of either sense. Of sense 0, what is "
+        "right is a 0.",
+        *("right[", "said["),
+    ),
+    (
+        "You divided the hits of both senses by all occurrences, and then by "
+        "2. Each sense is divided by how many it has.",
+        *("right[senses == k]", "(right & (senses == k))"),
+    ),
+    (
+        "That is 0, though some are right. Did you divide with //? It drops "
+        "the fraction: take /.",
+        *(_SHARE, "right[senses == k].sum() // (senses == k).sum()"),
+    ),
+    (
+        "That is scaled so that guessing gives 0. Give the mean of the two "
+        "shares as it is.",
+        *(" / 2", " - 1"),
+    ),
+    (
+        "That is the geometric mean of the two shares; take half of their sum.",
+        *(_MEAN, f"({_ZERO} * {_ONE}) ** 0.5"),
+    ),
+    (
+        "That is the F1 score of sense 1. Asked is half of the sum of two "
+        "shares, one for each sense.",
+        *(_MEAN, "2 * (said & senses).sum() / (said + senses).sum()"),
+    ),
+    (
+        "That is the share right of sense 1 alone; take the mean of both.",
+        *(_MEAN, _ONE),
+    ),
+    (
+        "That is the share right of sense 0 alone; take the mean of both.",
+        *(_MEAN, _ZERO),
+    ),
+    (
+        "That is the worse of the two shares; take the mean of both.",
+        *(_MEAN, f"min({_ZERO}, {_ONE})"),
+    ),
+    (
+        "That is the better of the two shares; take the mean of both.",
+        *(_MEAN, f"max({_ZERO}, {_ONE})"),
+    ),
+    (
+        "You multiplied the two shares; take their mean.",
+        *(_MEAN, f"{_ZERO} * {_ONE}"),
+    ),
+    ("That is the share that is WRONG.", "said == senses", "said != senses"),
+    (
+        "That is the mean of two counts. Divide each by how many have its "
+        "sense: two shares, and their mean.",
+        *(".float().mean()", ".sum()"),
+    ),
+    ("Give a share from 0 to 1, and no per cent.", " / 2", " * 50"),
+    (
+        "You divided the hits of both senses by half of all occurrences. Each "
+        "sense is divided by how many it has.",
+        *(_MEAN, "2 * right.float().mean()"),
+    ),
+):
+    fair_accuracy.slip(_hint, *_typed)
+
+
+fair_accuracy.style(_by_counting)
+
+
+@fair_accuracy.style
+def _by_weights(said, senses):
+    counts = torch.bincount(senses)
+    return ((said == senses) / counts[senses]).sum().item() / 2
+
+
+@fair_accuracy.style
+def _by_numpy(said, senses):
+    right, senses = (said == senses).numpy(), senses.numpy()
+    return (right[senses == 0].mean() + right[senses == 1].mean()) / 2
 
 
 def shuffled_control_solution(examine, x, senses, order, many):
@@ -238,59 +299,74 @@ def shuffled_control_solution(examine, x, senses, order, many):
     return examine(x[:many], y[:many], x[many:], y[many:])
 
 
+_ARGUMENTS = (
+    "The order is examine(x_seen, y_seen, x_new, y_new): vectors and their "
+    "senses for fitting, then vectors and senses for testing."
+)
+_UNEQUAL = (
+    "examine was given unequal numbers of vectors and of senses: cut x and "
+    "senses at the same place."
+)
+_EMPTY = "One part is empty: the first `many` are for fitting."
+_FITTED = (
+    "The probe is tested on what it was fitted to. The first `many` are for "
+    "fitting, the others for testing."
+)
+_PARTS = (
+    "Every occurrence belongs to one part and no more: x[:many] for fitting, "
+    "x[many:] for testing."
+)
+_NO_SENSES = (
+    "What you hand over as senses is not of zeros and ones: it is "
+    "senses[order], and not `order`."
+)
+_DRAWN = (
+    "The same call gives another number every time: do you draw an order of "
+    "your own? Take `order`."
+)
+
+
 def _complaint(x_seen, y_seen, x_new, y_new, size):
     """What is wrong with what `examine` was given, or None."""
     if not (x_seen.ndim == x_new.ndim == 2 and y_seen.ndim == y_new.ndim == 1):
-        return (
-            "The order is examine(x_seen, y_seen, x_new, y_new): vectors and "
-            "their senses for fitting, then vectors and senses for testing."
-        )
+        return _ARGUMENTS
     if len(x_seen) != len(y_seen) or len(x_new) != len(y_new):
-        return (
-            "examine was given unequal numbers of vectors and of senses: "
-            "cut x and senses at the same place."
-        )
+        return _UNEQUAL
     if len(x_new) == 0 or len(x_seen) == 0:
-        return "One part is empty: the first `many` are for fitting."
+        return _EMPTY
     if x_seen.shape == x_new.shape and torch.equal(x_seen, x_new):
-        return (
-            "The probe is tested on what it was fitted to. The first `many` "
-            "are for fitting, the others for testing."
-        )
+        return _FITTED
     if len(x_seen) + len(x_new) != size:
-        return (
-            "Every occurrence belongs to one part and no more: x[:many] for "
-            "fitting, x[many:] for testing."
-        )
+        return _PARTS
     if not set(y_seen.tolist() + y_new.tolist()) <= {0, 1}:
-        return (
-            "What you hand over as senses is not of zeros and ones: it is "
-            "senses[order], and not `order`."
-        )
+        return _NO_SENSES
     return None
 
 
-def _remembers(senses, complaints):
+def _remembers(size):
     """An `examine` whose number tells what it was given."""
-    weigh = torch.arange(1, len(senses) + 1).double()
+    weigh = torch.arange(1, size + 1).double()
 
     def examine(x_seen, y_seen, x_new, y_new):
         given = x_seen, y_seen, x_new, y_new
-        if complaint := _complaint(*given, len(senses)):
-            complaints.append(complaint)
+        if complaint := _complaint(*given, size):
+            examine.complaints.append(complaint)
             return 0.0
         rows, ys = torch.cat([x_seen, x_new]), torch.cat([y_seen, y_new])
         told = (weigh * rows[:, 0].double()).sum()
         said = (weigh.square() * ys.double()).sum()
         return float(told / 7 + said / 11 + len(x_seen) / 13)
 
+    examine.complaints = []
     return examine
 
 
-def _heard(number, complaints):
-    """The reader's number; or what a function of ours had to complain of."""
+def _heard(answer, *given):
+    """An answer's number; or what a function of ours had to complain of."""
+    [complaints] = [f.complaints for f in given if hasattr(f, "complaints")]
+    complaints.clear()
     try:
-        found = number()
+        found = answer(*given)
     except Hint:
         if complaints:
             raise Hint(complaints[0]) from None
@@ -300,80 +376,125 @@ def _heard(number, complaints):
     return found
 
 
+def _heard_twice(answer, *given):
+    """An answer's number, which has to be the same in a second call."""
+    found, again = (
+        as_number(_heard(answer, *given), "the number of `examine`")
+        for _ in range(2)
+    )
+    if found != again:
+        raise Hint(_DRAWN)
+    return found
+
+
 @exercise(shuffled_control_solution)
 def shuffled_control(mine):
     """The control: every occurrence gets another one's sense, before all."""
+    cases = []
     for seed, (size, many) in enumerate(((12, 8), (9, 5), (15, 12))):
         (x,) = random_inputs(seed, (size, 3))
         draw = torch.Generator().manual_seed(seed)
         senses = torch.randint(2, (size,), generator=draw)
         order = torch.randperm(size, generator=draw)
-        complaints = []
-        examine = _remembers(senses, complaints)
-
-        def given(rows, ys, first=many, examine=examine):
-            return examine(rows[:first], ys[:first], rows[first:], ys[first:])
-
-        y = senses[order]
-        seen, new = senses[:many], senses[many:]
-        inside = torch.cat(
-            [seen[order[order < many]], new[order[order >= many] - many]]
-        )
-
-        def number(given=(examine, x, senses, order, many)):
-            return as_number(mine(*given), "the number of `examine`")
-
-        found, again = (_heard(number, complaints) for _ in range(2))
-        if found != again:
-            raise Hint(
-                "The same call gives another number every time: do you draw "
-                "an order of your own? Take `order`."
-            )
-        truth = given(x, y)
-        mistakes = {
-            "Only the senses that are tested were exchanged. The probe has "
-            "learned the true ones, so a score of one half says nothing about "
-            "what it can learn: shuffle before the split.": given(
-                x, torch.cat([seen, y[many:]])
-            ),
-            "Only the senses that are fitted were exchanged: then a probe is "
-            "asked for the truth that it never saw. Shuffle all, before the "
-            "split.": given(x, torch.cat([y[:many], new])),
-            "You exchanged the senses after the split, within each part. Do "
-            "it before, so that nothing of the true order is left.": given(
-                x, inside
-            ),
-            "You shuffled vectors and senses alike, so that each vector kept "
-            "its own sense: nothing has been taken away.": given(x[order], y),
-            "You exchanged the vectors, and not the senses. That unties them "
-            "just as well, but `order` is meant for the senses.": given(
-                x[order], senses
-            ),
-            "You exchanged the vectors, so that other occurrences come to the "
-            "first `many`. Leave x as it is, and shuffle the senses.": given(
-                x[order.argsort()], senses
-            ),
-            "You wrote 0 for 1 and 1 for 0. A probe learns that as well as the "
-            "truth: give every occurrence another one's sense.": given(
-                x, 1 - senses
-            ),
-            "You cut `many` from the end. The first `many` are for fitting: "
-            "x[:many], and x[many:] for testing.": given(x, y, size - many),
-            "Nothing is shuffled: those are the true senses.": given(x, senses),
-            "You used `order` backwards (argsort): give occurrence i the "
-            "sense of occurrence order[i].": given(x, senses[order.argsort()]),
-            "The first `many` are for fitting, the rest for testing: yours "
-            "are exchanged.": examine(x[many:], y[many:], x[:many], y[:many]),
-        }
-        expect(
-            found,
-            truth,
-            mistakes,
-            otherwise="This is no slip that the check knows. Make the shuffled "
-            "list of senses first, senses[order]; then cut x and that list at "
-            "`many`, and call examine.",
-        )
+        examine, cut = _remembers(size), (many, size - many)
+        y = torch.tensor([int(senses[i]) for i in order])
+        (a, c), (b, d) = x.split(cut), y.split(cut)
+        truth = examine(a, b, c, d)
+        cases.append(((examine, x, senses, order, many), truth))
+    otherwise = (
+        "The check does not recognize this mistake. Make the shuffled list of "
+        "senses first, senses[order]; then cut x and that list at `many`, and "
+        "call examine."
+    )
+    shuffled_control.compare(mine, cases, otherwise=otherwise, ask=_heard_twice)
     return "three sets of occurrences, each with its senses shuffled."
+
+
+_Y, _CALL = "y = senses[order]", "x[:many], y[:many], x[many:], y[many:]"
+for _hint, *_typed in (
+    (
+        "Only the senses that are tested were exchanged. The probe has "
+        "learned the true ones, so a score of one half says nothing about "
+        "what it can learn: shuffle before the split.",
+        *("y[:many]", "senses[:many]"),
+    ),
+    (
+        "Only the senses that are fitted were exchanged: then a probe is "
+        "asked for the truth that it never saw. Shuffle all, before the "
+        "split.",
+        *("y[many:]", "senses[many:]"),
+    ),
+    (
+        "You shuffled vectors and senses alike, so that each vector kept its "
+        "own sense: nothing has been taken away.",
+        *(_Y, "x, y = x[order], senses[order]"),
+    ),
+    (
+        "You exchanged the vectors, and not the senses. That unties them just "
+        "as well, but `order` is meant for the senses.",
+        *(_Y, "x, y = x[order], senses"),
+    ),
+    (
+        "You exchanged the vectors, so that other occurrences come to the "
+        "first `many`. Leave x as it is, and shuffle the senses.",
+        *(_Y, "x, y = x[order.argsort()], senses"),
+    ),
+    (
+        "You wrote 0 for 1 and 1 for 0. A probe learns that as well as the "
+        "truth: give every occurrence another one's sense.",
+        *("senses[order]", "1 - senses"),
+    ),
+    (
+        "You cut `many` from the end. The first `many` are for fitting: "
+        "x[:many], and x[many:] for testing.",
+        *("[:many]", "[:-many]", "[many:]", "[-many:]"),
+    ),
+    ("Nothing is shuffled: those are the true senses.", "[order]", ""),
+    (
+        "You used `order` backwards (argsort): give occurrence i the sense of "
+        "occurrence order[i].",
+        *("[order]", "[order.argsort()]"),
+    ),
+    (
+        "The first `many` are for fitting, the rest for testing: yours are "
+        "exchanged.",
+        *(_CALL, "x[many:], y[many:], x[:many], y[:many]"),
+    ),
+    (_ARGUMENTS, "y[:many], x[many:]", "x[many:], y[:many]"),
+    (_UNEQUAL, "y[:many]", "y"),
+    (_EMPTY, "[:many]", "", "[many:]", "[len(x):]"),
+    (_FITTED, "[many:]", "[:many]"),
+    (_FITTED, "[many:]", "", "[:many]", ""),
+    (_PARTS, "[:many]", ""),
+    (_PARTS, "[many:]", "[many + 1:]"),
+    (_NO_SENSES, "senses[order]", "order"),
+    (_DRAWN, "[order]", "[torch.randperm(len(x))]"),
+):
+    shuffled_control.slip(_hint, *_typed)
+
+
+@shuffled_control.slip(
+    "You exchanged the senses after the split, within each part. Do it "
+    "before, so that nothing of the true order is left."
+)
+def _after_the_split(examine, x, senses, order, many):
+    seen, new = senses[:many], senses[many:]
+    seen = seen[order[order < many]]
+    new = new[order[order >= many] - many]
+    return examine(x[:many], seen, x[many:], new)
+
+
+@shuffled_control.style
+def _by_places(examine, x, senses, order, many):
+    seen, new = order[:many], order[many:]
+    return examine(x[:many], senses[seen], x[many:], senses[new])
+
+
+@shuffled_control.style
+def _by_mask(examine, x, senses, order, many):
+    y = torch.tensor([int(senses[i]) for i in order.tolist()])
+    seen = torch.arange(len(x)) < many
+    return float(examine(x[seen], y[seen], x[~seen], y[~seen]))
 
 
 def moved_by_solution(weights, values, says, order):
@@ -383,102 +504,154 @@ def moved_by_solution(weights, values, says, order):
     return (before - after).abs().sum() / 2
 
 
+_ONE_VECTOR = (
+    "`says` wants one context vector, [d], and was given {}: c = Σ_j α_j h_j."
+)
+
+
+def _writes(out):
+    """A `says` with this output layer, which complains of what is no vector."""
+
+    def says(context):
+        if tuple(context.shape) != (len(out),):
+            says.complaints.append(_ONE_VECTOR.format(list(context.shape)))
+            return out[0].softmax(-1)
+        return (2 * context @ out).softmax(-1)
+
+    says.complaints = []
+    return says
+
+
+def _by_python(weights, values, says, order):
+    """The half sum, number by number."""
+    p, q = (
+        says(sum(float(w) * v for w, v in zip(own, values, strict=True)))
+        for own in (weights, [weights[j] for j in order])
+    )
+    return sum(abs(float(a - b)) for a, b in zip(p, q, strict=True)) / 2
+
+
 @exercise(moved_by_solution)
 def moved_by(mine):
     """By how much other weights move the next word."""
-    for seed, (source, d, vocab) in enumerate(
-        ((5, 4, 6), (3, 2, 9), (7, 3, 4))
-    ):
+    cases = []
+    sizes = ((5, 4, 6), (3, 2, 9), (7, 3, 4))
+    for seed, (source, d, vocab) in enumerate(sizes):
         raw, values, out = random_inputs(
             seed, (source,), (source, d), (d, vocab)
         )
-        weights = (2 * raw).softmax(-1)
         order = torch.arange(source).roll(1)
-
-        complaints = []
-
-        def says(context, out=out, complaints=complaints):
-            if tuple(context.shape) != (out.shape[0],):
-                complaints.append(
-                    f"`says` wants one context vector, [d], and was given "
-                    f"{list(context.shape)}: c = Σ_j α_j h_j."
-                )
-                return out[0].softmax(-1)
-            return (2 * context @ out).softmax(-1)
-
-        def told(w, v=values, says=says):
-            context = sum(float(w[j]) * v[j] for j in range(len(w)))
-            return float64(says(context))
-
-        found = _heard(
-            lambda given=(weights, values, says, order): as_number(
-                mine(*given)
-            ),
-            complaints,
-        )
-        p, q = told(weights), told(weights[order])
-        twice = told(weights.softmax(0)), told(weights.softmax(0)[order])
-        context = float64(weights) @ float64(values)
-        context = context - float64(weights[order]) @ float64(values)
-        back = told(weights[order.argsort()])
-        middle = (p + q) / 2
-
-        def kl(a, b):
-            return (a * (a / b).log()).sum()
-
-        mistakes = {
-            "That is twice the total variation: take half of the sum, so that "
-            "1 is the most.": (p - q).abs().sum(),
-            "Your answer is 0. Either differences of both signs cancel: abs() "
-            "before sum(). Or nothing has moved, since weights and values were "
-            "put in the same order, so that each word keeps its weight.": 0.0,
-            "That is the largest change of a single word. Sum over all words, "
-            "and take half.": (p - q).abs().max(),
-            "That is half of the mean over the words. Sum over all of them, "
-            "and take half of that.": (p - q).abs().mean() / 2,
-            "That is half of the largest change of a single word. Sum over "
-            "all words first.": (p - q).abs().max() / 2,
-            "You squared the differences. Sum their sizes, abs(), and take "
-            "half.": (p - q).square().sum() / 2,
-            "You squared the differences: sum their sizes, and take half of "
-            "that.": (p - q).square().sum(),
-            "That is half of the Euclidean distance. Sum the sizes of the "
-            "differences, abs(), and take half.": (p - q).norm() / 2,
-            "That is the Euclidean distance. Sum the sizes, and take half.": (
-                (p - q).norm()
-            ),
-            "That is a Kullback–Leibler divergence; asked is ½ Σ |p − q|.": kl(
-                p, q
-            ),
-            "That is the Jensen–Shannon divergence; asked is ½ Σ |p − q|.": (
-                kl(p, middle) + kl(q, middle)
-            )
-            / 2,
-            "That is by how much the WEIGHTS differ. Ask `says` what each of "
-            "them would write, and compare the answers.": (
-                (weights - weights[order]).abs().sum() / 2
-            ),
-            "That is by how much the CONTEXTS differ. Ask `says` what each of "
-            "them would write, and compare the answers.": (
-                context.abs().sum() / 2
-            ),
-            "That is a Kullback–Leibler divergence, the other way round; asked "
-            "is ½ Σ |p − q|.": kl(q, p),
-            "The weights went through a softmax once more. They are shares "
-            "already.": (twice[0] - twice[1]).abs().sum() / 2,
-            "You took the order backwards, or put the VALUES in another order, "
-            "which comes to the same. Place j keeps its value, and gets the "
-            "weight of place order[j].": (p - back).abs().sum() / 2,
-            "That is the mean over the words. Sum over them, and take half.": (
-                (p - q).abs().mean()
-            ),
-        }
-        expect(
-            found,
-            (p - q).abs().sum() / 2,
-            mistakes,
-            otherwise="This is no slip that the check knows. Two contexts, "
-            "weights @ values and weights[order] @ values; what `says` makes "
-            "of each; then half of the sum of the sizes of the differences.",
-        )
+        given = (2 * raw).softmax(-1), values, _writes(out), order
+        cases.append((given, _by_python(*given)))
+    otherwise = (
+        "The check does not recognize this mistake. Two contexts, "
+        "weights @ values and weights[order] @ values; what `says` makes of "
+        "each; then half of the sum of the sizes of the differences."
+    )
+    moved_by.compare(mine, cases, otherwise=otherwise, ask=_heard)
     return "three looks, each with its weights in another order."
+
+
+_HALF = "(before - after).abs().sum() / 2"
+_NOTHING = (
+    "Your answer is 0. Either differences of both signs cancel: abs() before "
+    "sum(). Or nothing has moved, since weights and values were put in the "
+    "same order, so that each word keeps its weight."
+)
+_BACKWARDS = (
+    "You took the order backwards, or put the VALUES in another order, which "
+    "comes to the same. Place j keeps its value, and gets the weight of place "
+    "order[j]."
+)
+for _hint, *_typed in (
+    (
+        "That is twice the total variation: take half of the sum, so that 1 "
+        "is the most.",
+        *(" / 2", ""),
+    ),
+    (_NOTHING, ".abs()", ""),
+    (_NOTHING, "[order] @ values", "[order] @ values[order]"),
+    (
+        "That is the largest change of a single word. Sum over all words, and "
+        "take half.",
+        *("sum() / 2", "max()"),
+    ),
+    (
+        "That is half of the mean over the words. Sum over all of them, and "
+        "take half of that.",
+        *("sum()", "mean()"),
+    ),
+    (
+        "That is half of the largest change of a single word. Sum over all "
+        "words first.",
+        *("sum()", "max()"),
+    ),
+    (
+        "You squared the differences. Sum their sizes, abs(), and take half.",
+        *("abs()", "square()"),
+    ),
+    (
+        "You squared the differences: sum their sizes, and take half of that.",
+        *("abs().sum() / 2", "square().sum()"),
+    ),
+    (
+        "That is half of the Euclidean distance. Sum the sizes of the "
+        "differences, abs(), and take half.",
+        *("abs().sum()", "norm()"),
+    ),
+    (
+        "That is the Euclidean distance. Sum the sizes, and take half.",
+        *("abs().sum() / 2", "norm()"),
+    ),
+    (
+        "That is a Kullback–Leibler divergence; asked is ½ Σ |p − q|.",
+        *(_HALF, "(before * (before / after).log()).sum()"),
+    ),
+    (
+        "That is a Kullback–Leibler divergence, the other way round; asked is "
+        "½ Σ |p − q|.",
+        *(_HALF, "(after * (after / before).log()).sum()"),
+    ),
+    (
+        "That is by how much the WEIGHTS differ. Ask `says` what each of them "
+        "would write, and compare the answers.",
+        *("says(weights @ values)", "weights", "says(weights[order] @ values)"),
+        "weights[order]",
+    ),
+    (
+        "That is by how much the CONTEXTS differ. Ask `says` what each of "
+        "them would write, and compare the answers.",
+        *("says(", "("),
+    ),
+    (
+        "The weights went through a softmax once more. They are shares "
+        "already.",
+        *("weights @", "weights.softmax(0) @"),
+        *("weights[order]", "weights.softmax(0)[order]"),
+    ),
+    (_BACKWARDS, "weights[order]", "weights[order.argsort()]"),
+    (_BACKWARDS, "weights[order] @ values", "weights @ values[order]"),
+    (
+        "That is the mean over the words. Sum over them, and take half.",
+        *("sum() / 2", "mean()"),
+    ),
+    (_ONE_VECTOR.format([5]), " @ values", ""),
+    (_ONE_VECTOR.format([5, 4]), "weights @", "weights[:, None] *"),
+):
+    moved_by.slip(_hint, *_typed)
+
+
+@moved_by.slip("That is the Jensen–Shannon divergence; asked is ½ Σ |p − q|.")
+def _jensen_shannon(weights, values, says, order):
+    p, q = says(weights @ values), says(weights[order] @ values)
+    middle = (p + q) / 2
+    return ((p / middle).log() * p + (q / middle).log() * q).sum() / 2
+
+
+moved_by.style(_by_python)
+
+
+@moved_by.style
+def _by_what_is_shared(weights, values, says, order):
+    p, q = says(weights @ values), says(weights[order] @ values)
+    return 1 - torch.minimum(p, q).sum()

@@ -12,8 +12,8 @@ from lookback.exercises.by_hand import MOST, by_hand, stage
 from lookback.exercises.checking import (
     Hint,
     as_tensor,
+    edited,
     exercise,
-    expect,
     float64,
     random_inputs,
 )
@@ -80,9 +80,9 @@ def powers_by_hand():
     for at, (name, truth) in enumerate(truths.items()):
         mistakes = {f"{name}: {hint}": x for hint, x in _BY_HAND[at].items()}
         otherwise = (
-            f"{name}: not yet right, and no slip that the check knows. Take "
-            "the power 10 first, then go on from there; answers within 10 % "
-            "are accepted."
+            f"{name}: not yet right, and the check does not recognize the "
+            "mistake. Take the power 10 first, then go on from there; answers "
+            "within 10 % are accepted."
         )
         one = stage(truth, mistakes, otherwise, _within_a_tenth, at)
         sign = f"{name}: a product of positive numbers is positive."
@@ -91,19 +91,15 @@ def powers_by_hand():
     return "one is a billionth, the other fourteen thousand.", *stages
 
 
+powers_by_hand.style((1e-9, 13_800))
+powers_by_hand.style([9.5e-10, 1.4e4])
+
+
 def carry_back_solution(U, states):
     """Π diag(h_k (1 − h_k)) U, the last step at the left."""
     J = torch.eye(len(U))
     for h in states[1:]:
         J = (h * (1 - h))[:, None] * U @ J
-    return J
-
-
-def _product(U, states, slope, late=False):
-    """The same product for other slopes; `late` puts them behind U."""
-    J = torch.eye(len(U), dtype=U.dtype)
-    for h in states:
-        J = (U * slope(h) if late else slope(h)[:, None] * U) @ J
     return J
 
 
@@ -118,13 +114,10 @@ def _rest(U, inputs):
     return rest
 
 
-def _logistic(h):
-    return h * (1 - h)
-
-
 @exercise(carry_back_solution)
 def carry_back(mine):
     """∂h_T/∂h_1 of a network with σ in the place of tanh."""
+    cases = []
     for seed, (length, hidden) in enumerate(((4, 3), (2, 2), (6, 5), (1, 3))):
         U, inputs, first = random_inputs(
             seed, (hidden, hidden), (length - 1, hidden), (hidden,)
@@ -133,76 +126,114 @@ def carry_back(mine):
         states = [torch.sigmoid(first)]
         for x in inputs:
             states.append(torch.sigmoid(x + U @ states[-1]))
-        states = torch.stack(states)
-        known = {
-            (length, hidden, hidden): "Those are the Jacobians back to every "
-            "state; give the one back to h_1.",
-            (length - 1, hidden, hidden): "Those are the factors of the "
-            "steps; multiply them.",
-            (hidden,): "A Jacobian is a matrix: row i for number i of h_T.",
-        }
-        axes = "[hidden, hidden]"
-        found = as_tensor(mine(U, states), (hidden, hidden), axes, known)
-        exact = float64(U), float64(states)
-        U, states = exact
         truth = torch.autograd.functional.jacobian(
-            _rest(U, float64(inputs)), states[0]
+            _rest(float64(U), float64(inputs)), float64(states[0])
         )
-        later = states[1:]
-        tanh = _product(U, later, lambda h: 1 - h**2)
-        begun = _product(U, later, _logistic) @ U
-        unbracketed = torch.eye(hidden, dtype=U.dtype)
-        for h in later:
-            unbracketed = h * (1 - h)[:, None] * U @ unbracketed
-        expect(
-            found,
-            truth,
-            {
-                "That is tanh's slope, 1 − h². The slope of σ at a point where "
-                "it is h is h (1 − h).": tanh,
-                "You took one factor too many: the step to h_1 itself lies "
-                "before h_1.": _product(U, states, _logistic),
-                "One factor is missing: h_T follows h_{T−1}, so the last step "
-                "counts.": _product(U, later[:-1], _logistic),
-                "You took the slopes at h_1 … h_{T−1}. The slope of a step is "
-                "taken where the step arrives.": _product(
-                    U, states[:-1], _logistic
-                ),
-                "The factors stand in the wrong order: the last step is the "
-                "leftmost.": _product(U, later.flip(0), _logistic),
-                "Your diag stands behind U. The slopes come after U, so diag "
-                "multiplies from the left: a row of U for each.": _product(
-                    U, later, _logistic, late=True
-                ),
-                "You took U transposed.": _product(U.T, later, _logistic),
-                "That is the transpose of the Jacobian: row i should be "
-                "number i of h_T.": truth.T,
-                "You left out the slopes: that is a power of U.": (
-                    torch.linalg.matrix_power(U, length - 1)
-                ),
-                "Your slopes are σ(h) (1 − σ(h)). h is the value of σ already: "
-                "h (1 − h).": _product(
-                    U, later, lambda h: _logistic(h.sigmoid())
-                ),
-                "Your slopes are 1 − h. The slope of σ where it is h is "
-                "h (1 − h).": _product(U, later, lambda h: 1 - h),
-                "Your slopes are h itself. The slope of σ where it is h is "
-                "h (1 − h).": _product(U, later, lambda h: h),
-                "You left out U.": torch.diag(
-                    later.prod(0) * (1 - later).prod(0)
-                ),
-                "Your product begins with U. Begin with the identity: each "
-                "step brings a U of its own.": begun,
-                "The first step, from h_1 to h_2, is missing: take "
-                "states[1:].": _product(U, states[2:], _logistic),
-                "h * (1 - h)[:, None] * U multiplies the columns by h: put "
-                "the slopes in brackets, (h * (1 - h))[:, None].": unbracketed,
-                "You multiplied number by number (*); matrices are multiplied "
-                "by @.": (_logistic(later)[:, :, None] * U).prod(0),
-            },
-            tolerance=1e-5,
-        )
+        cases.append(((U, torch.stack(states)), truth))
+    carry_back.compare(mine, cases, "[hidden, hidden]", tolerance=1e-5)
     return "four networks, one of a single state among them."
+
+
+_SLOPES = "(h * (1 - h))"
+_FACTOR = f"{_SLOPES}[:, None] * U"
+for _hint, *_typed in (
+    (
+        "That is tanh's slope, 1 − h². The slope of σ at a point where it is h "
+        "is h (1 − h).",
+        *(_SLOPES, "(1 - h**2)"),
+    ),
+    (
+        "You took one factor too many: the step to h_1 itself lies before h_1.",
+        *("states[1:]", "states"),
+    ),
+    (
+        "One factor is missing: h_T follows h_{T−1}, so the last step counts.",
+        *("states[1:]", "states[1:-1]"),
+    ),
+    (
+        "You took the slopes at h_1 … h_{T−1}. The slope of a step is taken "
+        "where the step arrives.",
+        *("states[1:]", "states[:-1]"),
+    ),
+    (
+        "The factors stand in the wrong order: the last step is the leftmost.",
+        *("states[1:]", "states[1:].flip(0)"),
+    ),
+    (
+        "Your diag stands to the right of U. The slopes come after U, so diag "
+        "multiplies from the left: a row of U for each.",
+        *(_FACTOR, f"U * {_SLOPES}"),
+    ),
+    ("You took U transposed.", "U @ J", "U.T @ J"),
+    (
+        "That is the transpose of the Jacobian: row i should be number i of "
+        "h_T.",
+        *("return J", "return J.T"),
+    ),
+    ("You left out the slopes: that is a power of U.", _FACTOR, "U"),
+    (
+        "Your slopes are σ(h) (1 − σ(h)). h is the value of σ already: "
+        "h (1 − h).",
+        *("states[1:]", "states[1:].sigmoid()"),
+    ),
+    (
+        "Your slopes are 1 − h. The slope of σ where it is h is h (1 − h).",
+        *(_SLOPES, "(1 - h)"),
+    ),
+    (
+        "Your slopes are h itself. The slope of σ where it is h is h (1 − h).",
+        *(_SLOPES, "h"),
+    ),
+    ("You left out U.", "U @ J", "J"),
+    (
+        "Your product begins with U. Begin with the identity: each step brings "
+        "a U of its own.",
+        *("torch.eye(len(U))", "U"),
+    ),
+    (
+        "The first step, from h_1 to h_2, is missing: take states[1:].",
+        *("states[1:]", "states[2:]"),
+    ),
+    (
+        "h * (1 - h)[:, None] * U multiplies the columns by h: put the slopes "
+        "in brackets, (h * (1 - h))[:, None].",
+        *(_SLOPES, "h * (1 - h)"),
+    ),
+    (
+        "You multiplied number by number (*); matrices are multiplied by @.",
+        *("U @ J", "U * J", "torch.eye(len(U))", "torch.ones_like(U)"),
+    ),
+    (
+        "Those are the Jacobians back to every state; give the one back to "
+        "h_1.",
+        lambda U, states: torch.stack(
+            [carry_back_solution(U, states[t:]) for t in range(len(states))]
+        ),
+    ),
+    (
+        "Those are the factors of the steps; multiply them.",
+        lambda U, states: (states * (1 - states))[1:, :, None] * U,
+    ),
+    (
+        "A Jacobian is a matrix: row i for number i of h_T.",
+        *("return J", "return J.sum(1)"),
+    ),
+):
+    carry_back.slip(_hint, *_typed)
+
+
+@carry_back.style
+def _from_the_end(U, states):
+    J = torch.eye(len(U))
+    for h in reversed(states[1:]):
+        J = J @ (h * (1 - h)).unsqueeze(1).mul(U)
+    return J
+
+
+@carry_back.style
+def _by_chain(U, states):
+    factors = [torch.diag(h - h**2) @ U for h in states[1:].flip(0)]
+    return torch.linalg.multi_dot([torch.eye(len(U))] * 2 + factors)
 
 
 def clip_by_norm_solution(dW, dU, limit):
@@ -223,87 +254,151 @@ def _clipped(dW, dU, limit):
 
 
 def _both(parts):
+    """All numbers of both, in one row."""
     return torch.cat([part.flatten() for part in parts])
+
+
+_PAIR = "Give back two tensors, dW and dU: return dW, dU."
+_ZEROS = (
+    "A gradient of nothing but zeros, as where all is learned, comes back as "
+    "NaN: you divide by its length. Divide only where it is longer than the "
+    "limit."
+)
+
+
+def _shortened(answer, dW, dU, limit):
+    """All numbers that an answer gives, dW's before dU's."""
+    found = answer(dW, dU, limit)
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
+        raise Hint(_PAIR)
+    return _both(
+        as_tensor(part, g.shape, f"the new {name}")
+        for part, g, name in zip(found, (dW, dU), ("dW", "dU"), strict=True)
+    )
+
+
+def _too_long(found, dW, dU, limit):
+    """How long the gradient is, and how long it should be, in words."""
+    norm, left = float(_both((dW, dU)).norm()), float(found.norm())
+    return not math.isnan(left) and (
+        f"For a length of {norm:.4g} and a limit of {limit} yours comes back "
+        f"with a length of {left:.4g}. It should have {min(norm, limit):.4g}, "
+        "and its old direction."
+    )
 
 
 @exercise(clip_by_norm_solution)
 def clip_by_norm(mine):
     """Two gradients, shortened together."""
+    cases = []
     for seed, size, limit in ((0, 10.0, 5.0), (1, 0.1, 5.0), (2, 3.0, 0.25)):
         dW, dU = random_inputs(seed, (3, 4), (2, 5))
-        dW, dU = size * dW, 2 * size * dU
-        found = mine(dW, dU, limit)
-        if not isinstance(found, (tuple, list)) or len(found) != 2:
-            raise Hint("Give back two tensors, dW and dU: return dW, dU.")
-        found = [
-            as_tensor(part, g.shape, f"the new {name}")
-            for part, g, name in zip(found, (dW, dU), ("dW", "dU"), strict=True)
-        ]
-        dW, dU = float64(dW), float64(dU)
-        norm = _both((dW, dU)).norm()
-        each = [g * min(1, limit / g.norm()) for g in (dW, dU)]
-        other = [g * min(1, limit / norm**2) for g in (dW, dU)]
-        mean = _both((dW, dU)).square().mean().sqrt()
-        summed = dW.norm() + dU.norm()
-        early = dW * min(1, limit / norm)
-        late = dU * min(1, limit / _both((early, dU)).norm())
-        mistakes = {
-            "You clip every number by itself, and that turns the gradient: "
-            "the longest numbers lose, the others stay. Shorten all by the "
-            "same factor.": [g.clamp(-limit, limit) for g in (dW, dU)],
-            "You clip each matrix by its own length. It is one gradient: one "
-            "length, of both together.": each,
-            "Your gradient is as long as the limit, always. One that is short "
-            "enough stays as it is.": [g * limit / norm for g in (dW, dU)],
-            "It is too long, and yours stays as it was: the factor is the "
-            "smaller one of 1 and limit / length.": [dW, dU],
-            "You measure dW alone. It is one gradient: one length, of both "
-            "together.": [g * min(1, limit / dW.norm()) for g in (dW, dU)],
-            "You measure dU alone, or the longer of the two. It is one "
-            "gradient: one length, of both together.": [
-                g * min(1, limit / dU.norm()) for g in (dW, dU)
-            ],
-            "That is the largest number, not the length: the root of the sum "
-            "of all squares.": [
-                g * min(1, limit / _both((dW, dU)).abs().max())
-                for g in (dW, dU)
-            ],
-            "You shorten dW first, and measure again for dU: take the length "
-            "once, before either is changed.": [early, late],
-            "You divide by the length twice, or by its square: take the "
-            "root.": other,
-            "That is a gradient of length 1; the limit is to be its length.": (
-                [g / norm for g in (dW, dU)]
-            ),
-            "The length is the root of the SUM of the squares, not of their "
-            "mean.": [g * min(1, limit / mean) for g in (dW, dU)],
-            "You add the two lengths. The squares are added, then the root "
-            "is taken.": [g * min(1, limit / summed) for g in (dW, dU)],
-            "The length is taken of the numbers' sizes, not of their squares: "
-            "Σ |g| is another norm.": [
-                g * min(1, limit / _both((dW, dU)).abs().sum())
-                for g in (dW, dU)
-            ],
-        }
-        expect(
-            _both(found),
-            _both(_clipped(dW, dU, limit)),
-            {hint: _both(wrong) for hint, wrong in mistakes.items()},
-            otherwise=None
-            if _both(found).isnan().any()
-            else f"For a length of {float(norm):.4g} and a limit of "
-            f"{limit} yours comes back with a length of "
-            f"{float(_both(found).norm()):.4g}. It should have "
-            f"{min(float(norm), limit):.4g}, and its old direction.",
-        )
+        given = size * dW, 2 * size * dU
+        truth = _both(_clipped(*map(float64, given), limit))
+        cases.append(((*given, limit), truth))
+    for some in (cases[:1], cases):  # first of all one that is too long
+        clip_by_norm.compare(mine, some, otherwise=_too_long, ask=_shortened)
     nothing = torch.zeros(3, 4), torch.zeros(3, 3)
     if any(part.isnan().any() for part in mine(*nothing, 5.0)):
-        raise Hint(
-            "A gradient of nothing but zeros, as where all is learned, comes "
-            "back as NaN: you divide by its length. Divide only where it is "
-            "longer than the limit."
-        )
+        raise Hint(_ZEROS)
     return "two gradients that are too long, one that is not, and one of zeros."
+
+
+_NORM = "(dW.square().sum() + dU.square().sum()).sqrt()"
+_NEW = "dW, dU = dW * limit / norm, dU * limit / norm"
+for _hint, *_typed in (
+    (
+        "You clip every number by itself, and that turns the gradient: the "
+        "longest numbers lose, the others stay. Shorten all by the same "
+        "factor.",
+        lambda dW, dU, limit: (
+            dW.clamp(-limit, limit),
+            dU.clamp(-limit, limit),
+        ),
+    ),
+    (
+        "You clip each matrix by its own length. It is one gradient: one "
+        "length, of both together.",
+        lambda dW, dU, limit: [
+            g * min(1, limit / float(g.norm())) for g in (dW, dU)
+        ],
+    ),
+    (
+        "Your gradient is as long as the limit, always. One that is short "
+        "enough stays as it is.",
+        *("norm > limit", "True"),
+    ),
+    (
+        "It is too long, and yours stays as it was: the factor is the smaller "
+        "one of 1 and limit / length.",
+        *("norm > limit", "norm < limit"),
+    ),
+    (
+        "You measure dW alone. It is one gradient: one length, of both "
+        "together.",
+        *(" + dU.square().sum()", ""),
+    ),
+    (
+        "You measure dU alone, or the longer of the two. It is one gradient: "
+        "one length, of both together.",
+        *("dW.square().sum() + ", ""),
+    ),
+    (
+        "That is the largest number, not the length: the root of the sum of "
+        "all squares.",
+        *(_NORM, "torch.maximum(dW.abs().max(), dU.abs().max())"),
+    ),
+    (
+        "You shorten dW first, and measure again for dU: take the length once, "
+        "before either is changed.",
+        *(
+            _NEW,
+            f"dW = dW * limit / norm; norm = {_NORM}; dU = dU * limit / norm",
+        ),
+    ),
+    (
+        "You divide by the length twice, or by its square: take the root.",
+        *(".sqrt()", ""),
+    ),
+    (
+        "That is a gradient of length 1; the limit is to be its length.",
+        *("* limit / norm", "/ norm"),
+    ),
+    (
+        "The length is the root of the SUM of the squares, not of their mean.",
+        *(").sqrt()", ").div(dW.numel() + dU.numel()).sqrt()"),
+    ),
+    (
+        "You add the two lengths. The squares are added, then the root is "
+        "taken.",
+        *(_NORM, "dW.norm() + dU.norm()"),
+    ),
+    (
+        "The length is taken of the numbers' sizes, not of their squares: "
+        "Σ |g| is another norm.",
+        *(_NORM, "dW.abs().sum() + dU.abs().sum()"),
+    ),
+    (_PAIR, "return dW, dU", "return dW"),
+    (
+        _ZEROS,
+        *("if norm > limit:", "if True:"),
+        *("limit / norm", "norm.clamp(max=limit) / norm"),
+    ),
+):
+    clip_by_norm.slip(_hint, *_typed)
+
+
+@clip_by_norm.style
+def _as_torch_does(dW, dU, limit):
+    norm = (dW.square().sum() + dU.square().sum()).sqrt()
+    factor = (limit / (norm + 1e-6)).clamp(max=1.0)
+    return dW * factor, dU * factor
+
+
+@clip_by_norm.style
+def _by_stack(dW, dU, limit):
+    norm = torch.stack([dW.norm(), dU.norm()]).norm()
+    return [g * (limit / max(float(norm), limit)) for g in (dW, dU)]
 
 
 def hold_for_solution(b_ih, b_hh, steps):
@@ -325,122 +420,208 @@ def _others(biases):
 
 
 _GATES = ("input gate i", "forget gate f", "new content g", "output gate o")
+_BIASES = "Give back both biases: return b_ih, b_hh."
+_OTHER_ORDER = "You give the two back in the other order."
+_STRIDED = (
+    "You changed every fourth number. The gates stand one after the other, "
+    "`hidden` numbers each: the forget gate's are those from `hidden` up to "
+    "2 · hidden."
+)
+_ONE_MORE = (
+    "You changed one number too many: the forget gate's are those from "
+    "`hidden` up to 2 · hidden, which is not one of them."
+)
+_ALL_FOUR = (
+    "You changed all of {}, the biases of all four gates. The forget gate's "
+    "are the second quarter, from `hidden` up to 2 · hidden."
+)
+_OTHER_GATE = (
+    "You changed the bias of the {}. The order is i, f, g, o: the forget gate "
+    "has the second quarter."
+)
+_NOT_ZERO = (
+    "You set one of the two biases, and what stands in the other is added to "
+    "it: make that 0."
+)
+_ADDED = "You added to the old bias. Set it: what stands there is chance."
+_BOTH_ADDED = (
+    "You added to the old biases. Set them: what stands there is chance."
+)
+
+
+def _only_the_forget_gate(found, before):
+    """The hint that biases of other gates were changed, too."""
+    hidden = len(found[0]) // 4
+    if all(map(torch.equal, _others(found[::-1]), _others(before))):
+        raise Hint(_OTHER_ORDER)
+    changed = {
+        place
+        for new, old in zip(found, before, strict=True)
+        for place in (new != old).nonzero().flatten().tolist()
+    }
+    if changed == {*range(1, 4 * hidden, 4)}:
+        raise Hint(_STRIDED)
+    if changed == {*range(hidden, 2 * hidden + 1)}:
+        raise Hint(_ONE_MORE)
+    kept = [
+        [*map(torch.equal, new.chunk(4), old.chunk(4))]
+        for new, old in zip(found, before, strict=True)
+    ]
+    for name, quarters in zip(("b_ih", "b_hh"), kept, strict=True):
+        if not any(quarters):
+            raise Hint(_ALL_FOUR.format(name))
+    for i in (0, 2, 3):
+        if not all(quarters[i] for quarters in kept):
+            raise Hint(_OTHER_GATE.format(_GATES[i]))
+
+
+def _forget_bias(answer, b_ih, b_hh, steps):
+    """The forget gate's bias, the sum of two, if it was set and none else."""
+    found = answer(b_ih, b_hh, steps)
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
+        raise Hint(_BIASES)
+    found = [as_tensor(part, b_ih.shape, "[4 * hidden]") for part in found]
+    before = [float64(b_ih), float64(b_hh)]
+    _only_the_forget_gate(found, before)
+    new, old = ([part.chunk(4)[1] for part in both] for both in (found, before))
+    bias, wanted = sum(new), _wanted(steps)
+    for i in (0, 1):
+        if torch.allclose(bias, wanted + old[i], atol=1e-4):
+            raise Hint(_NOT_ZERO if torch.equal(new[i], old[i]) else _ADDED)
+    if torch.allclose(bias, wanted + sum(old), atol=1e-4):
+        raise Hint(_BOTH_ADDED)
+    return bias
+
+
+def _wanted(steps):
+    """The bias b with σ(b) to the power `steps` = 1/2, by bisection."""
+    low, high = -50.0, 50.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        if (1 + math.exp(-middle)) ** -steps < 0.5:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _left(bias, b_ih, b_hh, steps):
+    """What is left of the belt with this bias, in words."""
+    return (
+        f"For {steps} steps {float((bias.sigmoid() ** steps).mean()):.3f} of "
+        "the belt is left on average, where the gate sees nothing but its "
+        "bias. It should be 0.5 in every number."
+    )
 
 
 @exercise(hold_for_solution)
 def hold_for(mine):
     """Biases with which half of the belt is left after some steps."""
+    cases = []
     for seed, (hidden, steps) in enumerate(((3, 20), (2, 1), (5, 160))):
-        b_ih, b_hh = random_inputs(seed, (4 * hidden,), (4 * hidden,))
-        found = mine(b_ih, b_hh, steps)
-        if not isinstance(found, (tuple, list)) or len(found) != 2:
-            raise Hint("Give back both biases: return b_ih, b_hh.")
-        found = [
-            as_tensor(part, (4 * hidden,), "[4 * hidden]") for part in found
-        ]
-        before = [float64(b_ih), float64(b_hh)]
-        if all(map(torch.equal, _others(found[::-1]), _others(before))):
-            raise Hint("You give the two back in the other order.")
-        changed = {
-            place
-            for new, old in zip(found, before, strict=True)
-            for place in (new != old).nonzero().flatten().tolist()
-        }
-        if hidden > 1 and changed == {*range(1, 4 * hidden, 4)}:
-            raise Hint(
-                "You changed every fourth number. The gates stand one after "
-                "the other, `hidden` numbers each: the forget gate's are "
-                "those from `hidden` up to 2 · hidden."
-            )
-        if changed == {*range(hidden, 2 * hidden + 1)}:
-            raise Hint(
-                "You changed one number too many: the forget gate's are those "
-                "from `hidden` up to 2 · hidden, which is not one of them."
-            )
-        for name, new, old in zip(("b_ih", "b_hh"), found, before, strict=True):
-            quarters = zip(new.chunk(4), old.chunk(4), strict=True)
-            if not any(torch.equal(*both) for both in quarters):
-                raise Hint(
-                    f"You changed all of {name}, the biases of all four "
-                    "gates. The forget gate's are the second quarter, from "
-                    "`hidden` up to 2 · hidden."
-                )
-        for i in (0, 2, 3):
-            part = slice(i * hidden, (i + 1) * hidden)
-            if any(
-                not torch.equal(new[part], old[part])
-                for new, old in zip(found, before, strict=True)
-            ):
-                raise Hint(
-                    f"You changed the bias of the {_GATES[i]}. The order is "
-                    "i, f, g, o: the forget gate has the second quarter."
-                )
-        gate = slice(hidden, 2 * hidden)
-        bias = found[0][gate] + found[1][gate]
-        keeps = torch.sigmoid(bias) ** steps  # what is left of the belt
-        f = 0.5 ** (1 / steps)
-        wanted = math.log(f / (1 - f))
-        for new, old in zip(found, before, strict=True):
-            if torch.allclose(bias, wanted + old[gate], atol=1e-4):
-                raise Hint(
-                    "You set one of the two biases, and what stands in the "
-                    "other is added to it: make that 0."
-                    if torch.equal(new[gate], old[gate])
-                    else "You added to the old bias. Set it: what stands "
-                    "there is chance."
-                )
-        if torch.allclose(bias, wanted + sum(before)[gate], atol=1e-4):
-            raise Hint(
-                "You added to the old biases. Set them: what stands there "
-                "is chance."
-            )
-        mistakes = {
-            "The two biases are added before the gate, so yours counts twice: "
-            "put it into one, and 0 into the other.": 2 * wanted,
-            "That is the gate, f, written where its bias belongs. The gate "
-            "is σ(bias): solve for the bias.": f,
-            "Both hold f, the gate itself. The gate is σ of the biases' "
-            "sum: solve for the bias.": 2 * f,
-            "The sign is the other way round: your gate is nearly shut.": (
-                -wanted
-            ),
-            "Your f is a half divided by the steps. It is the root: f to the "
-            "power `steps` is one half.": math.log(
-                0.5 / steps / (1 - 0.5 / steps)
-            ),
-            "That is σ of the gate. The gate is σ of the bias: solve for the "
-            "bias, ln(f / (1 − f)).": 1 / (1 + math.exp(-f)),
-            "That is the logarithm to base 10; σ goes with e.": wanted
-            / math.log(10),
-            "That leaves half after ONE step. Half is to be left after all "
-            "of them: f to the power `steps` is one half.": 0.0,
-            "Your f is 1 − 1 / steps. That to the power `steps` is about "
-            "1 / e; take the root of one half.": math.log(max(steps - 1, 1)),
-            "Your f is 1 − 0.5 / steps. That to the power `steps` is not one "
-            "half but more; take the root of one half.": math.log(2 * steps - 1)
-            if steps > 1
-            else math.inf,
-            "Your f is e to the power −1 / steps: that leaves 1 / e after all "
-            "of them, and half is to be left.": -math.log(
-                math.exp(1 / steps) - 1
-            ),
-            "Your f is 0.5 to the power `steps`. Take the root: 0.5 to the "
-            "power 1 / steps.": -math.log(2.0**steps - 1)
-            if steps > 1
-            else math.inf,
-            "That is the logarithm of the steps. f to the power `steps` is "
-            "one half, and the gate is σ(bias).": math.log(steps)
-            if steps > 1
-            else math.inf,
-            "That is the logarithm of f. The gate is σ(bias), not e to the "
-            "bias.": math.log(f),
-        }
-        expect(
-            bias,
-            torch.full((hidden,), wanted),
-            {hint: torch.full((hidden,), x) for hint, x in mistakes.items()},
-            otherwise=f"For {steps} steps {float(keeps.mean()):.3f} of the "
-            "belt is left on average, where the gate sees nothing but its "
-            "bias. It should be 0.5 in every number.",
-        )
+        given = *random_inputs(seed, (4 * hidden,), (4 * hidden,)), steps
+        cases.append((given, torch.full((hidden,), _wanted(steps))))
+    hold_for.compare(mine, cases, "[hidden]", otherwise=_left, ask=_forget_bias)
     return "half is left after 1, 20 and 160 steps; the other gates stand."
+
+
+_F, _BIAS = "0.5 ** (1 / steps)", "math.log(f / (1 - f))"
+_GATE, _OFF = "slice(hidden, 2 * hidden)", "b_hh[gate] = 0"
+for _hint, *_typed in (
+    (
+        "The two biases are added before the gate, so yours counts twice: put "
+        "it into one, and 0 into the other.",
+        *(_OFF, f"b_hh[gate] = {_BIAS}"),
+    ),
+    (
+        "That is the gate, f, written where its bias belongs. The gate is "
+        "σ(bias): solve for the bias.",
+        *(_BIAS, "f"),
+    ),
+    (
+        "Both hold f, the gate itself. The gate is σ of the biases' sum: solve "
+        "for the bias.",
+        *(_BIAS, "f", _OFF, "b_hh[gate] = f"),
+    ),
+    (
+        "The sign is the other way round: your gate is nearly shut.",
+        *(_BIAS, f"-{_BIAS}"),
+    ),
+    (
+        "Your f is a half divided by the steps. It is the root: f to the power "
+        "`steps` is one half.",
+        *(_F, "0.5 / steps"),
+    ),
+    (
+        "That is σ of the gate. The gate is σ of the bias: solve for the bias, "
+        "ln(f / (1 − f)).",
+        *(_BIAS, "1 / (1 + math.exp(-f))"),
+    ),
+    (
+        "That is the logarithm to base 10; σ goes with e.",
+        *("math.log", "math.log10"),
+    ),
+    (
+        "That leaves half after ONE step. Half is to be left after all of "
+        "them: f to the power `steps` is one half.",
+        *(_F, "0.5"),
+    ),
+    (
+        "Your f is 1 − 1 / steps. That to the power `steps` is about 1 / e; "
+        "take the root of one half.",
+        *(_F, "1 - 1 / max(2, steps)"),
+    ),
+    (
+        "Your f is 1 − 0.5 / steps. That to the power `steps` is not one half "
+        "but more; take the root of one half.",
+        *(_F, "1 - 0.5 / steps"),
+    ),
+    (
+        "Your f is e to the power −1 / steps: that leaves 1 / e after all of "
+        "them, and half is to be left.",
+        *(_F, "math.exp(-1 / steps)"),
+    ),
+    (
+        "Your f is 0.5 to the power `steps`. Take the root: 0.5 to the power "
+        "1 / steps.",
+        *(_F, "0.5**steps"),
+    ),
+    (
+        "That is the logarithm of the steps. f to the power `steps` is one "
+        "half, and the gate is σ(bias).",
+        *(_BIAS, "math.log(steps)"),
+    ),
+    (
+        "That is the logarithm of f. The gate is σ(bias), not e to the bias.",
+        *(_BIAS, "math.log(f)"),
+    ),
+    (_BIASES, "return b_ih, b_hh", "return b_ih"),
+    (_OTHER_ORDER, "return b_ih, b_hh", "return b_hh, b_ih"),
+    (_STRIDED, _GATE, "slice(1, None, 4)"),
+    (_ONE_MORE, _GATE, "slice(hidden, 2 * hidden + 1)"),
+    (_ALL_FOUR.format("b_ih"), _GATE, "slice(None)"),
+    (_ALL_FOUR.format("b_hh"), _OFF, "b_hh[:] = 0"),
+    (_OTHER_GATE.format(_GATES[0]), _GATE, "slice(0, hidden)"),
+    (_OTHER_GATE.format(_GATES[2]), _GATE, "slice(2 * hidden, 3 * hidden)"),
+    (_OTHER_GATE.format(_GATES[3]), _GATE, "slice(3 * hidden, None)"),
+    (_NOT_ZERO, _OFF, "pass"),
+    (_ADDED, "b_ih[gate] =", "b_ih[gate] +="),
+    (_BOTH_ADDED, "b_ih[gate] =", "b_ih[gate] +=", _OFF, "pass"),
+):
+    hold_for.slip(_hint, *_typed)
+
+hold_for.style(
+    edited(
+        hold_for_solution,
+        *(_OFF, f"b_hh[gate] = 0.75 * {_BIAS}"),
+        *(f"b_ih[gate] = {_BIAS}", f"b_ih[gate] = 0.25 * {_BIAS}"),
+    )
+)
+
+
+@hold_for.style
+def _by_odds(b_ih, b_hh, steps):
+    f, n = torch.tensor(2.0).pow(-1 / steps), len(b_ih) // 4
+    b_ih, b_hh = b_ih.clone(), b_hh.clone()
+    b_ih[n : 2 * n], b_hh[n : 2 * n] = 0.0, torch.logit(f)
+    return b_ih, b_hh

@@ -7,7 +7,9 @@ solution.
 import math
 import statistics
 
+import numpy as np
 import torch
+from torch.nn import functional as F
 
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
@@ -15,7 +17,6 @@ from lookback.exercises.checking import (
     Hint,
     as_tensor,
     exercise,
-    expect,
     float64,
     random_inputs,
 )
@@ -91,7 +92,7 @@ def post_norm_by_hand(x=_X, change=_CHANGE):
     }
     truth = torch.nn.functional.layer_norm(total, (4,), eps=0)
     otherwise = (
-        "This is no slip that the check knows. First the sum of the two "
+        "The check does not recognize this mistake. First the sum of the two "
         "vectors; then take its mean off each number; then divide by the root "
         "of the mean of the squares of what is left."
     )
@@ -120,105 +121,107 @@ def _token_by_token(x, gain, bias, epsilon):
     return gain * y.view(x.shape) + bias
 
 
-def _wrongly_normal(x, gain, bias, epsilon):
-    """What each likely mistake in layer normalisation gives, by its hint."""
-    x, gain, bias = map(float64, (x, gain, bias))
-
-    def over(axes, correction=0):
-        mean = x.mean(axes, keepdim=True)
-        spread = x.var(axes, keepdim=True, correction=correction)
-        return (x - mean) / torch.sqrt(spread + epsilon)
-
-    right, mean = over(-1), x.mean(-1, keepdim=True)
-    variance = x.var(-1, keepdim=True, correction=0)
-    power = torch.sqrt(x.square().mean(-1, keepdim=True) + epsilon)
-    rms = x / power
-    return {
-        "You divide the squares by d − 1, as torch.var does by default; "
-        "LayerNorm divides by d: correction=0.": gain * over(-1, 1) + bias,
-        "ε is added to σ; it belongs under the root, √(σ² + ε).": (
-            gain * (x - mean) / (variance.sqrt() + epsilon) + bias
-        ),
-        "Two slips: torch.std divides the squares by d − 1, and ε belongs "
-        "under the root, √(σ² + ε).": (
-            gain * (x - mean) / (x.std(-1, keepdim=True) + epsilon) + bias
-        ),
-        "Two slips: torch.std divides the squares by d − 1, and ε is "
-        "missing.": gain * (x - mean) / x.std(-1, keepdim=True) + bias,
-        "You took one mean and one variance for a whole sentence. Each token "
-        "has its own, over its own numbers: dim=-1.": (
-            gain * over((1, 2)) + bias
-        ),
-        "ε is missing under the root.": (
-            gain * (x - mean) / variance.sqrt() + bias
-        ),
-        "You divide by the variance; divide by its root.": (
-            gain * (x - mean) / (variance + epsilon) + bias
-        ),
-        "Gain and bias are missing.": right,
-        "The bias is missing.": gain * right,
-        "The gain is missing.": right + bias,
-        "Gain and bias are exchanged.": bias * right + gain,
-        "The mean stays in: x − μ before you divide.": (
-            gain * x / torch.sqrt(variance + epsilon) + bias
-        ),
-        "That is RMSNorm, which takes no mean off and has no bias. LayerNorm "
-        "does both.": gain * rms,
-        "That is RMSNorm with a bias: it divides by the root of the mean "
-        "square. LayerNorm takes μ off first, in the variance too.": (
-            gain * rms + bias
-        ),
-        "You take μ off above and not below: σ² is the mean of (x − μ)², not "
-        "of x².": gain * (x - mean) / power + bias,
-        "You divide by the sum of the squares' root: σ² is their mean, so "
-        "divide by d first.": (
-            gain * (x - mean) / torch.sqrt(variance * x.shape[-1] + epsilon)
-            + bias
-        ),
-        "You average over the batch: that is the idea of batch "
-        "normalisation. Here each token has its own mean and variance, over "
-        "its own numbers: dim=-1.": gain * over(0) + bias,
-        "You average over the tokens of a sentence: each token has its own "
-        "mean and variance, over its own numbers: dim=-1.": (
-            gain * over(1) + bias
-        ),
-        "You took one mean and one variance over everything. Each token has "
-        "its own, over its own numbers: dim=-1.": (
-            gain * over((0, 1, 2)) + bias
-        ),
-        "Bias first and gain after: g ∘ (… ) + b, not g ∘ (… + b).": (
-            gain * (right + bias)
-        ),
-    }
+_EQUAL = (
+    "Four equal numbers give NaN: their variance is 0, and ε under the root is "
+    "there for exactly this."
+)
+_TORCHS = (
+    "The numbers are right. Now without torch's layer_norm: take the mean off "
+    "and divide yourself."
+)
 
 
 @exercise(normalise_solution)
 def normalise(mine):
     """Layer normalisation over the last axis, with gain, bias and ε."""
     x, gain, bias = random_inputs(3, (2, 3, 4), (4,), (4,))
-    x, axes = 2 * x + 1, "[batch, length, d_model]"
-    given = (x, gain, bias, 0.5)
+    usual = 2 * x + 1, gain, bias, 0.5
+    equal = torch.full((1, 1, 4), 3.0), gain, bias, 1e-5
     with Called() as called:
-        result = mine(*given)
-    found = as_tensor(result, x.shape, axes)
-    expect(found, _token_by_token(*given), _wrongly_normal(*given))
-    given = (torch.full((1, 1, 4), 3.0), gain, bias, 1e-5)
-    found = as_tensor(mine(*given), (1, 1, 4), axes)
-    if not found.isfinite().all():
-        raise Hint(
-            "Four equal numbers give NaN: their variance is 0, and ε under "
-            "the root is there for exactly this."
-        )
-    expect(found, bias.view(1, 1, 4), {}, "for four equal numbers")
+        for given, about in (usual, ""), (equal, "for four equal numbers"):
+            cases = [(given, _token_by_token(*given))]
+            normalise.compare(mine, cases, "[batch, length, d_model]", about)
     if "layer_norm" in called.names:
-        raise Hint(
-            "The numbers are right. Now without torch's layer_norm: take the "
-            "mean off and divide yourself."
-        )
+        raise Hint(_TORCHS)
     return (
         "each token by its own mean and variance, ε under the root, then "
         "gain and bias; four equal numbers become the bias."
     )
+
+
+_SQUARES = "x.square().mean(dim=-1, keepdim=True)"
+_VARIANCE = "x.var(dim=-1, keepdim=True, correction=0)"
+_ROOT = "torch.sqrt(variance + epsilon)"
+for _hint, _typed in {
+    _EQUAL: (_ROOT, "torch.sqrt(variance + epsilon * bool(variance.any()))"),
+    "You divide the squares by d − 1, as torch.var does by default; LayerNorm "
+    "divides by d: correction=0.": ("correction=0", "correction=1"),
+    "ε is added to σ; it belongs under the root, √(σ² + ε).": (
+        _ROOT,
+        "(variance.sqrt() + epsilon)",
+    ),
+    "Two slips: torch.std divides the squares by d − 1, and ε belongs under "
+    "the root, √(σ² + ε).": (_ROOT, "(x.std(dim=-1, keepdim=True) + epsilon)"),
+    "Two slips: torch.std divides the squares by d − 1, and ε is missing.": (
+        _ROOT,
+        "x.std(dim=-1, keepdim=True)",
+    ),
+    "You took one mean and one variance for a whole sentence. Each token has "
+    "its own, over its own numbers: dim=-1.": ("dim=-1", "dim=(1, 2)"),
+    "ε is missing under the root.": (" + epsilon", ""),
+    "You divide by the variance; divide by its root.": ("torch.sqrt", ""),
+    "Gain and bias are missing.": ("gain * ", "", " + bias", ""),
+    "The bias is missing.": (" + bias", ""),
+    "The gain is missing.": ("gain * ", ""),
+    "Gain and bias are exchanged.": ("gain *", "bias *", "+ bias", "+ gain"),
+    "The mean stays in: x − μ before you divide.": ("(x - mean)", "x"),
+    "That is RMSNorm, which takes no mean off and has no bias. LayerNorm does "
+    "both.": ("(x - mean)", "x", _VARIANCE, _SQUARES, " + bias", ""),
+    "That is RMSNorm with a bias: it divides by the root of the mean square. "
+    "LayerNorm takes μ off first, in the variance "
+    "too.": ("(x - mean)", "x", _VARIANCE, _SQUARES),
+    "You take μ off above and not below: σ² is the mean of (x − μ)², not of "
+    "x².": (_VARIANCE, _SQUARES),
+    "You divide by the sum of the squares' root: σ² is their mean, so divide "
+    "by d first.": ("(variance", "(variance * x.shape[-1]"),
+    "You average over the batch: that is the idea of batch normalisation. Here "
+    "each token has its own mean and variance, over its own numbers: "
+    "dim=-1.": ("dim=-1", "dim=0"),
+    "You average over the tokens of a sentence: each token has its own mean "
+    "and variance, over its own numbers: dim=-1.": ("dim=-1", "dim=1"),
+    "You took one mean and one variance over everything. Each token has its "
+    "own, over its own numbers: dim=-1.": ("dim=-1", "dim=(0, 1, 2)"),
+    "Bias first and gain after: g ∘ (… ) + b, not g ∘ (… + b).": (
+        "(x - mean)",
+        "((x - mean)",
+        "+ bias",
+        "+ bias)",
+    ),
+    _TORCHS: (
+        f"gain * (x - mean) / {_ROOT} + bias",
+        "F.layer_norm(x, x.shape[-1:], gain, bias, epsilon)",
+    ),
+}.items():
+    normalise.slip(_hint, *_typed)
+
+
+normalise.style(_token_by_token)
+
+
+@normalise.style
+def _squares_less_mean_squared(x, gain, bias, epsilon):
+    x = x.double()
+    mean = x.sum(2, keepdim=True) / x.shape[2]
+    spread = (x**2).sum(2, keepdim=True) / x.shape[2] - mean**2
+    return (x - mean) * (spread + epsilon) ** -0.5 * gain + bias
+
+
+@normalise.style
+def _by_numpy(x, gain, bias, epsilon):
+    x, gain, bias = x.numpy(), gain.numpy(), bias.numpy()
+    mean, spread = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
+    y = gain * (x - mean) / np.sqrt(spread + epsilon) + bias
+    return torch.from_numpy(y)
 
 
 def add_and_norm_solution(x, f, norm, where):
@@ -226,6 +229,9 @@ def add_and_norm_solution(x, f, norm, where):
     if where == "post":
         return norm(x + f(x))
     return x + f(norm(x))
+
+
+_EXCHANGED = '"post" and "pre" are exchanged.'
 
 
 @exercise(add_and_norm_solution)
@@ -238,60 +244,60 @@ def add_and_norm(mine):
         return torch.tanh(x.flip(-1)) + 0.5
 
     def norm(x):
-        return torch.nn.functional.layer_norm(x, x.shape[-1:])
+        return F.layer_norm(x, x.shape[-1:])
 
-    post = as_tensor(mine(x, f, norm, "post"), x.shape, axes)
-    pre = as_tensor(mine(x, f, norm, "pre"), x.shape, axes)
     d = x.double()
-    change, inner = f(d), f(norm(d))
-    after, before = norm(d + change), d + inner
-    swapped = after.allclose(pre, atol=1e-4) and before.allclose(
-        post, atol=1e-4
-    )
-    if swapped:
-        raise Hint('"post" and "pre" are exchanged.')
-    shared = {
-        "The residual is missing: x itself must be added.": norm(change),
-        "You added and did not normalise.": d + change,
-    }
-    expect(
-        post,
-        after,
-        {
-            **shared,
-            "That is x + norm(f(x)): in post-norm the norm acts on the sum, "
-            "x included.": d + norm(change),
-            'Your "post" is pre-norm: the norm comes after the sum.': before,
-            "You normalise twice, before f and after the sum.": (
-                norm(d + inner)
-            ),
-            "You normalised x and added f(x) to that.": norm(d) + change,
-            "You normalised both and then added.": norm(d) + norm(change),
-        },
-        'for "post",',
-    )
-    expect(
-        pre,
-        before,
-        {
-            **shared,
-            "The residual is missing: x itself must be added.": inner,
-            "You overwrote x with norm(x) before adding. In pre-norm only f "
-            "sees the normalised x; the stream itself is left alone.": (
-                norm(d) + inner
-            ),
-            'Your "pre" is post-norm: there the norm acts on the sum.': after,
-            "norm(x) and x have changed places: f reads the normalised x, and "
-            "x itself is carried on.": norm(d) + change,
-            "That is x + norm(f(x)): the norm stands before f, not behind "
-            "it.": d + norm(change),
-            "You normalise twice, before f and after the sum.": (
-                norm(d + inner)
-            ),
-        },
-        'for "pre",',
-    )
+    truth = {"post": norm(d + f(d)), "pre": d + f(norm(d))}
+    found = [as_tensor(mine(x, f, norm, one), x.shape, axes) for one in truth]
+    if torch.stack(found).allclose(
+        torch.stack([truth["pre"], truth["post"]]), atol=1e-4
+    ):
+        raise Hint(_EXCHANGED)
+    for where in truth:
+        cases = [((x, f, norm, where), truth[where])]
+        add_and_norm.compare(mine, cases, axes, 'for "{3}",')
     return "post is norm(x + f(x)); pre is x + f(norm(x)), x untouched."
+
+
+_POST, _PRE = "norm(x + f(x))", "x + f(norm(x))"
+_MISSING = "The residual is missing: x itself must be added."
+_BARE = "You added and did not normalise."
+_TWICE = "You normalise twice, before f and after the sum."
+for _hint, _typed in {
+    _MISSING: "norm(f(x))",
+    _BARE: "x + f(x)",
+    "That is x + norm(f(x)): in post-norm the norm acts on the sum, x "
+    "included.": "x + norm(f(x))",
+    'Your "post" is pre-norm: the norm comes after the sum.': _PRE,
+    _TWICE: "norm(x + f(norm(x)))",
+    "You normalised x and added f(x) to that.": "norm(x) + f(x)",
+    "You normalised both and then added.": "norm(x) + norm(f(x))",
+}.items():
+    add_and_norm.slip(_hint, _POST, _typed)
+for _hint, _typed in {
+    _MISSING: "f(norm(x))",
+    _BARE: "x + f(x)",
+    "You overwrote x with norm(x) before adding. In pre-norm only f sees the "
+    "normalised x; the stream itself is left alone.": "norm(x) + f(norm(x))",
+    'Your "pre" is post-norm: there the norm acts on the sum.': _POST,
+    "norm(x) and x have changed places: f reads the normalised x, and x "
+    "itself is carried on.": "norm(x) + f(x)",
+    "That is x + norm(f(x)): the norm stands before f, not after it.": (
+        "x + norm(f(x))"
+    ),
+    _TWICE: "norm(x + f(norm(x)))",
+}.items():
+    add_and_norm.slip(_hint, _PRE, _typed)
+add_and_norm.slip(_MISSING, _PRE, "norm(f(x))")
+add_and_norm.slip(_EXCHANGED, '== "post"', '== "pre"')
+
+
+@add_and_norm.style
+def _onto_a_copy(x, f, norm, where):
+    stream = x.double().clone()
+    with torch.no_grad():
+        stream += f({"pre": norm, "post": lambda y: y}[where](x))
+    return {"pre": lambda y: y, "post": norm}[where](stream)
 
 
 def tokens_apart_solution(x):
@@ -311,65 +317,82 @@ def _apart_loop(x):
     return found
 
 
+_NOT_NONE = "Three equal tokens should be 0 apart; yours are not."
+
+
 @exercise(tokens_apart_solution)
 def tokens_apart(mine):
     """How far the tokens of each sentence lie from their mean."""
     (x,) = random_inputs(8, (2, 3, 4))
-    known = {
-        (): "One number for each sentence, not one for the batch.",
-        (2, 3): "One number for each sentence: add the squares over the "
-        "tokens too.",
-        (2, 4): "One number for each sentence: add the squares over d_model "
-        "too.",
-    }
-    found = as_tensor(mine(x), (2,), "[batch]", known)
-    d = x.double()
-    gap = d - d.mean(1, keepdim=True)
-    own = d - d.mean(2, keepdim=True)
-    size = d.norm(dim=(1, 2))
-    level = d.mean(1, keepdim=True).expand_as(d).norm(dim=(1, 2))
-    expect(
-        found,
-        _apart_loop(d),
-        {
-            "You took the mean over each token's own numbers; the mean token "
-            "is the mean over the tokens, dim=1.": own.norm(dim=(1, 2)) / size,
-            "You took one mean over tokens and numbers; the mean token keeps "
-            "its d_model numbers.": (
-                (d - d.mean((1, 2), keepdim=True)).norm(dim=(1, 2)) / size
-            ),
-            "You took the mean token over the whole batch; each sentence has "
-            "its own.": (d - d.mean((0, 1), keepdim=True)).norm(dim=(1, 2))
-            / size,
-            "You took the mean over the batch; the mean token is the mean over "
-            "the tokens of one sentence, dim=1.": (
-                (d - d.mean(0, keepdim=True)).norm(dim=(1, 2)) / size
-            ),
-            "You divided by the mean token's length, ‖1 x̄ᵀ‖; divide by ‖X‖.": (
-                gap.norm(dim=(1, 2)) / level
-            ),
-            "You did not divide by ‖X‖: the measure should not change when all "
-            "numbers are doubled.": gap.norm(dim=(1, 2)),
-            "You averaged the tokens' own ratios: add up the squares of all "
-            "tokens of a sentence first, and divide once.": (
-                (gap.norm(dim=2) / d.norm(dim=2)).mean(1)
-            ),
-            "Those are the squares: take the roots.": (
-                (gap.norm(dim=(1, 2)) / size) ** 2
-            ),
-            "That is the mean token's length against ‖X‖; measure what is left "
-            "when it is taken off.": level / size,
-            "You added absolute values; the norm adds squares and takes the "
-            "root.": gap.abs().sum((1, 2)) / d.abs().sum((1, 2)),
-        },
-    )
-    same = as_tensor(mine(torch.ones(1, 3, 4)), (1,), "[batch]")
-    expect(
-        same,
-        [0],
-        {},
-        tolerance=1e-6,
-        otherwise="Three equal tokens should be 0 apart; yours are "
-        f"{same.item():.4g} apart.",
+    cases = [((x,), float64(_apart_loop(x.double())))]
+    tokens_apart.compare(mine, cases, "[batch]")
+    cases = [((torch.ones(1, 3, 4),), torch.zeros(1))]
+    tokens_apart.compare(
+        mine, cases, "[batch]", tolerance=1e-6, otherwise=_NOT_NONE
     )
     return "one number a sentence; equal tokens give 0, any size the same."
+
+
+_GAP, _SIZE = "gap.flatten(1)", "x.flatten(1)"
+_SHARE = f"{_GAP}.norm(dim=1) / {_SIZE}.norm(dim=1)"
+for _hint, _typed in {
+    "You took the mean over each token's own numbers; the mean token is the "
+    "mean over the tokens, dim=1.": ("mean(dim=1", "mean(dim=2"),
+    "You took one mean over tokens and numbers; the mean token keeps its "
+    "d_model numbers.": ("mean(dim=1", "mean(dim=(1, 2)"),
+    "You took the mean token over the whole batch; each sentence has its "
+    "own.": ("mean(dim=1", "mean(dim=(0, 1)"),
+    "You took the mean over the batch; the mean token is the mean over the "
+    "tokens of one sentence, dim=1.": ("mean(dim=1", "mean(dim=0"),
+    "You divided by the mean token's length, ‖1 x̄ᵀ‖; divide by ‖X‖.": (
+        _SIZE,
+        "(x - gap).flatten(1)",
+    ),
+    "You did not divide by ‖X‖: the measure should not change when all numbers "
+    "are doubled.": (_SHARE, f"{_GAP}.norm(dim=1)"),
+    "You averaged the tokens' own ratios: add up the squares of all tokens of "
+    "a sentence first, and divide "
+    "once.": (_SHARE, "(gap.norm(dim=2) / x.norm(dim=2)).mean(1)"),
+    "Those are the squares: take the roots.": (_SHARE, f"({_SHARE}) ** 2"),
+    "That is the mean token's length against ‖X‖; measure what is left when it "
+    "is taken off.": (_GAP, "(x - gap).flatten(1)"),
+    "You added absolute values; the norm adds squares and takes the root.": (
+        "norm(dim=1)",
+        "abs().sum(dim=1)",
+    ),
+    "One number for each sentence, not one for the batch.": (
+        "norm(dim=1)",
+        "norm()",
+    ),
+    "One number for each sentence: add the squares over the tokens too.": (
+        ".flatten(1).norm(dim=1)",
+        ".norm(dim=2)",
+    ),
+    "One number for each sentence: add the squares over d_model too.": (
+        ".flatten(1).norm(dim=1)",
+        ".norm(dim=1)",
+    ),
+    _NOT_NONE: (_SHARE, f"{_SHARE} + 1e-5"),
+}.items():
+    tokens_apart.slip(_hint, *_typed)
+
+
+@tokens_apart.style
+def _projected(x):  # what 1 1ᵀ / n takes off, written as a projection
+    n = x.shape[1]
+    keep = torch.eye(n) - torch.ones(n, n) / n
+    gap = torch.einsum("ij,bjd->bid", keep.to(x), x)
+    return (gap.square().sum((1, 2)) / x.square().sum((1, 2))).sqrt()
+
+
+@tokens_apart.style
+def _sentence_by_sentence(x):
+    far = [np.linalg.norm(X - X.mean(0)) / np.linalg.norm(X) for X in x.numpy()]
+    return torch.tensor(far)
+
+
+@tokens_apart.style
+def _by_pythagoras(x):
+    whole, level = x.pow(2).sum((1, 2)), x.mean(1).pow(2).sum(1) * x.shape[1]
+    with torch.no_grad():
+        return ((whole - level) / whole).clamp(min=0).sqrt()

@@ -4,8 +4,12 @@ What is right comes from plain loops over sentences, positions and links, and
 for RNNsearch from a blank file from the book's own, never from the solution.
 """
 
+import functools
 import math
+from decimal import Decimal
+from fractions import Fraction
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -16,7 +20,6 @@ from lookback.exercises.checking import (
     Answer,
     Hint,
     as_module,
-    as_number,
     as_tensor,
     exercise,
     expect,
@@ -98,13 +101,17 @@ def context_by_hand(e=_ENERGIES, H=_ANNOTATIONS):
         "The two numbers are exchanged.": truth.flip(0),
     }
     otherwise = (
-        f"This is no slip that the check knows. The weights are {shares}; "
+        f"The check does not recognize this mistake. The weights are {shares}; "
         "c takes that share of each annotation."
     )
     return (
         f"both numbers of c, from weights {shares}.",
         stage(truth, mistakes, otherwise, around(0.012)),
     )
+
+
+context_by_hand.style((2.72, -0.24))
+context_by_hand.style(torch.tensor([2.73, -0.23]))
 
 
 def additive_scores_solution(s, H, W, U, v):
@@ -114,45 +121,19 @@ def additive_scores_solution(s, H, W, U, v):
     return torch.tanh(query + keys) @ v
 
 
-def _loop(s, H, W, U, v, score):
-    """`score`(W s, U h, v) for one sentence and position after another."""
-    return torch.stack(
-        [
-            torch.stack([score(W @ s_b, U @ h, v) for h in H_b])
-            for s_b, H_b in zip(s, H, strict=True)
-        ]
-    )
-
-
-_SCORED_WRONG = {
-    "tanh is missing: v · tanh(W s + U h).": lambda q, k, v: v @ (q + k),
-    "tanh stands around the finished score; it belongs inside, before v: "
-    "v · tanh(W s + U h).": lambda q, k, v: torch.tanh(v @ (q + k)),
-    "You took tanh of W s and of U h apart. Add them first: only inside one "
-    "tanh can query and key act on each other.": (
-        lambda q, k, v: v @ (torch.tanh(q) + torch.tanh(k))
-    ),
-    "v is missing: you sum over the align axis with weight 1 each.": (
-        lambda q, k, v: torch.tanh(q + k).sum()
-    ),
-    "v is missing: you average over the align axis.": (
-        lambda q, k, v: torch.tanh(q + k).mean()
-    ),
-    "You multiply W s with U h; additive scores add them.": (
-        lambda q, k, v: v @ torch.tanh(q * k)
-    ),
-    "You subtract where the score adds: W s + U h.": (
-        lambda q, k, v: v @ torch.tanh(q - k)
-    ),
-    "You used σ in place of tanh.": lambda q, k, v: v @ torch.sigmoid(q + k),
-    "The query s is not in your scores: every target word would look at the "
-    "same place.": lambda q, k, v: v @ torch.tanh(k),
-}
+def _score_loop(s, H, W, U, v):
+    """v · tanh(W s + U h) for one sentence and position after another."""
+    rows = [
+        [v @ torch.tanh(W @ s_b + U @ h) for h in H_b]
+        for s_b, H_b in zip(s, H, strict=True)
+    ]
+    return torch.tensor(rows, dtype=s.dtype)
 
 
 @exercise(additive_scores_solution)
 def additive_scores(mine):
     """v · tanh(W s + U h_j), batched."""
+    cases = []
     # one sentence; as many sentences as positions; every size different
     sizes = ((1, 3, 4, 4, 5), (3, 3, 4, 4, 5), (2, 3, 6, 4, 5))
     for seed, (batch, source, query, key, align) in enumerate(sizes):
@@ -164,45 +145,100 @@ def additive_scores(mine):
             (align, key),
             (align,),
         )
-        axes = (batch, source)
-        known = {
-            (batch, source, align): "The align axis is still there: v turns "
-            "its numbers into one score.",
-            (batch, source, 1): "Drop the last axis: squeeze(-1).",
-            (source, batch): "Yours is [source, batch].",
-            (batch, align): "You summed over the positions; each position "
-            "keeps its own score.",
-        }
-        found = as_tensor(mine(*given), axes, "[batch, source]", known)
-        s, H, W, U, v = exact = [*map(float64, given)]
-        truth = _loop(*exact, lambda q, k, v: v @ torch.tanh(q + k))
-        mistakes = {
-            hint: _loop(*exact, score) for hint, score in _SCORED_WRONG.items()
-        }
-        mistakes[
-            "Those are weights, each row sums to 1. The scores come "
-            "before softmax."
-        ] = truth.softmax(1)
-        if query == key:
-            mistakes[
-                "U is applied to s as well; the query has its own matrix, W."
-            ] = _loop(s, H, U, U, v, lambda q, k, v: v @ torch.tanh(q + k))
-            mistakes[
-                "W and U are exchanged: W is for the query s, U for "
-                "the annotations H."
-            ] = _loop(s, H, U, W, v, lambda q, k, v: v @ torch.tanh(q + k))
-        if batch == source:
-            mixed = (H @ U.T + s @ W.T).tanh() @ v
-            mistakes[
-                "You add the query of sentence j to POSITION j of every "
-                "sentence. Make room for the source axis first: "
-                "(s @ W.T).unsqueeze(1)."
-            ] = mixed
-        expect(found, truth, mistakes)
+        cases.append((given, _score_loop(*map(float64, given))))
+    additive_scores.compare(mine, cases, "[batch, source]")
     return (
         "shape; equal to a loop over sentences and positions on three "
         "batches; each query stays with its own sentence."
     )
+
+
+_TANH = "torch.tanh(query + keys)"
+_SCORE = f"{_TANH} @ v"
+for _hint, *_typed in (
+    ("tanh is missing: v · tanh(W s + U h).", _TANH, "(query + keys)"),
+    (
+        "tanh stands around the finished score; it belongs inside, before v: "
+        "v · tanh(W s + U h).",
+        *(_SCORE, "torch.tanh((query + keys) @ v)"),
+    ),
+    (
+        "You took tanh of W s and of U h apart. Add them first: only inside "
+        "one tanh can query and key act on each other.",
+        *(_TANH, "(torch.tanh(query) + torch.tanh(keys))"),
+    ),
+    (
+        "v is missing: you sum over the align axis with weight 1 each.",
+        *(" @ v", ".sum(-1)"),
+    ),
+    ("v is missing: you average over the align axis.", " @ v", ".mean(-1)"),
+    (
+        "You multiply W s with U h; additive scores add them.",
+        *("query + keys", "query * keys"),
+    ),
+    (
+        "You subtract where the score adds: W s + U h.",
+        *("query + keys", "query - keys"),
+    ),
+    ("You used σ in place of tanh.", "torch.tanh", "torch.sigmoid"),
+    (
+        "The query s is not in your scores: every target word would look at "
+        "the same place.",
+        *("query + keys", "keys"),
+    ),
+    (
+        "Those are weights, each row sums to 1. The scores come before "
+        "softmax.",
+        *(_SCORE, f"({_SCORE}).softmax(1)"),
+    ),
+    (
+        "U is applied to s as well; the query has its own matrix, W.",
+        *("W.T", "U.T"),
+    ),
+    (
+        "W and U are exchanged: W is for the query s, U for the annotations H.",
+        *("s @ W.T", "s @ U.T", "H @ U.T", "H @ W.T"),
+    ),
+    (
+        "You add the query of sentence j to POSITION j of every sentence. Make "
+        "room for the source axis first: (s @ W.T).unsqueeze(1).",
+        *(".unsqueeze(1)", ""),
+    ),
+    (
+        "The align axis is still there: v turns its numbers into one score.",
+        *(" @ v", ""),
+    ),
+    ("Drop the last axis: squeeze(-1).", "@ v", "@ v.unsqueeze(-1)"),
+    ("Yours is [source, batch].", _SCORE, f"({_SCORE}).T"),
+    (
+        "You summed over the positions; each position keeps its own score.",
+        *(_SCORE, f"({_TANH} * v).sum(1)"),
+    ),
+):
+    additive_scores.slip(_hint, *_typed)
+
+
+@additive_scores.style
+def _scores_by_loops(s, H, W, U, v):
+    scores = torch.zeros(H.shape[0], H.shape[1])
+    for b in range(H.shape[0]):
+        for j in range(H.shape[1]):
+            scores[b, j] = v @ torch.tanh(W @ s[b] + U @ H[b, j])
+    return scores
+
+
+@additive_scores.style
+@torch.no_grad()
+def _scores_by_einsum(s, H, W, U, v):
+    query = torch.einsum("aq,bq->ba", W, s)
+    keys = torch.einsum("ak,bsk->sba", U, H)
+    return torch.einsum("sba,a->bs", (query + keys).tanh(), v)
+
+
+@additive_scores.style
+def _scores_by_numpy(s, H, W, U, v):
+    s, H, W, U, v = (each.double().numpy() for each in (s, H, W, U, v))
+    return torch.from_numpy(np.tanh(s[:, None] @ W.T + H @ U.T) @ v)
 
 
 def masked_softmax_solution(scores, mask):
@@ -227,35 +263,6 @@ def _masked_loop(scores, mask):
             ]
         )
     return float64(rows)
-
-
-def _masked_gone_wrong(e, mask):
-    """What each likely mistake in a masked softmax gives, by its hint."""
-    plain = e.softmax(1)
-    return {
-        "Your weights sum to 1 over the batch, not over the source axis: "
-        "dim=-1, not dim=0.": e.masked_fill(~mask, -torch.inf).softmax(0),
-        "You masked after the softmax: the padding has already taken its "
-        "share, so the rows no longer sum to 1. Mask the scores first.": (
-            plain * mask
-        ),
-        "You set masked scores to 0, and exp(0) = 1: padding still gets "
-        "weight. The score that gets none is −infinity.": (
-            (e * mask).softmax(1)
-        ),
-        "True and False are swapped: mask is True where the decoder MAY "
-        "look.": e.masked_fill(mask, -torch.inf).softmax(1),
-        "The mask is not used: padding gets weight.": plain,
-        "Those are logarithms of weights: softmax, not log_softmax.": (
-            e.masked_fill(~mask, -torch.inf).log_softmax(1)
-        ),
-        "You divide by the sum over the whole batch; each sentence has its "
-        "own sum.": (e.exp() * mask / (e.exp() * mask).sum()),
-        "Those are exp(scores), not yet divided by their sum.": e.exp() * mask,
-        "exp is missing: you divide the scores by their sum.": (
-            e * mask / (e * mask).sum(1, keepdim=True)
-        ),
-    }
 
 
 _LOW = (
@@ -284,20 +291,27 @@ _HARD = (
 )
 
 
+_NAN = (
+    "A row that is masked everywhere gives NaN (0/0, or −inf minus −inf). "
+    "Nothing to look at means no weight: a row of zeros."
+)
+_SHARED = (
+    "A row that is masked everywhere still gets weights: with a finite number "
+    "for −infinity softmax shares 1 among the padding. Nothing to look at "
+    "means a row of zeros."
+)
+
+
 @exercise(masked_softmax_solution)
 def masked_softmax(mine):
     """Softmax over the places where mask is True."""
+    axes = "[batch, source]"
     e = torch.tensor([[1.0, 2.0, 5.0], [3.0, 1.0, 4.0]]).log() + 0.5
     mask = torch.tensor([[True, True, False], [True, False, True]])
-    axes = "[batch, source]"
-    found = as_tensor(mine(e, mask), e.shape, axes)
-    e = e.double()
-    expect(found, _masked_loop(e, mask), _masked_gone_wrong(e, mask))
+    masked_softmax.compare(mine, [((e, mask), _masked_loop(e, mask))], axes)
+    mask = torch.tensor([[True, True, False]] * 2)
     for rows, hints in _HARD:
-        scores, mask = (
-            torch.tensor(rows),
-            torch.tensor([[True, True, False]] * 2),
-        )
+        scores = torch.tensor(rows)
         found = as_tensor(mine(scores, mask), scores.shape, axes)
         if (found[:, 2] > 1e-4).any():
             raise Hint(_LOW)
@@ -308,21 +322,114 @@ def masked_softmax(mine):
     mask = torch.tensor([[False, False], [True, True]])
     found = as_tensor(mine(scores, mask), scores.shape, axes)
     if found[0].isnan().any():
-        raise Hint(
-            "A row that is masked everywhere gives NaN (0/0, or −inf minus "
-            "−inf). Nothing to look at means no weight: a row of zeros."
-        )
+        raise Hint(_NAN)
     if found[0].abs().sum() > 0:
-        raise Hint(
-            "A row that is masked everywhere still gets weights: with a "
-            "finite number for −infinity softmax shares 1 among the padding. "
-            "Nothing to look at means a row of zeros."
-        )
+        raise Hint(_SHARED)
     expect(found[1:], _masked_loop(scores[1:], mask[1:]), {})
     return (
         "each row sums to 1 over what may be looked at, masked places are "
         "exactly 0, scores of ±1000 are safe, a fully masked row is zeros."
     )
+
+
+def _hidden(value, dim=-1):
+    """Softmax of the scores in which `value` stands at the masked places."""
+    return lambda e, mask: e.masked_fill(~mask, value).softmax(dim)
+
+
+def _shares(highest):
+    """exp(scores − the highest) over its sum, masked after exp."""
+
+    def mine(scores, mask):
+        shares = torch.exp(scores - highest(scores)) * mask
+        return shares / shares.sum(1, keepdim=True)
+
+    return mine
+
+
+_naive, _of_batch = _shares(lambda e: 0), _shares(torch.max)
+for _hint, *_slips in (
+    (
+        "Your weights sum to 1 over the batch, not over the source axis: "
+        "dim=-1, not dim=0.",
+        _hidden(-torch.inf, dim=0),
+    ),
+    (
+        "You masked after the softmax: the padding has already taken its "
+        "share, so the rows no longer sum to 1. Mask the scores first.",
+        lambda e, mask: e.softmax(1) * mask,
+    ),
+    (
+        "You set masked scores to 0, and exp(0) = 1: padding still gets "
+        "weight. The score that gets none is −infinity.",
+        lambda e, mask: (e * mask).softmax(1),
+    ),
+    (
+        "True and False are swapped: mask is True where the decoder MAY look.",
+        lambda e, mask: e.masked_fill(mask, -torch.inf).softmax(1),
+    ),
+    (
+        "The mask is not used: padding gets weight.",
+        lambda e, mask: e.softmax(1),
+    ),
+    (
+        "Those are logarithms of weights: softmax, not log_softmax.",
+        lambda e, mask: e.masked_fill(~mask, -torch.inf).log_softmax(1),
+    ),
+    (
+        "You divide by the sum over the whole batch; each sentence has its "
+        "own sum.",
+        lambda e, mask: e.exp() * mask / (e.exp() * mask).sum(),
+    ),
+    (
+        "Those are exp(scores), not yet divided by their sum.",
+        lambda e, mask: e.exp() * mask,
+    ),
+    (
+        "exp is missing: you divide the scores by their sum.",
+        lambda e, mask: e * mask / (e * mask).sum(1, keepdim=True),
+    ),
+    (_LOW, _hidden(-100.0), _hidden(-10000.0)),
+    (
+        _OVERFLOW,
+        _naive,
+        lambda e, mask: _naive(e.clamp(max=50), mask),
+        lambda e, mask: _naive(e, mask).nan_to_num(0.0),
+    ),
+    (_OWN, _of_batch, lambda e, mask: _of_batch(e, mask).nan_to_num(0.0)),
+    (_OPEN, _shares(lambda e: e.amax(1, keepdim=True))),
+    (_NAN, _hidden(-torch.inf)),
+    (_SHARED, _hidden(-1e9)),
+):
+    for _wrong in _slips:
+        masked_softmax.slip(_hint, _wrong)
+
+masked_softmax.style(lambda e, mask: _hidden(-torch.inf)(e, mask).nan_to_num(0))
+
+
+@masked_softmax.style
+def _row_by_row(scores, mask):
+    weights = torch.zeros_like(scores)
+    for row, new, may in zip(scores, weights, mask, strict=True):
+        if may.any():
+            new[may] = row[may].softmax(0)
+    return weights
+
+
+@masked_softmax.style
+def _by_logarithms(scores, mask):
+    hidden = torch.where(mask, scores.double(), -torch.inf)
+    total = hidden.logsumexp(1, keepdim=True)
+    return torch.where(mask, (hidden - total).exp(), 0)
+
+
+@masked_softmax.style
+def _softmax_by_numpy(scores, mask):
+    e, may = scores.numpy(), mask.numpy()
+    top = np.where(may, e, -1e30).max(axis=1, keepdims=True)
+    shares = np.exp(np.where(may, e - top, -np.inf))
+    total = shares.sum(axis=1, keepdims=True)
+    return torch.from_numpy(shares / np.where(total == 0, 1, total))
 
 
 def context_solution(weights, H):
@@ -341,57 +448,74 @@ def _context_loop(weights, H):
     return float64(rows)
 
 
-def _context_gone_wrong(w, H):
-    """What each likely mistake in the context gives, by its hint."""
-    mistakes = {
-        "That is the plain mean of the annotations: the weights are not "
-        "used.": H.mean(1),
-        "That is the plain sum of the annotations: the weights are not "
-        "used.": H.sum(1),
-        "You divide by the number of words as well. The weights sum to 1: "
-        "their sum is already a mean.": torch.einsum("bs,bsd->bd", w, H)
-        / H.shape[1],
-        "You took softmax of the weights again; they are weights already.": (
-            torch.einsum("bs,bsd->bd", w.softmax(1), H)
-        ),
-        "You took the annotation with the largest weight alone; the soft "
-        "search averages all of them.": H[range(len(H)), w.argmax(1)],
-        "Every sentence is averaged with the weights of the first one.": (
-            torch.einsum("s,bsd->bd", w[0], H)
-        ),
-    }
-    if w.shape[0] == H.shape[1] == H.shape[2]:
-        mistakes |= {
-            "The weights met the wrong axis: give them a last axis, "
-            "weights.unsqueeze(-1), so that they run along source.": (
-                (w * H).sum(1)
-            ),
-            "The weights are transposed: row b holds the weights of "
-            "sentence b.": torch.einsum("sb,bsd->bd", w, H),
-        }
-    return mistakes
-
-
 @exercise(context_solution)
 def context(mine):
     """The context: annotations averaged with the weights."""
-    for batch, source, d in ((2, 3, 4), (3, 3, 3), (1, 5, 2)):
+    cases = []
+    # where all sizes are the same, broadcasting hides a wrong axis
+    for batch, source, d in ((3, 3, 3), (2, 3, 4), (1, 5, 2)):
         w, H = random_inputs(7, (batch, source), (batch, source, d))
-        w = w.softmax(1)
-        known = {
-            (batch, source, d): "Weighted, but not summed yet: sum over the "
-            "source axis.",
-            (batch, source): "You summed over the numbers of each "
-            "annotation; sum over the source axis.",
-            (batch, 1, d): "Drop the middle axis: squeeze(1).",
-            (batch, batch, d): "Each sentence's weights met every sentence's "
-            "annotations: weights.unsqueeze(1) @ H keeps them apart.",
-            (d,): "The batch axis is gone: one context for each sentence.",
-        }
-        found = as_tensor(mine(w, H), (batch, d), "[batch, d]", known)
-        w, H = map(float64, (w, H))
-        expect(found, _context_loop(w, H), _context_gone_wrong(w, H))
+        given = w.softmax(1), H
+        cases.append((given, _context_loop(*map(float64, given))))
+    context.compare(mine, cases, "[batch, d]")
     return "shape, and equal to a loop over words on three batches."
+
+
+for _hint, _wrong in {
+    "That is the plain mean of the annotations: the weights are not used.": (
+        lambda w, H: H.mean(1)
+    ),
+    "That is the plain sum of the annotations: the weights are not used.": (
+        lambda w, H: H.sum(1)
+    ),
+    "You divide by the number of words as well. The weights sum to 1: their "
+    "sum is already a mean.": lambda w, H: (w.unsqueeze(-1) * H).mean(1),
+    "You took softmax of the weights again; they are weights already.": (
+        lambda w, H: (w.softmax(1).unsqueeze(-1) * H).sum(1)
+    ),
+    "You took the annotation with the largest weight alone; the soft search "
+    "averages all of them.": lambda w, H: H[range(len(H)), w.argmax(1)],
+    "Every sentence is averaged with the weights of the first one.": (
+        lambda w, H: w[0] @ H
+    ),
+    "The weights met the wrong axis: give them a last axis, "
+    "weights.unsqueeze(-1), so that they run along source.": (
+        lambda w, H: (w * H).sum(1)
+    ),
+    "The weights are transposed: row b holds the weights of sentence b.": (
+        lambda w, H: torch.einsum("sb,bsd->bd", w, H)
+    ),
+    "Weighted, but not summed yet: sum over the source axis.": (
+        lambda w, H: w.unsqueeze(-1) * H
+    ),
+    "You summed over the numbers of each annotation; sum over the source "
+    "axis.": lambda w, H: (w.unsqueeze(-1) * H).sum(-1),
+    "Drop the middle axis: squeeze(1).": lambda w, H: w.unsqueeze(1) @ H,
+    "Each sentence's weights met every sentence's annotations: "
+    "weights.unsqueeze(1) @ H keeps them apart.": lambda w, H: w @ H,
+    "The batch axis is gone: one context for each sentence.": (
+        lambda w, H: (w.unsqueeze(-1) * H).sum((0, 1))
+    ),
+}.items():
+    context.slip(_hint, _wrong)
+
+context.style(lambda w, H: (w[:, None] @ H).squeeze(1))
+context.style(lambda w, H: (H.mT @ w[..., None])[..., 0])
+
+
+@context.style
+def _word_by_word(weights, H):
+    rows = [
+        sum(w * h for w, h in zip(shares, vectors, strict=True))
+        for shares, vectors in zip(weights, H, strict=True)
+    ]
+    return torch.stack(rows)
+
+
+@context.style
+def _context_by_numpy(weights, H):
+    mixed = weights.numpy()[:, :, None] * H.numpy().astype("float64")
+    return torch.tensor(mixed.sum(axis=1))
 
 
 def alignment_error_rate_solution(links, sure, possible):
@@ -400,67 +524,91 @@ def alignment_error_rate_solution(links, sure, possible):
     return 1 - hits / (len(links) + len(sure))
 
 
-def _error_gone_wrong(A, S, P):
-    """What each likely mistake in the error rate gives, by its hint."""
-    in_sure = sum(link in S for link in A)
-    in_possible = sum(link in P for link in A)
-    both, size = in_sure + in_possible, len(A) + len(S)
-    precision, recall = in_possible / len(A), in_sure / len(S)
-    return {
-        "That is the share that is right; the error rate is 1 minus it.": (
-            both / size
-        ),
-        "You divide by |A| + |P|. Missing a possible link is no error: "
-        "divide by |A| + |S|.": 1 - both / (len(A) + len(P)),
-        "You count hits among the sure links only; a link that is merely "
-        "possible is no error either: |A∩S| + |A∩P|.": 1 - 2 * in_sure / size,
-        "You took the sure links out of P. Every sure link is possible too, "
-        "and counts in |A∩S| and in |A∩P|.": 1
-        - (in_sure + sum(link in P and link not in S for link in A)) / size,
-        "You count hits among the possible links only: |A∩S| + |A∩P|.": (
-            1 - 2 * in_possible / size
-        ),
-        "That is 1 − precision: it never asks which sure links are missing.": 1
-        - precision,
-        "That is 1 − recall: it never asks how many links are wrong.": (
-            1 - recall
-        ),
-        "That is 1 − F1, the harmonic mean of precision and recall. AER "
-        "adds up the counts first: (|A∩S| + |A∩P|) / (|A| + |S|).": (
-            1 - 2 * precision * recall / (precision + recall)
-        ),
-        "You divide by |A| alone; the definition has |A| + |S|.": (
-            1 - both / len(A)
-        ),
-        "You divide by |S| alone; the definition has |A| + |S|.": (
-            1 - both / len(S)
-        ),
-        "You divide by the union; the definition adds the two sizes, "
-        "|A| + |S|.": 1 - both / len(set(A) | set(S)),
-        "Those are per cent; give a fraction between 0 and 1.": (
-            100 - 100 * both / size
-        ),
-    }
-
-
 @exercise(alignment_error_rate_solution)
 def alignment_error_rate(mine):
     """Och and Ney's alignment error rate, from three sets of links."""
     S = {(0, 0), (1, 2), (5, 5), (6, 6)}
     P = S | {(2, 1), (2, 2), (3, 2), (4, 5)}
     A = {(0, 0), (1, 2), (5, 5), (2, 1), (3, 3), (4, 4)}
-    cases = (
-        (A, S, P, 0.3, "for six links, four sure, eight possible,"),
-        (S, S, P, 0, "when the links are just the sure ones"),
-        (P, S, P, 0, "when all possible links are there, and none wrong,"),
-        ({(9, 9)}, S, P, 1, "when no link is right"),
-        (set(), S, P, 1, "when there are no links at all"),
+    cases = [((A, S, P), 0.3), ((S, S, P), 0), ((P, S, P), 0)]
+    cases += [(({(9, 9)}, S, P), 1), ((set(), S, P), 1)]
+    alignment_error_rate.compare(
+        mine, cases, about="for links {0}, sure {1}, possible {2},"
     )
-    for links, sure, possible, truth, given in cases:
-        found = as_number(mine(links, sure, possible))
-        slips = _error_gone_wrong(links, sure, possible) if links is A else {}
-        expect(found, truth, slips, given)
     return "five cases: mixed, perfect twice, all wrong, and no links."
+
+
+_HITS = "len(links & sure) + len(links & possible)"
+_SIZE = "(len(links) + len(sure))"
+for _hint, *_typed in (
+    (
+        "That is the share that is right; the error rate is 1 minus it.",
+        *("1 - ", ""),
+    ),
+    (
+        "You divide by |A| + |P|. Missing a possible link is no error: divide "
+        "by |A| + |S|.",
+        *("+ len(sure)", "+ len(possible)"),
+    ),
+    (
+        "You count hits among the sure links only; a link that is merely "
+        "possible is no error either: |A∩S| + |A∩P|.",
+        *(_HITS, "2 * len(links & sure)"),
+    ),
+    (
+        "You took the sure links out of P. Every sure link is possible too, "
+        "and counts in |A∩S| and in |A∩P|.",
+        *("links & possible", "links & (possible - sure)"),
+    ),
+    (
+        "You count hits among the possible links only: |A∩S| + |A∩P|.",
+        *(_HITS, "2 * len(links & possible)"),
+    ),
+    (
+        "That is 1 − precision: it never asks which sure links are missing.",
+        *(_HITS, "len(links & possible)", _SIZE, "max(1, len(links))"),
+    ),
+    (
+        "That is 1 − recall: it never asks how many links are wrong.",
+        *(_HITS, "len(links & sure)", _SIZE, "len(sure)"),
+    ),
+    (
+        "You divide by |A| alone; the definition has |A| + |S|.",
+        *(_SIZE, "max(1, len(links))"),
+    ),
+    (
+        "You divide by |S| alone; the definition has |A| + |S|.",
+        *(_SIZE, "len(sure)"),
+    ),
+    (
+        "You divide by the union; the definition adds the two sizes, "
+        "|A| + |S|.",
+        *(_SIZE, "len(links | sure)"),
+    ),
+    (
+        "Those are per cent; give a fraction between 0 and 1.",
+        *("1 - hits", "100 - 100 * hits"),
+    ),
+):
+    alignment_error_rate.slip(_hint, *_typed)
+
+
+@alignment_error_rate.slip(
+    "That is 1 − F1, the harmonic mean of precision and recall. AER adds up "
+    "the counts first: (|A∩S| + |A∩P|) / (|A| + |S|)."
+)
+def _harmonic(links, sure, possible):
+    precision = len(links & possible) / len(links)
+    recall = len(links & sure) / len(sure)
+    return 1 - 2 * precision * recall / (precision + recall)
+
+
+for _kind in (Fraction, Decimal, torch.tensor):
+    alignment_error_rate.style(
+        lambda A, S, P, kind=_kind: (
+            1 - kind(sum((a in S) + (a in P) for a in A)) / (len(A) + len(S))
+        )
+    )
 
 
 def without_tanh_solution(S, H, W, U, v):
@@ -473,43 +621,79 @@ def without_tanh_solution(S, H, W, U, v):
 def without_tanh(mine):
     """Weights of several queries on one sentence, with tanh removed."""
     given = random_inputs(5, (4, 3), (6, 5), (7, 3), (7, 5), (7,))
-    known = {
-        (6,): "One row for each of the four queries, please: that they come "
-        "out alike is what you want to see.",
-        (6, 4): "Yours is [source, target].",
-        (4, 6, 7): "v has still to turn the align axis into one score.",
-    }
-    found = as_tensor(mine(*given), (4, 6), "[target, source]", known)
     S, H, W, U, v = map(float64, given)
-    q, k = (S @ W.T)[:, None], (H @ U.T)[None]
-    sums = (q + k) @ v
-    with_tanh = (torch.tanh(q + k) @ v).softmax(1)
     alone = float64([math.exp(v @ (U @ h)) for h in H])
     truth = (alone / alone.sum()).expand(4, 6)
-    mistakes = {
-        "tanh is still there, and your rows differ. Take it out: "
-        "v · (W s + U h).": with_tanh,
-        "tanh has moved outside, around the score. It still bends the sum, "
-        "and the rows differ. Take it out.": torch.tanh(sums).softmax(1),
-        "tanh is still around U h: take it out there as well.": (
-            ((q + torch.tanh(k)) @ v).softmax(1)
-        ),
-        "Those are scores. Take softmax over the source axis and compare "
-        "the rows then.": sums,
-        "Your softmax runs over the queries (dim=0); the weights of one "
-        "query sum to 1 over the source: dim=-1.": sums.softmax(0),
-        "You multiply W s with U h. Then they do act on each other; the "
-        "additive score adds them.": ((q * k) @ v).softmax(1),
-        "All your weights are 1/6: the annotations are not in the score.": (
-            torch.full((4, 6), 1 / 6)
-        ),
-    }
-    expect(found, truth, mistakes)
+    without_tanh.compare(mine, [(given, truth)], "[target, source]")
+    scores = torch.tanh((S @ W.T)[:, None] + (H @ U.T)[None]) @ v
+    with_tanh = scores.softmax(1)
     spread = (with_tanh.amax(0) - with_tanh.amin(0)).max().item()
     return (
         "the four queries differ and their weights do not. With tanh the "
         f"same weights differ by up to {spread:.2f} from query to query."
     )
+
+
+_WEIGHTS = "torch.softmax(scores @ v, dim=-1)"
+for _hint, *_typed in (
+    (
+        "tanh is still there, and your rows differ. Take it out: "
+        "v · (W s + U h).",
+        *("scores @ v", "torch.tanh(scores) @ v"),
+    ),
+    (
+        "tanh has moved outside, around the score. It still bends the sum, "
+        "and the rows differ. Take it out.",
+        *("scores @ v", "torch.tanh(scores @ v)"),
+    ),
+    (
+        "tanh is still around U h: take it out there as well.",
+        *("(H @ U.T)", "torch.tanh(H @ U.T)"),
+    ),
+    (
+        "Those are scores. Take softmax over the source axis and compare the "
+        "rows then.",
+        *(_WEIGHTS, "scores @ v"),
+    ),
+    (
+        "Your softmax runs over the queries (dim=0); the weights of one query "
+        "sum to 1 over the source: dim=-1.",
+        *("dim=-1", "dim=0"),
+    ),
+    (
+        "You multiply W s with U h. Then they do act on each other; the "
+        "additive score adds them.",
+        *("+ (H", "* (H"),
+    ),
+    (
+        "All your weights are 1/6: the annotations are not in the score.",
+        *("(H @ U.T)", "0 * (H @ U.T)"),
+    ),
+    (
+        "One row for each of the four queries, please: that they come out "
+        "alike is what you want to see.",
+        lambda S, H, W, U, v: (H @ U.T @ v).softmax(0),
+    ),
+    ("Yours is [source, target].", _WEIGHTS, f"{_WEIGHTS}.T"),
+    (
+        "v has still to turn the align axis into one score.",
+        *(_WEIGHTS, "scores"),
+    ),
+):
+    without_tanh.slip(_hint, *_typed)
+
+
+@without_tanh.style
+def _weights_by_loops(S, H, W, U, v):
+    rows = [[v @ (W @ s + U @ h) for h in H] for s in S]
+    return torch.tensor(rows).softmax(1)
+
+
+@without_tanh.style
+def _weights_once(S, H, W, U, v):
+    """What the exercise wants to show: the query cancels."""
+    weights = np.exp((H @ U.T @ v).double().numpy())
+    return torch.from_numpy(weights / weights.sum()).expand(len(S), -1)
 
 
 def strings(count, seed):
@@ -587,109 +771,12 @@ def train_search(model, steps=600):
         bar.set_postfix(loss=f"{loss.item():.3f}")
 
 
-def _search(book, source, target, slip=None):
-    """Logits and weights of the book's parts in a loop, with one slip."""
-    mask = source != PAD
-    words = book.source_embedding(source)
-    h = annotate(book.encoder, words, mask)
-    if slip == "padding":
-        h = book.encoder(words)[0]
-    forward, backward = h.chunk(2, dim=-1)
-    ends = forward[torch.arange(len(h)), mask.sum(1) - 1]
-    first = {
-        "last": ends,
-        "padded": forward[:, -1],
-        "past": book.encoder(words)[0][:, -1].chunk(2, -1)[0],
-        "forward": forward[:, 0],
-        "end": backward[:, -1],
-    }
-    s = book.bridge(first.get(slip, backward[:, 0]))
-    s = torch.zeros_like(s) if slip == "zero" else s
-    s = s if slip == "straight" else torch.tanh(s)
-    logits, looks = [], []
-
-    def look(s):
-        asked = book.attention.W(s).unsqueeze(1) + book.attention.U(h)
-        asked = asked if slip == "no tanh" else torch.tanh(asked)
-        e = asked @ book.attention.v
-        if slip != "unmasked":
-            e = e.masked_fill(mask if slip == "inverted" else ~mask, -1e9)
-        weights = e.softmax(0 if slip == "axis" else 1)
-        return (weights.unsqueeze(-1) * h).sum(1), weights
-
-    context = torch.zeros_like(h[:, 0])
-    for y in book.target_embedding(target).unbind(1):
-        c, weights = look(s)
-        before = s
-        c = context if slip == "luong" else c
-        if slip == "late":
-            c, weights = look(book.decoder(torch.cat([y, c], -1), s))
-        s = book.decoder(torch.cat([c, y] if slip == "fed" else [y, c], -1), s)
-        if slip in ("luong", "again"):
-            c, weights = look(s)
-            context = c
-        seen = {
-            "readout": [y, s, c],
-            "old": [before, y, c],
-        }.get(slip, [s, y, c])
-        t = book.readout.maxout(torch.cat(seen, -1))
-        halves = t.chunk(2, -1)
-        pairs = t.unflatten(-1, (-1, 2))
-        t = {
-            "halves": torch.maximum(*halves),
-            "mean": pairs.mean(-1),
-            "relu": pairs[..., 0].relu(),
-        }.get(slip, pairs.amax(-1))
-        logits.append(book.readout.output(t))
-        looks.append(weights)
-    return torch.stack(logits, 1), torch.stack(looks, 1)
-
-
-_SEARCHED_WRONG = {
-    "The backward reader begins in the padding. It must begin at each "
-    "sentence's own end: annotate of this chapter sees to that.": "padding",
-    "The padding gets weight: give its energies −infinity before softmax.": (
-        "unmasked"
-    ),
-    "Your mask is inverted: padding is looked at, and the words are not.": (
-        "inverted"
-    ),
-    "Softmax runs over the sentences of the batch. It belongs over the source "
-    "words, dim=-1.": "axis",
-    "tanh is missing in your energies: v · tanh(W s + U h).": "no tanh",
-    "You look with the state after the GRU, as Luong did. Here s_{i−1} asks, "
-    "before the GRU has read y_{i−1}.": "late",
-    "You look after the GRU, with s_i, and the GRU is fed the context of the "
-    "word before. Look first: s_{i−1} asks, and the GRU reads c_i.": "luong",
-    "You look twice. The c_i that s_{i−1} found, before the GRU, goes into the "
-    "readout too, and its weights are wanted.": "again",
-    "s_0 comes from the forward reader's last state; the paper takes the "
-    "backward one at word 1.": "last",
-    "s_0 comes from the forward reader at the last place, which is padding in "
-    "a short sentence. Take the backward reader, at word 1.": "padded",
-    "s_0 comes from a forward reader that has run on into the padding. Take "
-    "the backward one, at word 1.": "past",
-    "s_0 comes from the first half of h_1, the forward reader. Take the "
-    "second half: the backward reader has seen the whole sentence there.": (
-        "forward"
-    ),
-    "s_0 comes from the backward reader at the last place, where it has only "
-    "begun. Take word 1.": "end",
-    "Your decoder starts from zeros: s_0 = tanh(W_s ←h_1), and W_s is "
-    "`bridge`.": "zero",
-    "tanh is missing around the bridge: s_0 = tanh(W_s ←h_1).": "straight",
-    "The GRU is fed [c; y]; it should be [y; c].": "fed",
-    "The readout is given [y; s; c]; it should be [s; y; c].": "readout",
-    "The readout sees s_{i−1}; give it s_i, which the GRU has just made.": (
-        "old"
-    ),
-    "Maxout takes the larger of two NEIGHBOURS, numbers 0 and 1, then 2 and "
-    "3; you compared the first half with the second.": "halves",
-    "You took the mean of each pair; maxout takes the larger one.": "mean",
-    "You used ReLU; maxout takes the larger of each pair of neighbours.": (
-        "relu"
-    ),
-}
+_TWO = "Give back two tensors, logits and weights"
+_BATCH_FIRST = "Stack along dim=1, after the batch."
+_WORDS_LAST = "Stack along dim=1, not after the words."
+_ALL_LOGITS = "Collect the logits of every target word."
+_TRANSPOSED = "A row belongs to a target word: transpose."
+_ALL_WEIGHTS = "Collect the weights of every target word."
 _NOTHING_TO_LOOK_AT = (
     "NaN: somewhere every place is masked, and its softmax is 0/0. Is the "
     "mask the right way round? True = may be looked at, so "
@@ -700,27 +787,25 @@ _NOTHING_TO_LOOK_AT = (
 def _two(result, sizes):
     """Logits and weights in float64, or the hint that they are not that."""
     if not isinstance(result, (tuple, list)) or len(result) != 2:
-        raise Hint(
-            "Give back two tensors, logits and weights; yours is of type "
-            f"{type(result).__name__}."
-        )
+        raise Hint(f"{_TWO}; yours is of type {type(result).__name__}.")
     batch, target, vocab, source = sizes
     known = {
-        (target, batch, vocab): "Stack along dim=1, behind the batch.",
-        (batch, vocab, target): "Stack along dim=1, not behind the words.",
-        (batch, vocab): "Collect the logits of every target word.",
+        (target, batch, vocab): _BATCH_FIRST,
+        (batch, vocab, target): _WORDS_LAST,
+        (batch, vocab): _ALL_LOGITS,
     }
     axes = "[batch, target, vocab]"
     logits = as_tensor(result[0], (batch, target, vocab), axes, known)
     known = {
-        (target, batch, source): "Stack along dim=1, behind the batch.",
-        (batch, source, target): "A row belongs to a target word: transpose.",
-        (batch, source): "Collect the weights of every target word.",
+        (target, batch, source): _BATCH_FIRST,
+        (batch, source, target): _TRANSPOSED,
+        (batch, source): _ALL_WEIGHTS,
     }
     axes = "[batch, target, source]"
     return logits, as_tensor(result[1], (batch, target, source), axes, known)
 
 
+@functools.cache
 def _book_search(seed, vocab, embed, hidden):
     """The book's RNNsearch with random numbers in every parameter."""
     config = RNNsearchConfig(
@@ -745,41 +830,254 @@ def _by_name(book):
     return named | {"v": [book.attention.v]}
 
 
+_ASKED = (
+    torch.tensor([[4, 5, 6, 3], [6, 4, 3, 0], [5, 3, 0, 0]]),
+    torch.tensor([[2, 6, 5, 4], [2, 4, 6, 0], [2, 5, 0, 0]]),
+)
+
+
+@torch.no_grad()
+def _by_the_book(seed, sizes):
+    """Logits and weights of the book's model, stepped word by word."""
+    book, (source, target) = _book_search(seed, *sizes), _ASKED
+    memory = book.encode(source)
+    state, looks = book.start(memory), []
+    for token in target.unbind(1):
+        _, state, weights = book.step(token, state, memory)
+        looks.append(weights)
+    return book(source, target), torch.stack(looks, 1)
+
+
+@torch.no_grad()
+def _by_the_reader(mine, seed, sizes):
+    """Logits and weights of the reader's model with the book's numbers."""
+    module = as_module(mine, *sizes)
+    fill(module, _by_name(_book_search(seed, *sizes)))
+    speak = Answer(module.forward, ["source", "target"])
+    found = _two(speak(*_ASKED), (3, 4, sizes[0], 4))
+    if any(each.isnan().any() for each in found):
+        raise Hint(_NOTHING_TO_LOOK_AT)
+    return found
+
+
 @exercise(SoftSearch)
 def soft_search(mine):
     """The reader's RNNsearch against the book's, with the same weights."""
-    source = torch.tensor([[4, 5, 6, 3], [6, 4, 3, 0], [5, 3, 0, 0]])
-    target = torch.tensor([[2, 6, 5, 4], [2, 4, 6, 0], [2, 5, 0, 0]])
-    for seed, sizes in enumerate(((7, 4, 6), (9, 6, 4))):
-        module = as_module(mine, *sizes)
-        book = _book_search(seed, *sizes)
-        fill(module, _by_name(book))
-        speak = Answer(module.forward, ["source", "target"])
-        with torch.no_grad():
-            found = _two(speak(source, target), (3, 4, sizes[0], 4))
-            if any(each.isnan().any() for each in found):
-                raise Hint(_NOTHING_TO_LOOK_AT)
-            wrong = {
-                hint: _search(book, source, target, slip)
-                for hint, slip in _SEARCHED_WRONG.items()
-            }
-            memory = book.encode(source)
-            state, looks = book.start(memory), []
-            for token in target.unbind(1):
-                _, state, weights = book.step(token, state, memory)
-                looks.append(weights)
-            truth = book(source, target), torch.stack(looks, 1)
-        for i, what in ((1, "in the weights,"), (0, "in the logits,")):
-            mistakes = {hint: both[i] for hint, both in wrong.items()}
-            expect(found[i], truth[i], mistakes, what)
+    given = [*enumerate(((7, 4, 6), (9, 6, 4)))]
+    truth = [_by_the_book(*each) for each in given]
+    for i, what in ((1, "in the weights,"), (0, "in the logits,")):
+        soft_search.compare(
+            mine,
+            [(each, both[i]) for each, both in zip(given, truth, strict=True)],
+            about=what,
+            ask=lambda answer, *each, i=i: _by_the_reader(answer, *each)[i],
+        )
     return (
         "weights and logits are those of the book's RNNsearch, word by word, "
         "with the same numbers in both models, on sentences with padding."
     )
 
 
+_ANNOTATED = "annotate(self.encoder, self.source_embedding(source), mask)"
+_LOOK = "c, weights = self.look(s, h, keys, mask)"
+_STEP = "s = self.decoder(torch.cat([y, c], dim=-1), s)"
+_SOFTMAX = "e.masked_fill(~mask, -torch.inf).softmax(dim=-1)"
+_START = "(h[:, 0].chunk(2, dim=-1)[1])"
+_READ = "t = self.maxout(torch.cat([s, y, c], dim=-1))"
+_PAIRS = "t.unflatten(-1, (-1, 2)).amax(dim=-1)"
+_LOGITS, _LOOKS = "torch.stack(logits, dim=1)", "torch.stack(looks, dim=1)"
+for _hint, *_typed in (
+    (
+        "The backward reader begins in the padding. It must begin at each "
+        "sentence's own end: annotate of this chapter sees to that.",
+        *(_ANNOTATED, "self.encoder(self.source_embedding(source))[0]"),
+    ),
+    (
+        "The padding gets weight: give its energies −infinity before softmax.",
+        *(_SOFTMAX, "e.softmax(dim=-1)"),
+    ),
+    (
+        "Your mask is inverted: padding is looked at, and the words are not.",
+        *("~mask, -torch.inf", "mask, -1e9"),
+    ),
+    (_NOTHING_TO_LOOK_AT, "~mask", "mask"),
+    (
+        "Softmax runs over the sentences of the batch. It belongs over the "
+        "source words, dim=-1.",
+        *("softmax(dim=-1)", "softmax(dim=0)"),
+    ),
+    (
+        "tanh is missing in your energies: v · tanh(W s + U h).",
+        *("torch.tanh(self.W(s).unsqueeze(1) + keys)",),
+        "(self.W(s).unsqueeze(1) + keys)",
+    ),
+    (
+        "You look with the state after the GRU, as Luong did. Here s_{i−1} "
+        "asks, before the GRU has read y_{i−1}.",
+        _LOOK,
+        f"{_LOOK}; after = self.decoder(torch.cat([y, c], dim=-1), s)\n"
+        f"            {_LOOK.replace('(s', '(after')}",
+    ),
+    (
+        "You look after the GRU, with s_i, and the GRU is fed the context of "
+        "the word before. Look first: s_{i−1} asks, and the GRU reads c_i.",
+        *(
+            _LOOK,
+            "c = c if logits else 0 * h[:, 0]",
+            _STEP,
+            f"{_STEP}; {_LOOK}",
+        ),
+    ),
+    (
+        "You look twice. The c_i that s_{i−1} found, before the GRU, goes into "
+        "the readout too, and its weights are wanted.",
+        *(_STEP, f"{_STEP}; {_LOOK}"),
+    ),
+    (
+        "s_0 comes from the forward reader's last state; the paper takes the "
+        "backward one at word 1.",
+        *(_START, "(h[range(len(h)), mask.sum(1) - 1].chunk(2, dim=-1)[0])"),
+    ),
+    (
+        "s_0 comes from the forward reader at the last place, which is padding "
+        "in a short sentence. Take the backward reader, at word 1.",
+        *(_START, "(h[:, -1].chunk(2, dim=-1)[0])"),
+    ),
+    (
+        "s_0 comes from a forward reader that has run on into the padding. "
+        "Take the backward one, at word 1.",
+        *(_START, "(self.encoder(self.source_embedding(source))[1][0])"),
+    ),
+    (
+        "s_0 comes from the first half of h_1, the forward reader. Take the "
+        "second half: the backward reader has seen the whole sentence there.",
+        *(_START, "(h[:, 0].chunk(2, dim=-1)[0])"),
+    ),
+    (
+        "s_0 comes from the backward reader at the last place, where it has "
+        "only begun. Take word 1.",
+        *(_START, "(h[:, -1].chunk(2, dim=-1)[1])"),
+    ),
+    (
+        "Your decoder starts from zeros: s_0 = tanh(W_s ←h_1), and W_s is "
+        "`bridge`.",
+        *(f"self.bridge{_START}", f"0 * self.bridge{_START}"),
+    ),
+    (
+        "tanh is missing around the bridge: s_0 = tanh(W_s ←h_1).",
+        *(f"torch.tanh(self.bridge{_START})", f"self.bridge{_START}"),
+    ),
+    ("The GRU is fed [c; y]; it should be [y; c].", "[y, c]", "[c, y]"),
+    (
+        "The readout is given [y; s; c]; it should be [s; y; c].",
+        *("[s, y, c]", "[y, s, c]"),
+    ),
+    (
+        "The readout sees s_{i−1}; give it s_i, which the GRU has just made.",
+        *(_READ, "", _STEP, f"{_READ}; {_STEP}"),
+    ),
+    (
+        "Maxout takes the larger of two NEIGHBOURS, numbers 0 and 1, then 2 "
+        "and 3; you compared the first half with the second.",
+        *(_PAIRS, "t.unflatten(-1, (2, -1)).amax(dim=-2)"),
+    ),
+    (
+        "You took the mean of each pair; maxout takes the larger one.",
+        *(".amax(dim=-1)", ".mean(dim=-1)"),
+    ),
+    (
+        "You used ReLU; maxout takes the larger of each pair of neighbours.",
+        *(_PAIRS, "t[..., ::2].relu()"),
+    ),
+    (_TWO, f", {_LOOKS}", ""),
+    (_BATCH_FIRST, ", dim=1", ""),
+    (_BATCH_FIRST, _LOOKS, "torch.stack(looks)"),
+    (_WORDS_LAST, _LOGITS, "torch.stack(logits, dim=-1)"),
+    (_ALL_LOGITS, _LOGITS, "logits[-1]"),
+    (_TRANSPOSED, _LOOKS, "torch.stack(looks, dim=-1)"),
+    (_ALL_WEIGHTS, _LOOKS, "weights"),
+):
+    soft_search.slip(_hint, *_typed)
+
+
+@soft_search.style
+def _search_by_loops(vocab, embed, hidden):
+    """One source word and one sentence after another."""
+
+    class Slow(SoftSearch):
+        def look(self, s, h, keys, mask):
+            contexts, shares = [], []
+            for b in range(len(h)):
+                real = int(mask[b].sum())
+                e = [
+                    self.v @ torch.tanh(self.W(s[b]) + self.U(h[b, j]))
+                    for j in range(real)
+                ]
+                share = torch.stack(e).softmax(0)
+                contexts.append(sum(share[j] * h[b, j] for j in range(real)))
+                shares.append(F.pad(share, (0, h.shape[1] - real)))
+            return torch.stack(contexts), torch.stack(shares)
+
+    return Slow(vocab, embed, hidden)
+
+
+@soft_search.style
+def _search_in_one_piece(vocab, embed, hidden):
+    class Flat(SoftSearch):
+        def forward(self, source, target):
+            mask = source != 0
+            h = annotate(self.encoder, self.source_embedding(source), mask)
+            s = self.bridge(h[:, 0, h.shape[-1] // 2 :]).tanh()
+            words, both = self.target_embedding(target), []
+            for i in range(target.shape[1]):
+                e = (self.W(s)[:, None] + self.U(h)).tanh().matmul(self.v)
+                e[~mask] = -torch.inf
+                a = e.softmax(1)
+                c = (a[..., None] * h).sum(1)
+                s = self.decoder(torch.cat((words[:, i], c), 1), s)
+                t = self.maxout(torch.cat((s, words[:, i], c), 1))
+                t = torch.maximum(t[:, ::2], t[:, 1::2])
+                both.append((self.output(t), a))
+            logits, looks = zip(*both, strict=True)
+            return torch.stack(logits, 1), torch.stack(looks, 1)
+
+    return Flat(vocab, embed, hidden)
+
+
 UNSEEN = 2**40  # a seed that no training step has
 WANTED = 0.9  # the share of new strings that must come out without a mistake
+
+
+_PEEKING = (
+    "The decoder sees the words that it must still say: change them, and what "
+    "it says before them changes. In training it had only to copy. Is the "
+    "causal mask there, and the right way round?"
+)
+_REPEATING = (
+    "Your model repeats the word that it has just been given. Shift: "
+    "target[:, :-1] goes in, target[:, 1:] must come out."
+)
+_ALIKE = (
+    "Your model writes the same, whatever the string: it is untrained, or "
+    "nothing of the source reaches the decoder. Call zero_grad, backward and "
+    "step in every round, and give the optimiser this model's parameters."
+)
+_FORWARDS = (
+    "Your model copies the string forwards. Train it on the target that "
+    "strings gives."
+)
+_UNENDING = (
+    "The letters are right, and then it does not stop: <end> is a word that "
+    "the loss must count. Only padding, 0, is left out."
+)
+_UNORDERED = (
+    "Your model does not notice in which order the letters stand: positions "
+    "are missing on the source side."
+)
+_UNTAUGHT = (
+    "Does the loss still fall? Train for longer, or with another learning "
+    "rate; 0.001 with Adam is a good start."
+)
 
 
 def written_backwards(speak):
@@ -795,67 +1093,49 @@ def written_backwards(speak):
         written = torch.cat([written, word], dim=1)
     padding = target == PAD
     share = ((written == target) | padding).all(1).double().mean().item()
-    if share >= WANTED:
-        return share
+    if share < WANTED:
+        _say_what_is_wrong(speak, source, target, written)
+        letters, said = (
+            "".join(chr(n + 93) if n > END else end for n in row)
+            for row, end in ((source[0], ""), (written[0, 1:], "·"))
+        )
+        raise Hint(
+            f"{share:.0%} of 200 new strings come out without a mistake, and "
+            f"{WANTED:.0%} should. {letters} became {said}. {_UNTAUGHT}"
+        )
+    return share
+
+
+def _say_what_is_wrong(speak, source, target, written):
+    """Raise the hint that fits what the model wrote, if there is one."""
     told = speak(source, target[:, :-1])
     later = target.clone()
     later[:, 6:] = 4
     if not torch.allclose(told[:, :6], speak(source, later[:, :-1])[:, :6]):
-        raise Hint(
-            "The decoder sees the words that it must still say: change them, "
-            "and what it says before them changes. In training it had only to "
-            "copy. Is the causal mask there, and the right way round?"
-        )
+        raise Hint(_PEEKING)
     words = (target > END)[:, 1:-1]
     length = words.sum(1, keepdim=True)
     place = torch.arange(words.shape[1])
 
-    def like(other):
-        """The share of letters that are as `other` has them."""
-        return (written[:, 1:-1] == other)[words].double().mean().item()
+    def share(right):
+        return right[words].double().mean().item()
 
-    again = (told.argmax(-1) == target[:, :-1])[:, 1:]
-    if again[words].double().mean() > 0.5:
-        raise Hint(
-            "Your model repeats the word that it has just been given. Shift: "
-            "target[:, :-1] goes in, target[:, 1:] must come out."
-        )
+    if share((told.argmax(-1) == target[:, :-1])[:, 1:]) > 0.5:
+        raise Hint(_REPEATING)
     if (written == written[:1]).all():
-        raise Hint(
-            "Your model writes the same, whatever the string: it is untrained, "
-            "or nothing of the source reaches the decoder. Call zero_grad, "
-            "backward and step in every round, and give the optimiser this "
-            "model's parameters."
-        )
-    if like(source[:, :-1]) > 0.5:
-        raise Hint(
-            "Your model copies the string forwards. Train it on the target "
-            "that strings gives."
-        )
-    if like(target[:, 1:-1]) > 0.9:
-        raise Hint(
-            "The letters are right, and then it does not stop: <end> is a word "
-            "that the loss must count. Only padding, 0, is left out."
-        )
+        raise Hint(_ALIKE)
+    if share(written[:, 1:-1] == source[:, :-1]) > 0.5:
+        raise Hint(_FORWARDS)
+    if share(written[:, 1:-1] == target[:, 1:-1]) > 0.9:
+        raise Hint(_UNENDING)
     mirrored = source.gather(1, (length - 1 - place).clamp_min(0))
     mirrored = F.pad(mirrored, (0, 1)).where(F.pad(words, (0, 1)), source)
     if torch.allclose(told, speak(mirrored, target[:, :-1]), atol=1e-4):
-        raise Hint(
-            "Your model does not notice in which order the letters stand: "
-            "positions are missing on the source side."
-        )
-    letters = "".join(chr(number + 93) for number in source[0] if number > END)
-    said = "".join(chr(n + 93) if n > END else "·" for n in written[0, 1:])
-    raise Hint(
-        f"{share:.0%} of 200 new strings come out without a mistake, and "
-        f"{WANTED:.0%} should. {letters} became {said}. Does the loss still "
-        "fall? Train for longer, or with another learning rate; 0.001 with "
-        "Adam is a good start."
-    )
+        raise Hint(_UNORDERED)
 
 
 def _rule(source, target):
-    """Logits and weights of a machine that knows the rule by heart."""
+    """Logits and weights of a model that knows the rule by heart."""
     length = (source > END).sum(1, keepdim=True)
     at = length - 1 - torch.arange(target.shape[1])
     at = at.where(at >= 0, length)  # <end>, when all letters are written
@@ -866,6 +1146,21 @@ def _rule(source, target):
 def looks_backwards_solution(source, target):
     """What a perfectly trained model would say, and where it would look."""
     return _rule(source, target)
+
+
+_UNNORMALISED = (
+    "But your weights do not sum to 1 over the source words: give back what "
+    "softmax gave, and not the energies."
+)
+_ON_PADDING = "But padding gets weight: mask it."
+_SHIFTED = (
+    "The strings are right, and your rows come a word {}: row i must hold the "
+    "weights that made the context for word i."
+)
+_BESIDE = (
+    "A model may also look beside its letter, whose neighbours know of it: "
+    "train a fresh one with a smaller learning rate, 0.001 with Adam."
+)
 
 
 @exercise(looks_backwards_solution)
@@ -882,34 +1177,73 @@ def looks_backwards(mine):
     weights = both(source, target[:, :-1])[1]
     words = target[:, 1:] > END
     if not torch.allclose(weights.sum(-1), float64(1.0), atol=1e-4):
-        raise Hint(
-            "The strings are right. But your weights do not sum to 1 over the "
-            "source words: give back what softmax gave, and not the energies."
-        )
+        raise Hint(f"The strings are right. {_UNNORMALISED}")
     if weights.masked_select((source == PAD).unsqueeze(1)).max() > 1e-6:
-        raise Hint("The strings are right. But padding gets weight: mask it.")
+        raise Hint(f"The strings are right. {_ON_PADDING}")
     best = weights.argmax(-1)
     anti = words.sum(1, keepdim=True) - 1 - torch.arange(words.shape[1])
 
     def along(places):
         return (best == places)[words].double().mean().item()
 
-    for by, when in ((1, "a word late"), (-1, "a word early")):
+    for by, when in ((1, "late"), (-1, "early")):
         if along(anti + by) > 0.7:
-            raise Hint(
-                f"The strings are right, and your rows come {when}: row i must "
-                "hold the weights that made the context for word i."
-            )
+            raise Hint(_SHIFTED.format(when))
     if along(anti) < WANTED:
         raise Hint(
             "The strings are right, but the largest weight lies on the letter "
             f"to be written for only {along(anti):.0%} of the letters, and "
-            f"{WANTED:.0%} are wanted. A model may also look beside its "
-            "letter, whose neighbours know of it: train a fresh one with a "
-            "smaller learning rate, 0.001 with Adam."
+            f"{WANTED:.0%} are wanted. {_BESIDE}"
         )
     return (
         f"{share:.0%} of 200 new strings reversed without a mistake, and "
         f"{along(anti):.0%} of the letters written where the largest weight "
         "lies on the anti-diagonal."
     )
+
+
+def _ruled(change):
+    """A model that knows the rule, its logits z and weights a changed."""
+    return lambda source, target: change(*_rule(source, target), source, target)
+
+
+def _saying(letters):
+    return 9.0 * F.one_hot(letters, 30)
+
+
+for _hint, _change in (
+    (_UNTAUGHT, lambda z, a, x, y: (z.flip(0), a)),
+    (_PEEKING, lambda z, a, x, y: (_saying(F.pad(y[:, 1:], (0, 1))), a)),
+    (_REPEATING, lambda z, a, x, y: (_saying(y), a)),
+    (_ALIKE, lambda z, a, x, y: (z * 0, a)),
+    (
+        _FORWARDS,
+        lambda z, a, x, y: (_saying(F.pad(x, (0, 1))[:, : y.shape[1]]), a),
+    ),
+    (
+        _UNENDING,
+        lambda z, a, x, y: (z.index_fill(2, torch.tensor([END]), -9.0), a),
+    ),
+    (
+        _UNORDERED,
+        lambda z, a, x, y: (_saying(x.amax(1, keepdim=True).expand_as(y)), a),
+    ),
+    (_UNNORMALISED, lambda z, a, x, y: (z, a * 2)),
+    (_ON_PADDING, lambda z, a, x, y: (z, a * 0 + 1 / 11)),
+    (_SHIFTED.format("late"), lambda z, a, x, y: (z, a.roll(1, 1))),
+    (_SHIFTED.format("early"), lambda z, a, x, y: (z, a.roll(-1, 1))),
+    (
+        _BESIDE,
+        lambda z, a, x, y: (z, F.one_hot(0 * y, x.shape[1]).to(a)),
+    ),
+    (_TWO, lambda z, a, x, y: z),
+    (_TRANSPOSED, lambda z, a, x, y: (z, a.mT)),
+):
+    looks_backwards.slip(_hint, _ruled(_change))
+
+
+@looks_backwards.style
+@_ruled
+def _soft(z, a, source, target):
+    real = (source != PAD).unsqueeze(1)
+    return z, 0.6 * a + 0.4 * real / real.sum(-1, keepdim=True)

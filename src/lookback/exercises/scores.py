@@ -6,18 +6,13 @@ from torch's own derivative, never from the solution.
 
 import math
 
+import numpy as np
 import torch
 from torch.nn import functional as F
 
+from lookback import scores as chapter
 from lookback.exercises.by_hand import around, by_hand, stage
-from lookback.exercises.checking import (
-    Hint,
-    as_tensor,
-    exercise,
-    expect,
-    float64,
-    random_inputs,
-)
+from lookback.exercises.checking import exercise, float64, random_inputs
 
 _AXES = "[batch, target, source]"
 
@@ -161,57 +156,60 @@ def general_scores_solution(query, key, W):
     return query @ (key @ W.T).transpose(1, 2)
 
 
-def _known(batch, target, source):
-    """Telling wrong shapes."""
-    return {
-        (batch, source, target): "Yours is [batch, source, target]: queries "
-        "are rows, keys are columns.",
-        (target, source): "The batch axis is gone: each sentence has its own "
-        "table of scores.",
-    }
-
-
-def _general_gone_wrong(q, k, M):
-    """What each likely mistake gives, by its hint."""
-    right, d_k = q @ M @ k.mT, k.shape[-1]
-    mapped = k @ M.T
-    mistakes = {
-        "Those are weights, each row sums to 1. The scores come before "
-        "softmax.": right.softmax(-1),
-        "You divided by a root; general is not scaled.": right / d_k**0.5,
-        "tanh does not belong here: nothing but products.": right.tanh(),
-        "The sentences are mixed: each query meets its own keys only.": (
-            q @ M @ k.sum(0).mT
-        ),
-        "reshape does not turn a table; transpose(1, 2) does.": torch.matmul(
-            q, mapped.reshape(len(k), len(M), -1)
-        ),
-    }
-    if M.shape[0] == d_k:
-        mistakes |= {
-            "W is transposed in your score: that is (W q) · k. Keys are "
-            "rows, so W k is key @ W.T.": q @ M.T @ k.mT,
-            "W is not in your scores: that is the plain dot product.": q @ k.mT,
-            "You mapped the query and the key; W stands between them, once.": (
-                q @ M.T @ M @ k.mT
-            ),
-        }
-    return mistakes
-
-
 @exercise(general_scores_solution)
 def general_scores(mine):
     """q · (W k), batched."""
+    cases = []
     sizes = ((2, 3, 5, 4, 4), (2, 3, 5, 4, 6), (1, 1, 4, 2, 3))
     for seed, (batch, target, source, d_query, d_key) in enumerate(sizes):
         shapes = (batch, target, d_query), (batch, source, d_key)
         given = random_inputs(seed, *shapes, (d_query, d_key))
-        shape = (batch, target, source)
-        found = as_tensor(mine(*given), shape, _AXES, _known(*shape))
-        q, k, M = exact = [*map(float64, given)]
-        truth = torch.einsum("btq,qk,bsk->bts", q, M, k)
-        expect(found, truth, _general_gone_wrong(*exact))
+        q, k, W = map(float64, given)
+        cases.append((given, torch.einsum("btq,qk,bsk->bts", q, W, k)))
+    general_scores.compare(mine, cases, _AXES)
     return "shape, and the right sums on three batches."
+
+
+_TURNED = (
+    "Yours is [batch, source, target]: queries are rows, keys are columns."
+)
+_NO_BATCH = "The batch axis is gone: each sentence has its own table of scores."
+_GENERAL = "query @ (key @ W.T).transpose(1, 2)"
+for _hint, _typed in {
+    "W is transposed in your score: that is (W q) · k. Keys are rows, so W k "
+    "is key @ W.T.": "query @ (key @ W).transpose(1, 2)",
+    "W is not in your scores: that is the plain dot product.": (
+        "query @ key.transpose(1, 2)"
+    ),
+    "You mapped the query and the key; W stands between them, once.": (
+        "query @ W.T @ (key @ W.T).transpose(1, 2)"
+    ),
+    "Those are weights, each row sums to 1. The scores come before "
+    "softmax.": f"({_GENERAL}).softmax(-1)",
+    "You divided by a root; general is not scaled.": (
+        f"{_GENERAL} / key.shape[-1] ** 0.5"
+    ),
+    "tanh does not belong here: nothing but products.": f"({_GENERAL}).tanh()",
+    "The sentences are mixed: each query meets its own keys only.": (
+        "query @ (key @ W.T).sum(0).T"
+    ),
+    "reshape does not turn a table; transpose(1, 2) does.": (
+        "query @ (key @ W.T).reshape(len(key), len(W), -1)"
+    ),
+    _TURNED: f"({_GENERAL}).transpose(1, 2)",
+    _NO_BATCH: f"({_GENERAL}).sum(0)",
+}.items():
+    general_scores.slip(_hint, _GENERAL, _typed)
+
+
+general_scores.style(chapter.general)
+general_scores.style(lambda query, key, W: query @ W @ key.mT)
+
+
+@general_scores.style
+def _by_numpy(query, key, W):
+    q, k, W = (each.double().numpy() for each in (query, key, W))
+    return torch.from_numpy(np.einsum("btq,qk,bsk->bst", q, W, k)).mT
 
 
 def cosine_scores_solution(query, key):
@@ -220,56 +218,98 @@ def cosine_scores_solution(query, key):
     return query @ key.transpose(1, 2)
 
 
+_TOO_MUCH = (
+    "Right for usual lengths, too small for short ones: you add something to "
+    "the lengths, or clamp at too large a number. Catch only 0."
+)
+
+
 @exercise(cosine_scores_solution)
 def cosine_scores(mine):
     """The cosine of every query with every key."""
     query, key = random_inputs(3, (2, 3, 4), (2, 5, 4))
-    shape = (2, 3, 5)
-    found = as_tensor(mine(query, key), shape, _AXES, _known(*shape))
-    q, k = map(float64, (query, key))
-    truth = torch.cosine_similarity(q[:, :, None], k[:, None], dim=-1)
-    dot = torch.einsum("btd,bsd->bts", q, k)
-    q_long, k_long = q.norm(dim=-1)[..., None], k.norm(dim=-1)[:, None]
-    whole = q.norm(dim=(1, 2)) * k.norm(dim=(1, 2))
-    squared = q_long**2 * k_long**2
-    mistakes = {
-        "That is the dot product: divide by both lengths.": dot,
-        "You divided by the key's length only.": dot / k_long,
-        "You divided by the query's length only.": dot / q_long,
-        "That is the scaled dot product: √d_k is one number for all, a "
-        "length belongs to its vector.": dot / 2,
-        "You divided by the squared lengths: a root is missing.": dot / squared,
-        "You took the length over a whole sentence; every vector has its "
-        "own: dim=-1.": dot / whole[:, None, None],
-        "norm() without dim is one length for the whole batch; every vector "
-        "has its own: dim=-1, keepdim=True.": dot / (q.norm() * k.norm()),
-        "You divided by the sum of the two lengths; they multiply.": (
-            dot / (q_long + k_long)
-        ),
-        "Those are weights; the cosine comes first.": truth.softmax(-1),
-        "Each number was divided by a length over the words: dim=-1.": (
-            F.normalize(q, dim=1) @ F.normalize(k, dim=1).mT
-        ),
-    }
-    expect(found, truth, mistakes)
-    otherwise = (
-        "Right for usual lengths, too small for short ones: you add something "
-        "to the lengths, or clamp at too large a number. Catch only 0."
-    )
-    small = as_tensor(mine(query / 1000, key / 1000), shape, _AXES)
-    expect(small, truth, {}, otherwise=otherwise)
-    for name, vectors, rows in (
-        ("key", key, truth.mT),
-        ("query", query, truth),
+    no_query, no_key = query.clone(), key.clone()
+    no_query[:, -1] = no_key[:, -1] = 0
+    for q, k, otherwise in (
+        (query, key, None),
+        (query / 1000, key / 1000, _TOO_MUCH),
+        (query, no_key, None),
+        (no_query, key, None),
     ):
-        vectors[:, -1] = rows[:, -1] = 0
-        found = as_tensor(mine(query, key), shape, _AXES)
-        if found.isnan().any():
-            raise Hint(
-                f"A {name} of zeros gives NaN, 0/0. Give it the cosine 0."
-            )
-        expect(found, truth, {}, f"with a {name} of zeros")
+        truth = torch.cosine_similarity(
+            float64(q)[:, :, None], float64(k)[:, None], dim=-1
+        )
+        cosine_scores.compare(
+            mine, [((q, k), truth)], _AXES, otherwise=otherwise
+        )
     return "equal to torch's cosine; short vectors and zeros are safe."
+
+
+def _over(length):
+    """q · k over what is made of their lengths, [b, t, 1] and [b, 1, s]."""
+
+    def scores(query, key):
+        lengths = query.norm(dim=-1)[:, :, None], key.norm(dim=-1)[:, None]
+        return query @ key.mT / length(*lengths)
+
+    return scores
+
+
+for _hint, _length in {
+    "That is the dot product: divide by both lengths.": lambda q, k: 1,
+    "You divided by the key's length only.": lambda q, k: k,
+    "You divided by the query's length only.": lambda q, k: q,
+    "You divided by the squared lengths: a root is missing.": (
+        lambda q, k: q**2 * k**2
+    ),
+    "You took the length over a whole sentence; every vector has its own: "
+    "dim=-1.": lambda q, k: q.norm(dim=1)[..., None] * k.norm(dim=2)[..., None],
+    "norm() without dim is one length for the whole batch; every vector has "
+    "its own: dim=-1, keepdim=True.": lambda q, k: q.norm() * k.norm(),
+    "You divided by the sum of the two lengths; they multiply.": (
+        lambda q, k: q + k
+    ),
+    "A key of zeros gives NaN, 0/0. Give it the cosine 0.": (
+        lambda q, k: q.clamp(1e-9) * k
+    ),
+    "A query of zeros gives NaN, 0/0. Give it the cosine 0.": (
+        lambda q, k: q * k.clamp(1e-9)
+    ),
+    _TOO_MUCH: lambda q, k: q * k + 5e-5,
+}.items():
+    cosine_scores.slip(_hint, _over(_length))
+for _hint, *_typed in (
+    (
+        "That is the scaled dot product: √d_k is one number for all, a length "
+        "belongs to its vector.",
+        *("F.normalize(query, dim=-1)", "query / query.shape[-1] ** 0.5"),
+        *("F.normalize(key, dim=-1)", "key"),
+    ),
+    (
+        "Those are weights; the cosine comes first.",
+        *("key.transpose(1, 2)", "key.transpose(1, 2), dim=-1)"),
+        *("return ", "return torch.softmax("),
+    ),
+    (
+        "Each number was divided by a length over the words: dim=-1.",
+        *("dim=-1", "dim=1"),
+    ),
+    (_TURNED, "query @ key.transpose", "key @ query.transpose"),
+    (_NO_BATCH, "transpose(1, 2)", "sum(0).T"),
+):
+    cosine_scores.slip(_hint, *_typed)
+
+
+cosine_scores.style(chapter.cosine)
+cosine_scores.style(_over(lambda q, k: (q * k).clamp_min(1e-9)))
+cosine_scores.style(
+    lambda query, key: _over(lambda q, k: q * k)(query, key).nan_to_num()
+)
+cosine_scores.style(
+    lambda query, key: F.cosine_similarity(
+        query[:, :, None], key[:, None], dim=-1
+    )
+)
 
 
 def softmax_slopes_solution(scores):
@@ -282,34 +322,59 @@ def softmax_slopes_solution(scores):
 def softmax_slopes(mine):
     """The Jacobian of softmax, a table for each row."""
     (scores,) = random_inputs(5, (3, 4))
-    known = {
-        (3, 4): "Every weight also depends on every OTHER score.",
-        (4, 4): "One table; each row of scores has its own.",
-        (3, 4, 3, 4): "That has every row's weights against every row's "
-        "scores; only a row's own scores move them.",
-    }
-    axes = "[batch, source, source]"
-    found = as_tensor(mine(scores), (3, 4, 4), axes, known)
-    e = scores.double()
     slopes = torch.autograd.functional.jacobian
-    truth = torch.stack([slopes(lambda x: x.softmax(0), row) for row in e])
-    a, first = e.softmax(-1), e.softmax(0)
-    each, other = a.unsqueeze(2), a.unsqueeze(1)
-    mistakes = {
-        "The sign is flipped: α_j δ_jm comes first, α_j α_m is "
-        "subtracted.": -truth,
-        "α_j α_m is missing: weights fall as others rise.": a.diag_embed(),
-        "The diagonal is missing: α_j δ_jm.": -each * other,
-        "Off the diagonal stands −α_j α_m.": torch.diag_embed(a * (1 - a)),
-        "You add α_j α_m; it is subtracted.": torch.diag_embed(a)
-        + each * other,
-        "You used the scores where the weights belong: take softmax "
-        "first.": torch.diag_embed(e) - e.unsqueeze(2) * e.unsqueeze(1),
-        "You put the identity in place of α_j δ_jm: α_j multiplies the whole "
-        "bracket.": torch.eye(4) - each * other,
-        "You took softmax over the batch: dim=-1.": (
-            torch.diag_embed(first) - first.unsqueeze(2) * first.unsqueeze(1)
-        ),
-    }
-    expect(found, truth, mistakes)
+    tables = [slopes(lambda x: x.softmax(0), row) for row in float64(scores)]
+    cases = [((scores,), torch.stack(tables))]
+    softmax_slopes.compare(mine, cases, "[batch, source, source]")
     return "equal to torch's own derivative, for three rows of scores."
+
+
+_DIAGONAL, _PRODUCT = "torch.diag_embed(a)", "a.unsqueeze(2) * a.unsqueeze(1)"
+_SLOPES = f"{_DIAGONAL} - {_PRODUCT}"
+for _hint, _typed in {
+    "The sign is flipped: α_j δ_jm comes first, α_j α_m is subtracted.": (
+        _SLOPES,
+        f"{_PRODUCT} - {_DIAGONAL}",
+    ),
+    "α_j α_m is missing: weights fall as others rise.": (_SLOPES, _DIAGONAL),
+    "The diagonal is missing: α_j δ_jm.": (_SLOPES, f"-{_PRODUCT}"),
+    "Off the diagonal stands −α_j α_m.": (
+        _SLOPES,
+        "torch.diag_embed(a * (1 - a))",
+    ),
+    "You add α_j α_m; it is subtracted.": (" - ", " + "),
+    "You used the scores where the weights belong: take softmax first.": (
+        ".softmax(-1)",
+        "",
+    ),
+    "You put the identity in place of α_j δ_jm: α_j multiplies the whole "
+    "bracket.": (_DIAGONAL, "torch.eye(scores.shape[1])"),
+    "You took softmax over the batch: dim=-1.": ("softmax(-1)", "softmax(0)"),
+    "Every weight also depends on every OTHER score.": (_SLOPES, "a * (1 - a)"),
+    "One table; each row of scores has its own.": (
+        _SLOPES,
+        f"({_SLOPES}).mean(0)",
+    ),
+    "That has every row's weights against every row's scores; only a row's "
+    "own scores move them.": (
+        _SLOPES,
+        "torch.func.jacrev(lambda x: x.softmax(-1))(scores)",
+    ),
+}.items():
+    softmax_slopes.slip(_hint, *_typed)
+
+
+@softmax_slopes.style
+def _row_by_row(scores):
+    slope = torch.func.jacrev(lambda row: row.softmax(0))
+    return torch.stack([slope(row) for row in scores])
+
+
+@softmax_slopes.style
+def _by_gradient(scores):
+    e = scores.double().requires_grad_()
+    columns = [
+        torch.autograd.grad(e.softmax(1)[:, j].sum(), e)[0]
+        for j in range(e.shape[1])
+    ]
+    return torch.stack(columns, dim=1)

@@ -4,17 +4,15 @@ What is right is found by doing the work tick by tick, word by word or look by
 look, never by the solution's formula.
 """
 
-from functools import partial
+import math
 
+import numpy
 import torch
 
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     Hint,
-    as_number,
-    as_tensor,
     exercise,
-    expect,
     float64,
     random_inputs,
 )
@@ -89,11 +87,14 @@ def products_by_hand(n=_N, d=_D):
                 "additions too."
             ] = 2 * truth
         otherwise = (
-            f"{name}: this is no slip that the check knows. One vector "
+            f"{name}: the check does not recognize this mistake. One vector "
             f"times one matrix takes d² = {d * d:,}."
         )
         stages.append(stage(truth, mistakes, otherwise, around(2e-3), at))
     return "both counts, and the crossing with the LSTM.", *stages
+
+
+products_by_hand.style([47.19e6, 32.38e6, 1024])
 
 
 def ticks_needed_solution(stages, workers):
@@ -111,51 +112,84 @@ def _played(stages, workers):
     return ticks
 
 
+_EXACT = (
+    "Right for small stages. For 2**60 + 1 products and 2**59 workers it is 3 "
+    "ticks: / makes a float, which rounds whole numbers past 2**53, and the 1 "
+    "is gone before you round up. -(-m // workers) rounds up and stays in "
+    "whole numbers."
+)
+
+
 @exercise(ticks_needed_solution)
 def ticks_needed(mine):
     """Ticks of stages that wait for each other, with finite workers."""
-    cases = (
+
+    def expect(stages, workers, ticks, otherwise=None):
+        ticks_needed.compare(
+            mine,
+            [((stages, workers), ticks)],
+            "the number of ticks",
+            f"for stages {stages} and {workers} workers",
+            tolerance=1e-9,
+            otherwise=otherwise,
+        )
+
+    for stages, workers in (
         ([7, 7, 7], 2),
         ([10, 4, 4, 4], 4),
         ([3, 100, 1, 9], 8),
         ([5], 1),
         ([6, 6], 100),
-    )
-    for stages, workers in cases:
-        found = as_number(mine(stages, workers), "the number of ticks")
-        total, p = sum(stages), workers
-        truth = _played(stages, workers)
-        mistakes = {
-            "Round up inside the sum: whoever is idle in one stage may not "
-            "start on the next.": -(-total // p),
-            "The last ticks of a stage are not full, and take a tick all the "
-            "same: round up.": total / p,
-            "You round to the nearest; round up.": sum(
-                round(m / p) for m in stages
-            ),
-            "You round down; the rest of a stage needs a tick too.": sum(
-                m // p for m in stages
-            ),
-            "That is the longest stage alone; they come one after the "
-            "other.": max(-(-m // p) for m in stages),
-            "That is the number of stages: right only with unlimited "
-            "workers.": len(stages),
-            "You always add one tick; a stage that divides evenly needs "
-            "none more.": sum(m // p + 1 for m in stages),
-        }
-        given = f"for stages {stages} and {workers} workers"
-        expect(found, truth, mistakes, given, tolerance=1e-9)
-    exact = as_number(mine([2**60 + 1], 2**59), "the number of ticks")
-    expect(
-        exact,
-        3,
-        {},
-        otherwise="Right for small stages. For 2**60 + 1 products and 2**59 "
-        "workers it is 3 ticks: / makes a float, which rounds whole numbers "
-        "past 2**53, and the 1 is gone before you round up. -(-m // workers) "
-        "rounds up and stays in whole numbers.",
-    )
+    ):
+        expect(stages, workers, _played(stages, workers))
+    expect([2**60 + 1], 2**59, 3, _EXACT)
     return "six cases, uneven stages and very large ones among them."
+
+
+_UP = "-(-m // workers)"
+for _hint, *_typed in (
+    (
+        _EXACT,
+        lambda stages, workers: sum(math.ceil(m / workers) for m in stages),
+    ),
+    (
+        "Round up inside the sum: whoever is idle in one stage may not start "
+        "on the next.",
+        lambda stages, workers: -(-sum(stages) // workers),
+    ),
+    (
+        "The last ticks of a stage are not full, and take a tick all the "
+        "same: round up.",
+        *(_UP, "m / workers"),
+    ),
+    (
+        "You round to the nearest; round up.",
+        *(_UP, "round(m / workers)"),
+    ),
+    (
+        "You round down; the rest of a stage needs a tick too.",
+        *(_UP, "m // workers"),
+    ),
+    (
+        "That is the longest stage alone; they come one after the other.",
+        *("sum", "max"),
+    ),
+    (
+        "That is the number of stages: right only with unlimited workers.",
+        lambda stages, workers: len(stages),
+    ),
+    (
+        "You always add one tick; a stage that divides evenly needs none more.",
+        *(_UP, "m // workers + 1"),
+    ),
+):
+    ticks_needed.slip(_hint, *_typed)
+ticks_needed.style(_played)
+ticks_needed.style(
+    lambda stages, workers: numpy.sum(
+        (numpy.array(stages) + workers - 1) // workers
+    )
+)
 
 
 def hoisted_recurrence_solution(x, h, project, recur):
@@ -176,13 +210,9 @@ def _read(x, h, W, U):
     return torch.stack(states, 1)
 
 
-def _exchanged(x, h, W, U):
-    """The same with U on the word and not on the state."""
-    states = []
-    for t in range(x.shape[1]):
-        h = torch.tanh(h + x[:, t] @ W.T @ U.T)
-        states.append(h)
-    return torch.stack(states, 1)
+_ONCE = "x has all the words: call it once, before the loop."
+_ONE_WORD = "recur takes one projected word of every sentence"
+_CALLED = "recur was called"
 
 
 @exercise(hoisted_recurrence_solution)
@@ -202,57 +232,88 @@ def hoisted_recurrence(mine):
             calls["recur"] += 1
             if Wx.shape != one:
                 raise ValueError(
-                    f"recur takes one projected word of every sentence, "
-                    f"{list(one)}, and was given {list(Wx.shape)}"
+                    f"{_ONE_WORD}, {list(one)}, and was given {list(Wx.shape)}"
                 )
             return torch.tanh(Wx + h @ U.T)
 
-        known = {
-            (n, batch, hidden): "Stack along dim=1: batch first.",
-            (batch, hidden): "That is the last state alone; give back the "
-            "state after every word.",
-            (batch, n + 1, hidden): "h, the state before the first word, does "
-            "not belong to the states.",
-        }
-        axes = "[batch, source, hidden]"
-        found = as_tensor(
-            mine(x, h, project, recur), (batch, n, hidden), axes, known
-        )
-        read = partial(_read, W=W, U=U)
-        truth = read(x, h)
-        expect(
-            found,
-            truth,
-            {
-                "Your first state is zero; it is given, as h.": read(x, h * 0),
-                "Every word meets the first state h: hand the new state on "
-                "to the next word.": torch.cat(
-                    [read(x[:, t : t + 1], h) for t in range(n)], 1
-                ),
-                "You read from the last word to the first.": read(x.flip(1), h),
-                "You read from the last word to the first, and turned the "
-                "states back.": read(x.flip(1), h).flip(1),
-                "You note the state before each word, and the last one is "
-                "lost: first recur, then note what it gives.": torch.cat(
-                    [h[:, None], truth[:, :-1]], 1
-                ),
-                "recur takes the projected word first and the state second; "
-                "yours come the other way round.": _exchanged(x, h, W, U),
-                "Those are the projected words, W x; recur makes states of "
-                "them.": x @ W.T,
-            },
-        )
+        case = (x, h, project, recur), _read(x, h, W, U)
+        hoisted_recurrence.compare(mine, [case], "[batch, source, hidden]")
         if calls["project"] != 1:
             raise Hint(
                 f"The states are right, but project was called "
-                f"{calls['project']} times. x has all the words: call it once, "
-                "before the loop."
+                f"{calls['project']} times. {_ONCE}"
             )
         if calls["recur"] != n:
-            raise Hint(
-                f"recur was called {calls['recur']} times for {n} words."
-            )
+            raise Hint(f"{_CALLED} {calls['recur']} times for {n} words.")
     return "the states of a plain loop, with one call of project."
+
+
+_WORDS, _STEP = "project(x).unbind(dim=1)", "h = recur(Wx, h)"
+for _hint, *_typed in (
+    (
+        "Your first state is zero; it is given, as h.",
+        *("states = []", "states, h = [], 0 * h"),
+    ),
+    (
+        "Every word meets the first state h: hand the new state on to the "
+        "next word.",
+        *(_STEP, "new = recur(Wx, h)", "append(h)", "append(new)"),
+    ),
+    (
+        "You read from the last word to the first.",
+        *(_WORDS, f"reversed({_WORDS})"),
+    ),
+    (
+        "You read from the last word to the first, and turned the states back.",
+        *(_WORDS, f"reversed({_WORDS})", "stack(states", "stack(states[::-1]"),
+    ),
+    (
+        "You note the state before each word, and the last one is lost: first "
+        "recur, then note what it gives.",
+        *(f"{_STEP}\n        states.append(h)",),
+        f"states.append(h)\n        {_STEP}",
+    ),
+    (
+        "recur takes the projected word first and the state second; yours "
+        "come the other way round.",
+        *("(Wx, h)", "(h, Wx)"),
+    ),
+    (
+        "Those are the projected words, W x; recur makes states of them.",
+        lambda x, h, project, recur: project(x),
+    ),
+    ("Stack along dim=1: batch first.", "states, dim=1", "states"),
+    (
+        "That is the last state alone; give back the state after every word.",
+        *("torch.stack(states, dim=1)", "h"),
+    ),
+    (
+        "h, the state before the first word, does not belong to the states.",
+        *("states = []", "states = [h]"),
+    ),
+    (_ONE_WORD, ".unbind(dim=1)", ""),
+    (_ONCE, _WORDS, "x.unbind(dim=1)", "(Wx, h)", "(project(Wx), h)"),
+    (_CALLED, _STEP, f"{_STEP} + 0 * recur(Wx, h)"),
+):
+    hoisted_recurrence.slip(_hint, *_typed)
+
+
+@hoisted_recurrence.style
+def _into_a_table(x, h, project, recur):
+    Wx = project(x.flatten(0, 1)).view(*x.shape[:2], -1)
+    out = torch.empty(*x.shape[:2], h.shape[1])
+    for t in range(x.shape[1]):
+        out[:, t] = h = recur(Wx[:, t], h)
+    return out
+
+
+@hoisted_recurrence.style
+def _words_first(x, h, project, recur):
+    with torch.no_grad():
+        states = [h]
+        for Wx in project(x.transpose(0, 1)):
+            states.append(recur(Wx, states[-1]))
+        return torch.stack(states[1:]).transpose(0, 1).double()
 
 
 def wavefront_ticks_solution(words, layers):
@@ -276,39 +337,65 @@ def wavefront_ticks(mine):
     """The earliest tick of every layer at every word."""
     for words, layers in ((4, 3), (1, 5), (6, 1), (3, 3)):
         sentence = ["a", "black", "cat", "sleeps", "on", "."][:words]
-        known = {
-            (words, layers): "Rows are layers: yours is [words, layers].",
-            (layers,): "One tick for each layer; give one for each word too.",
-        }
-        axes = "[layers, words]"
-        found = as_tensor(mine(sentence, layers), (layers, words), axes, known)
-        truth = _waves(words, layers)
-        one = torch.arange(layers * words) + 1
-        below = torch.arange(layers)[:, None].expand(layers, words)
-        mistakes = {
-            "The first tick is 1, not 0.": truth - 1,
-            "A layer need not wait until the one below has read all words: it "
-            "needs it at the same word only.": one.view(layers, words),
-            "The layers of one word are done before the next word here; the "
-            "lowest layer can go on at once.": one.view(words, layers).T,
-            "All layers at one word have the same tick in yours; each needs "
-            "the one below first.": truth - below,
-            "All words of a layer have the same tick in yours; each word "
-            "needs the one before.": below + 1,
-            "Your row 0 is the highest layer; it should be the lowest.": (
-                truth.flip(0)
-            ),
-            "A layer of yours waits until the one below has done the NEXT "
-            "word; it needs it at the same word only.": truth + below,
-            "You take the larger of layer and word; a step waits for the one "
-            "below and the one before, so both add up.": torch.maximum(
-                below, torch.arange(words).expand(layers, words)
-            )
-            + 1,
-        }
-        given = f"for {words} words and {layers} layers"
-        expect(found, truth, mistakes, given)
+        case = (sentence, layers), _waves(words, layers)
+        about = f"for {words} words and {layers} layers"
+        wavefront_ticks.compare(mine, [case], "[layers, words]", about)
     return "four grids, each place as early as it can be."
+
+
+_LAYER, _WORD = "torch.arange(layers)[:, None]", "torch.arange(len(words))"
+for _hint, *_typed in (
+    ("The first tick is 1, not 0.", " + 1", ""),
+    (
+        "A layer need not wait until the one below has read all words: it "
+        "needs it at the same word only.",
+        *(_LAYER, f"len(words) * {_LAYER}"),
+    ),
+    (
+        "The layers of one word are done before the next word here; the "
+        "lowest layer can go on at once.",
+        *(_WORD, f"layers * {_WORD}"),
+    ),
+    (
+        "All layers at one word have the same tick in yours; each needs the "
+        "one below first.",
+        *(_LAYER, "torch.zeros(layers, 1)"),
+    ),
+    (
+        "All words of a layer have the same tick in yours; each word needs "
+        "the one before.",
+        *(_WORD, "torch.zeros(len(words))"),
+    ),
+    (
+        "Your row 0 is the highest layer; it should be the lowest.",
+        *(_LAYER, "torch.arange(layers).flip(0)[:, None]"),
+    ),
+    (
+        "A layer of yours waits until the one below has done the NEXT word; "
+        "it needs it at the same word only.",
+        *(_LAYER, f"2 * {_LAYER}"),
+    ),
+    (
+        "You take the larger of layer and word; a step waits for the one "
+        "below and the one before, so both add up.",
+        *(f"{_LAYER} + {_WORD}", f"torch.maximum({_LAYER}, {_WORD})"),
+    ),
+    (
+        "Rows are layers: yours is [words, layers].",
+        *(f"{_LAYER} + {_WORD}", f"({_LAYER} + {_WORD}).T"),
+    ),
+    (
+        "One tick for each layer; give one for each word too.",
+        *(f"[:, None] + {_WORD} + 1", " + len(words)"),
+    ),
+):
+    wavefront_ticks.slip(_hint, *_typed)
+
+
+@wavefront_ticks.style
+def _summed(words, layers):
+    ones = torch.ones(layers, len(words))
+    return ones.cumsum(0) + ones.cumsum(1) - 1
 
 
 def looks_to_connect_solution(looks):
@@ -334,22 +421,12 @@ def _hops(looks, start):
     return hops
 
 
-def _furthest(looks, starts=None, far=max):
+def _furthest(looks):
     """The same by walking out from every position, look by look."""
-    found = [_hops(looks, start) for start in starts or range(len(looks))]
+    found = [_hops(looks, start) for start in range(len(looks))]
     if any(len(hops) < len(looks) for hops in found):
         return -1
-    return max(1, far(max(hops.values()) for hops in found))
-
-
-def _in_place(looks):
-    """Who takes over what another has learned in the same layer."""
-    seen, layers = [set(row) for row in looks], 1
-    while any(len(each) < len(looks) for each in seen) and layers < 99:
-        layers += 1
-        for i, row in enumerate(looks):
-            seen[i] = set().union(*(seen[j] for j in row))
-    return layers
+    return max(1, max(max(hops.values()) for hops in found))
 
 
 def _window(n, left, right):
@@ -382,66 +459,100 @@ _CASES = {
 }
 
 
+_NEVER = (
+    "Some never learn of each other here; give -1 when a further layer adds "
+    "nothing."
+)
+
+
 @exercise(looks_to_connect_solution)
 def looks_to_connect(mine):
     """The maximum path length, from who may look at whom."""
     for name, looks in _CASES.items():
         truth = _furthest(looks)
-        result = mine(looks, may_be_none=truth == -1)
-        found = as_number(result, "a number of layers, -1 for never")
-        both_ways = [
-            sorted({*row, *(j for j in range(len(looks)) if i in looks[j])})
-            for i, row in enumerate(looks)
-        ]
-        expect(
-            found,
-            truth,
-            _looked_wrong(looks, truth, _furthest(both_ways)),
+        never = truth == -1
+        looks_to_connect.compare(
+            mine,
+            [((looks,), truth)],
+            "a number of layers, -1 for never",
             f"for {name}",
-            otherwise="Some never learn of each other here; give -1 when a "
-            "further layer adds nothing."
-            if truth == -1
-            else None,
+            otherwise=_NEVER if never else None,
+            ask=lambda answer, looks, never=never: answer(
+                looks, may_be_none=never
+            ),
         )
     return "ten ways to look: a star, one-way ones and divided ones among them."
 
 
-def _looked_wrong(looks, truth, both_ways):
-    """What each likely mistake gives, by its hint."""
-    mistakes = {
+_START = "[set(row) for row in looks], 1"
+_ANY = "any(len(each) < len(looks) for each in seen)"
+_FURTHER = "[set().union(*(seen[j] for j in row)) for row in looks]"
+_DOUBLED = "[set().union(*(seen[j] for j in row)) for row in seen]"
+for _hint, *_typed in (
+    (
         "You let a look count both ways: that i looks at j does not let j "
-        "look at i.": both_ways,
-    }
-    if truth == -1:
-        return mistakes
-    if truth == 1:
-        first = (
-            "Count the first layer too: full attention needs 1."
-            if len(looks) > 1
-            else "At least one layer: a position alone needs 1, not 0."
-        )
-        return {
-            first: 0,
-            "One too many: after one layer everybody has something from "
-            "everybody.": 2,
-        }
-    return mistakes | {
-        "You asked of position 0 alone. Every position has to depend on "
-        "every position: ask of each.": _furthest(looks, [0]),
-        "You took the position that is done first; the last one counts.": (
-            _furthest(looks, far=min)
-        ),
+        "look at i.",
+        "    seen, layers = [set",
+        "    looks = [\n"
+        "        {*row, *(j for j, other in enumerate(looks) if i in other)}\n"
+        "        for i, row in enumerate(looks)\n"
+        "    ]\n"
+        "    seen, layers = [set",
+    ),
+    (
+        "You asked of position 0 alone. Every position has to depend on every "
+        "position: ask of each.",
+        *(_ANY, "len(seen[0]) < len(looks)"),
+    ),
+    (
+        "You took the position that is done first; the last one counts.",
+        *("any(", "all("),
+    ),
+    (
         "You let a position take over what another has learned in the same "
-        "layer: make the new sets from the old ones alone.": _in_place(looks),
-        "You stop one layer too soon: some still lack something.": truth - 1,
-        "One too many: stop as soon as everybody has something from "
-        "everybody.": truth + 1,
+        "layer: make the new sets from the old ones alone.",
+        _FURTHER,
+        "list(seen)\n"
+        "        for i, row in enumerate(looks):\n"
+        "            further[i] = set().union(*(further[j] for j in row))",
+    ),
+    (
+        "You stop one layer too soon: some still lack something.",
+        *("< len(looks)", "< len(looks) - 1"),
+    ),
+    (
         "You doubled the reach at every turn, and counted turns: that finds "
-        "the logarithm. One layer adds one look.": (
-            (truth - 1).bit_length() + 1
-        ),
+        "the logarithm. One layer adds one look.",
+        *(_FURTHER, _DOUBLED),
+    ),
+    (
         "You doubled the reach at every turn, and so the number of layers: "
-        "that jumps over what lies between. One layer adds one look.": (
-            1 << (truth - 1).bit_length()
-        ),
-    }
+        "that jumps over what lies between. One layer adds one look.",
+        *(_FURTHER, _DOUBLED, "layers + 1", "2 * layers"),
+    ),
+    (
+        "At least one layer: a position alone needs 1, not 0.",
+        *(_START, "[{i} for i in range(len(looks))], 0"),
+    ),
+    (
+        "Count the first layer too: full attention needs 1.",
+        *("looks], 1", "looks], 0"),
+    ),
+    (
+        "One too many: stop as soon as everybody has something from everybody.",
+        *("looks], 1", "looks], 2"),
+    ),
+    (_NEVER, "return -1", "return len(looks)"),
+):
+    looks_to_connect.slip(_hint, *_typed)
+looks_to_connect.style(_furthest)
+
+
+@looks_to_connect.style
+def _by_shortest_paths(looks):
+    far = numpy.full((len(looks), len(looks)), numpy.inf)
+    for i, row in enumerate(looks):
+        far[i, row] = 1
+    for k in range(len(looks)):
+        far = numpy.minimum(far, far[:, [k]] + far[[k]])
+    return -1 if numpy.isinf(far).any() else int(far.max())

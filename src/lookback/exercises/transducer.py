@@ -3,7 +3,7 @@
 What is right is found by walking every path, one after the other.
 """
 
-from itertools import combinations, combinations_with_replacement, pairwise
+from itertools import combinations_with_replacement
 from math import comb, exp, factorial, inf, log, perm, prod
 
 import torch
@@ -20,11 +20,13 @@ from lookback.exercises.checking import (
     Hint,
     as_number,
     as_tensor,
+    edited,
     exercise,
     expect,
     float64,
     plain,
 )
+from lookback.transducer import forward_sums
 
 
 def _paths(source, target):
@@ -104,7 +106,7 @@ def count_paths(source=4, target=3):
         ),
     }
     otherwise = (
-        "This is no slip that the check knows. A path is a row of "
+        "The check does not recognize this mistake. A path is a row of "
         f"{said[words]} words and at most {said[steps]} steps; its last move "
         "is a word."
     )
@@ -192,7 +194,7 @@ def lattice_by_hand():
             stage(
                 truth,
                 {f"{name}: {hint}": x for hint, x in slips[at].items()},
-                f"{name}: this is no slip that the check knows. Write "
+                f"{name}: the check does not recognize this mistake. Write "
                 "down the three paths, each as a product of its moves.",
                 around(2e-3),
                 at,
@@ -200,6 +202,9 @@ def lattice_by_hand():
             for at, (name, truth) in enumerate(truths.items())
         ),
     )
+
+
+lattice_by_hand.style((0.365, 0.89))
 
 
 def log_likelihood_solution(write, step):
@@ -217,7 +222,7 @@ def log_likelihood_solution(write, step):
 
 
 def _lattice(seed, target, source):
-    """Log-probabilities of writing and of stepping, of a random machine."""
+    """Log-probabilities of writing and of stepping, of a random model."""
     draw = torch.Generator(device="cpu").manual_seed(seed)
     moves = torch.randn(3, target, source, generator=draw).log_softmax(0)
     write, step = moves[0].clone(), moves[1].clone()
@@ -225,116 +230,27 @@ def _lattice(seed, target, source):
     return write, step
 
 
-def _wrong_sums(write, step):
-    """What the usual slips make of a lattice: hint, log-probability."""
+def _by_paths(write, step):
+    """The probability of all paths, and the posterior of each word's place."""
     write, step = float64(write).exp(), float64(step).exp()
     target, source = write.shape
-    each = [
-        _probability(path, write.tolist(), step.tolist())
-        for path in _paths(source, target)
-    ]
-    late = torch.cat([step[1:], torch.zeros(1, source)])
-    shifted = torch.cat([step[:, 1:], torch.zeros(target, 1)], 1)
-    best = [
-        max(
-            _probability(path, write.tolist(), step.tolist())
-            for path in _paths(source, target)
-            if path[-1] == last
-        )
-        for last in range(source)
-    ]
+    total, posterior = 0.0, torch.zeros_like(write)
+    for path in _paths(source, target):
+        p = _probability(path, write.tolist(), step.tolist())
+        total += p
+        posterior[range(target), path] += p
+    return total, posterior / total
 
-    def total(write, step, ends=None):
-        return sum(
-            _probability(path, write.tolist(), step.tolist())
-            for path in _paths(source, target)
-            if ends is None or path[-1] == ends
-        )
 
-    one_step = sum(
-        _probability(path, write.tolist(), step.tolist())
-        for path in _paths(source, target)
-        if all(t - s < 2 for s, t in pairwise((0, *path)))
-    )
-    moving = sum(
-        prod(write[u, t] for u, t in enumerate(path))
-        * prod(
-            step[u, place]
-            for u, (s, t) in enumerate(pairwise((-1, *path)))
-            for place in range(s + 1, t)
-        )
-        for path in combinations(range(source), target)
-    )
-    written = torch.eye(source, dtype=torch.float64)[0]
-    for word, going in zip(write, step, strict=True):
-        written = written * word
-        for t in range(1, source):
-            written[t] += written[t - 1] * going[t - 1]
-    swapped = sum(
-        _probability(path, write.T.tolist(), step.T.tolist())
-        for path in _paths(target, source)
-    )
-    still, stuck = step.clone(), step.clone()
-    still[0], stuck[-1] = 0, 0
-    anywhere = sum(
-        _probability(path, write.tolist(), step.tolist(), first)
-        for path in _paths(source, target)
-        for first in range(path[0] + 1)
-    )
-    return {
-        "Two ways into a node are added as probabilities, by torch.logaddexp; "
-        "to add their logarithms multiplies them, and leaves little but the "
-        "path that never steps.": each[0],
-        "Your finger may begin on any word. At the start only the first has "
-        "probability 1; the others' logarithm is -inf.": anywhere,
-        "That is the best path alone; add them all up.": max(each),
-        "You take the larger of the two ways into a node; add them, with "
-        "torch.logaddexp.": sum(best),
-        "At the end you take the largest of the last row; add up all places "
-        "where the last word may be written.": max(
-            total(write, step, last) for last in range(source)
-        ),
-        "That counts only the paths that end with the finger on the last "
-        "source word. It may stop anywhere: sum the last row over t.": total(
-            write, step, source - 1
-        ),
-        "That is one node, the last place before the last word is written. "
-        "Add log p of the last word there, and the other places where it may "
-        "be written.": total(
-            torch.cat([write[:-1], torch.ones(1, source)]), step, source - 1
-        ),
-        "That is where the finger is before the last word is written: the "
-        "last row of `write` is missing.": total(
-            torch.cat([write[:-1], torch.ones(1, source)]), step
-        ),
-        "Your finger pays for a step in the row that it goes to; the step "
-        "is taken before the word is written, so it is step[u, t - 1] with "
-        "the same u as write[u, t].": total(write, late),
-        "Your step into place t is step[u, t]; the finger leaves from t - 1: "
-        "step[u, t - 1].": total(write, shifted),
-        "You leave out the steps' probabilities.": total(
-            write, torch.ones_like(step)
-        ),
-        "Your way from row u - 1 into row u pays write[u]; word u is "
-        "write[u - 1], the words being counted from 0.": total(
-            torch.cat([write[1:], write[-1:]]), step
-        ),
-        "In row u your finger pays step[u - 1]; in row 0 that is the last "
-        "row, too. It is step[u, t - 1].": total(write, step.roll(1, 0)),
-        "Your finger goes one step at most between two words. It may go any "
-        "number: from the left in the SAME row, again and again.": one_step,
-        "With you a word moves the finger on. It stays: from the node below, "
-        "at the same t.": moving,
-        "Your axes are swapped: write[u, t] has the target first.": swapped,
-        "In row 0 your finger stays on the first word. It may step before any "
-        "word is written, too: alpha[0, t] = alpha[0, t - 1] + "
-        "step[0, t - 1].": total(write, still),
-        "In the last row your finger does not step. It may, before it writes "
-        "the last word.": total(write, stuck),
-        "In each row you write first and step afterwards: the word is written "
-        "where the finger is once it has walked, so write[u, t] comes after "
-        "the steps of row u.": written.sum(),
-    }
+_ONE = "log p(y | x) is one number."
+_UNDERFLOW = (
+    "products of so many probabilities are too small for a number. Stay in "
+    "logarithms all the way."
+)
+_LEAK = (
+    "A place that cannot be reached has probability 0, whose logarithm is "
+    "-torch.inf; a number like -20 or -1000 lets a little through."
+)
 
 
 def _log_p(result):
@@ -342,8 +258,7 @@ def _log_p(result):
     if hasattr(result, "reshape"):  # a tensor, or NumPy's array
         if prod(result.shape) != 1:
             raise Hint(
-                f"You give back a tensor of shape {list(result.shape)}; "
-                "log p(y | x) is one number."
+                f"You give back a tensor of shape {list(result.shape)}; {_ONE}"
             )
         result = result.reshape(())
     return as_number(result, "log p(y | x), one number")
@@ -352,65 +267,214 @@ def _log_p(result):
 @exercise(log_likelihood_solution)
 def log_likelihood(mine):
     """log p(y | x), the sum over all paths, without underflow."""
-    shapes = ((3, 4), (4, 2), (1, 3), (2, 5))
-    for seed, (target, source) in enumerate(shapes, start=1):
-        write, step = _lattice(seed, target, source)
-        with torch.no_grad():
-            found = _log_p(mine(write.clone(), step.clone()))
-        wrong = _wrong_sums(write, step)
-        each = [
-            _probability(path, write.exp().tolist(), step.exp().tolist())
-            for path in _paths(source, target)
-        ]
-        truth = float64(sum(each)).log()
-        mistakes = {
-            hint: float64(value).log()
-            for hint, value in wrong.items()
-            if value > 0 and abs(float64(value).log() - truth) > 1e-3
-        }
-        mistakes["That is p(y | x); its logarithm is asked for."] = truth.exp()
-        last = _sums(*map(float64, (write, step)))[0][-1] + float64(write)[-1]
-        mistakes[
-            "α(1, 0) is 1, and you start from its logarithm, which is 0."
-        ] = truth + 1
-        mistakes[
-            "At the end you add up logarithms, which multiplies: over the "
-            "places of the last row take logsumexp."
-        ] = last.sum()
-        mistakes["The sign: give log p, not what a loss takes."] = -truth
-        given = f"with {source} source words and {target} target words"
-        expect(found, truth, mistakes, given)
+    cases = []
+    for seed, shape in enumerate(((3, 4), (4, 2), (1, 3), (2, 5)), start=1):
+        given = _lattice(seed, *shape)
+        cases.append((given, log(_by_paths(*given)[0])))
+    log_likelihood.compare(
+        mine,
+        cases,
+        about="with {0.shape[1]} source words and {0.shape[0]} target words",
+        ask=lambda answer, *given: _log_p(answer(*given)),
+    )
     write, step = _lattice(9, 200, 200)
     write = write - 6  # as where a vocabulary has thousands of words
-    with torch.no_grad():
-        found = _log_p(mine(write, step))
+    found = _log_p(mine(write, step))
     alpha, _ = _sums(float64(write), float64(step))
     expect(
         found,
         (alpha[-1] + float64(write)[-1]).logsumexp(0),
         {},
         otherwise="Right for short sentences. With 200 words on each side "
-        f"your answer is {found.item():.6g}: products of so many "
-        "probabilities are too small for a number. Stay in logarithms all "
-        "the way.",
+        f"your answer is {found.item():.6g}: {_UNDERFLOW}",
     )
     write, step = torch.full((2, 3), -1.0), torch.full((2, 3), -3000.0)
-    write[:, 0], step[:, -1] = (
-        -4000.0,
-        -torch.inf,
-    )  # the finger has to go on, at a price
-    with torch.no_grad():
-        found = _log_p(mine(write.clone(), step.clone()))
+    write[:, 0], step[:, -1] = -4000.0, -torch.inf  # it costs much to go on
+    found = _log_p(mine(write, step))
     expect(
         found,
         float64(-3002.0),
         {},
         otherwise="Right where every move is likely; where the right answer is "
-        f"-3002, yours is {found.item():.6g}. A place that cannot be reached "
-        "has probability 0, whose logarithm is -torch.inf; a number like -20 "
-        "or -1000 lets a little through.",
+        f"-3002, yours is {found.item():.6g}. {_LEAK}",
     )
     return "six lattices, one of 200 × 200 among them."
+
+
+def _cell_by_cell(write, step):
+    target, source = write.shape
+    alpha = torch.full((target, source), -torch.inf)
+    for u in range(target):
+        for t in range(source):
+            ways = [torch.zeros(())] if u == t == 0 else []
+            if t:
+                ways.append(alpha[u, t - 1] + step[u, t - 1])
+            if u:
+                ways.append(alpha[u - 1, t] + write[u - 1, t])
+            alpha[u, t] = torch.stack(ways).logsumexp(0)
+    return (alpha[-1] + write[-1]).logsumexp(0)
+
+
+def _without_logarithms(write, step):
+    write, step = write.exp(), step.exp()
+    target, source = write.shape
+    arrived = [1.0] + [0.0] * (source - 1)
+    for u in range(target):
+        alpha = [arrived[0]]
+        for t in range(1, source):
+            alpha.append(arrived[t] + alpha[-1] * step[u, t - 1])
+        arrived = [a * w for a, w in zip(alpha, write[u], strict=True)]
+    return torch.as_tensor(sum(arrived)).log()
+
+
+_ADDED = "torch.logaddexp(arrived[t], walked)"
+_ROW = "torch.stack(alpha) + write[u]"
+_STEPPED = "step[u, t - 1]"
+_SUM = ".logsumexp(0)"
+for _hint, *_typed in (
+    (
+        "Two ways into a node are added as probabilities, by torch.logaddexp; "
+        "to add their logarithms multiplies them, and leaves little but the "
+        "path that never steps.",
+        *(_ADDED, "arrived[t] + walked"),
+    ),
+    (
+        "Your finger may begin on any word. At the start only the first has "
+        "probability 1; the others' logarithm is -inf.",
+        *("torch.full((source,), -torch.inf)", "torch.zeros(source)"),
+    ),
+    (
+        "That is the best path alone; add them all up.",
+        *("logaddexp", "maximum", _SUM, ".max()"),
+    ),
+    (
+        "You take the larger of the two ways into a node; add them, with "
+        "torch.logaddexp.",
+        *("logaddexp", "maximum"),
+    ),
+    (
+        "At the end you take the largest of the last row; add up all places "
+        "where the last word may be written.",
+        *(_SUM, ".max()"),
+    ),
+    (
+        "That counts only the paths that end with the finger on the last "
+        "source word. It may stop anywhere: sum the last row over t.",
+        *(_SUM, "[-1]"),
+    ),
+    (
+        "That is one node, the last place before the last word is written. "
+        "Add log p of the last word there, and the other places where it may "
+        "be written.",
+        *(f"arrived{_SUM}", "alpha[-1]"),
+    ),
+    (
+        "That is where the finger is before the last word is written: the "
+        "last row of `write` is missing.",
+        *(f"arrived{_SUM}", f"torch.stack(alpha){_SUM}"),
+    ),
+    (
+        "Your finger pays for a step in the row that it goes to; the step is "
+        "taken before the word is written, so it is step[u, t - 1] with the "
+        "same u as write[u, t].",
+        _STEPPED,
+        "(step[u + 1, t - 1] if u + 1 < target else -torch.inf)",
+    ),
+    (
+        "Your step into place t is step[u, t]; the finger leaves from t - 1: "
+        "step[u, t - 1].",
+        *(_STEPPED, "step[u, t]"),
+    ),
+    ("You leave out the steps' probabilities.", f" + {_STEPPED}", ""),
+    (
+        "Your way from row u - 1 into row u pays write[u]; word u is "
+        "write[u - 1], the words being counted from 0.",
+        edited(_cell_by_cell, "write[u - 1, t]", "write[u, t]"),
+    ),
+    (
+        "In row u your finger pays step[u - 1]; in row 0 that is the last row, "
+        "too. It is step[u, t - 1].",
+        *(_STEPPED, "step[u - 1, t - 1]"),
+    ),
+    (
+        "Your finger goes one step at most between two words. It may go any "
+        "number: from the left in the SAME row, again and again.",
+        *("alpha[-1] +", "arrived[t - 1] +"),
+    ),
+    (
+        "With you a word moves the finger on. It stays: from the node below, "
+        "at the same t.",
+        edited(
+            _cell_by_cell,
+            *("if u:", "if u and t:", "alpha[u - 1, t]", "alpha[u - 1, t - 1]"),
+            *("write[u - 1, t]", "write[u - 1, t - 1]"),
+            *(
+                "            alpha[u, t] =",
+                "            if ways: alpha[u, t] =",
+            ),
+        ),
+    ),
+    (
+        "Your axes are swapped: write[u, t] has the target first.",
+        *("target, source = write.shape", "source, target = write.shape"),
+        *("step[u, t - 1]", "step[t - 1, u]", "write[u]", "write[:, u]"),
+    ),
+    (
+        "In row 0 your finger stays on the first word. It may step before any "
+        "word is written, too: alpha[0, t] = alpha[0, t - 1] + step[0, t - 1].",
+        *(_ADDED, f"{_ADDED} if u else arrived[t]"),
+    ),
+    (
+        "In the last row your finger does not step. It may, before it writes "
+        "the last word.",
+        *(_ADDED, f"{_ADDED} if u + 1 < target else arrived[t]"),
+    ),
+    (
+        "In each row you write first and step afterwards: the word is written "
+        "where the finger is once it has walked, so write[u, t] comes after "
+        "the steps of row u.",
+        *("alpha = [", "arrived = arrived + write[u]; alpha = ["),
+        *(_ROW, "torch.stack(alpha)"),
+    ),
+    (
+        "That is p(y | x); its logarithm is asked for.",
+        *(_SUM, f"{_SUM}.exp()"),
+    ),
+    (
+        "α(1, 0) is 1, and you start from its logarithm, which is 0.",
+        *("= 0.0", "= 1.0"),
+    ),
+    (
+        "At the end you add up logarithms, which multiplies: over the places "
+        "of the last row take logsumexp.",
+        *(_SUM, ".sum()"),
+    ),
+    (
+        "The sign: give log p, not what a loss takes.",
+        *("return ", "return -"),
+    ),
+    (_ONE, _SUM, ""),
+    (_UNDERFLOW, _without_logarithms),
+    (
+        _UNDERFLOW,
+        lambda write, step: _without_logarithms(write.double(), step.double()),
+    ),
+    (_LEAK, "-torch.inf", "-20.0"),
+    (_LEAK, "-torch.inf", "-1e3"),
+):
+    log_likelihood.slip(_hint, *_typed)
+
+log_likelihood.style(_cell_by_cell)
+log_likelihood.style(edited(log_likelihood_solution, "-torch.inf", "-1e30"))
+for _after in (".item()", "[None]", ".reshape(1).numpy()"):
+    log_likelihood.style(edited(log_likelihood_solution, _SUM, _SUM + _after))
+
+
+@log_likelihood.style
+def _by_the_book(write, step):
+    mask = torch.ones(1, write.shape[1], dtype=torch.bool)
+    alpha = forward_sums(write[None], step[None], mask)
+    return (alpha[0, -1] + write[-1]).logsumexp(0)
 
 
 def where_written_solution(alpha, beta, write):
@@ -418,18 +482,6 @@ def where_written_solution(alpha, beta, write):
     target, source = write.shape
     after = torch.cat([beta[1:], torch.zeros(1, source)])
     return torch.softmax(alpha + write + after, dim=1)
-
-
-def _walked(write, step):
-    """Sums into and out of each node, and the posterior, path by path."""
-    target, source = write.shape
-    plain_write, plain_step = write.exp().tolist(), step.exp().tolist()
-    posterior = torch.zeros(target, source, dtype=torch.float64)
-    for path in _paths(source, target):
-        p = _probability(path, plain_write, plain_step)
-        for u, t in enumerate(path):
-            posterior[u, t] += p
-    return posterior / posterior.sum(1, keepdim=True)
 
 
 def _log_sum(logs):
@@ -463,111 +515,157 @@ def _sums(write, step):
     return [torch.tensor(each, dtype=write.dtype) for each in (alpha, beta)]
 
 
+_TOO_SMALL = (
+    "Right for short sentences. With 200 words on each side yours has NaN or "
+    "infinity: products of so many probabilities are too small for a number. "
+    "Add the logarithms, and take a softmax."
+)
+
+
 @exercise(where_written_solution)
 def where_written(mine):
     """The posterior of each word's place."""
-    for seed, (target, source) in enumerate(((3, 4), (4, 3), (2, 2))):
-        write, step = _lattice(seed + 20, target, source)
-        alpha, beta = _sums(write, step)
-        with torch.no_grad():
-            result = mine(alpha.clone(), beta.clone(), write.clone())
-        found = as_tensor(
-            result,
-            (target, source),
-            "[target, source]",
-            {
-                (source, target): "Rows are target words.",
-                (target - 1, source): "The last word was written somewhere, "
-                "too: after it nothing is left to write, one way, β = 1.",
-            },
-        )
-        truth = _walked(float64(write), float64(step))
-        a, b, w = map(float64, (alpha, beta, write))
-        round_again = a + w + b.roll(-1, 0)
-        after = torch.cat([b[1:], torch.zeros(1, source)])
-        joint = a + w + after
-        total = joint[:1].logsumexp(1, keepdim=True)
-        lost = truth.clone()
-        lost[-1] = 0
-        if found[-1].isnan().all() and found[:-1].isfinite().all():
-            raise Hint(
-                "Your last row is NaN. After the last word nothing is left to "
-                "write: β = 1, whose logarithm is 0 and not −∞."
-            )
-        expect(
-            found,
-            truth,
-            {
-                "α(t, u) β(t, u) is the chance to come through a node. The "
-                "word has to be written there, too: its probability is "
-                "missing.": (a + b).softmax(1),
-                "α(t, u) β(t, u) / p(y | x) is the chance to come through a "
-                "node. The word has to be written there, too.": (
-                    a + b - total
-                ).exp(),
-                "Those are the logarithms of α p β. Take exponentials, and "
-                "divide: a row has to sum to 1.": joint,
-                "You leave out p(y_{u+1} | t, u): the word has to be written "
-                "there.": (a + after).softmax(1),
-                "After the last word nothing is left to write: β = 1. Your "
-                "last row takes the first row's β; roll goes round.": (
-                    round_again.softmax(1)
-                ),
-                "After the last word nothing is left to write: β = 1. With you "
-                "roll goes round, and the last row takes the first row's "
-                "β.": (round_again - total).exp(),
-                "You leave out α(t, u), the ways that lead to the place.": (
-                    w + after
-                ).softmax(1),
-                "After the last word nothing is left to write, β = 1, but you "
-                "are given logarithms: its logarithm is 0, not 1.": (
-                    a + w + torch.cat([b[1:], torch.ones(1, source)]) - total
-                ).exp(),
-                "Your β is that of the row before. With word u + 1 written, "
-                "what is left is β(t, u+1), the next row's.": (
-                    a + w + b.roll(1, 0)
-                ).softmax(1),
-                "You leave out α(t, u), and divide by p(y | x).": (
-                    w + after - total
-                ).exp(),
-                "You take β(t, u), with the word still to write; after it the "
-                "rest is β(t, u+1).": (a + w + b).softmax(1),
-                "You take β(t, u) and divide by p(y | x). With the word "
-                "written, what is left is β(t, u+1).": (
-                    a + w + b - total
-                ).exp(),
-                "After the last word nothing is left to write: β = 1. Your "
-                "last row takes it for 0.": lost,
-                "You leave out what comes after: multiply by β(t, u+1).": (
-                    a + w
-                ).softmax(1),
-                "You leave out what comes after, β(t, u+1), and divide by "
-                "p(y | x).": (a + w - total).exp(),
-                "Your columns sum to 1. A word was written at one place: its "
-                "row, over the source, sums to 1.": joint.softmax(0),
-                "That is the logarithm of the posterior.": truth.log(),
-                "All of it sums to 1, in place of every row.": joint.flatten()
-                .softmax(0)
-                .reshape(target, source),
-                "Those are α p β, not divided: a row has to sum to "
-                "1.": joint.exp(),
-                "You divide the logarithms by their sum: take exponentials "
-                "first.": joint / joint.sum(1, keepdim=True),
-            },
-        )
+    cases = []
+    for seed, shape in enumerate(((3, 4), (4, 3), (2, 2)), start=20):
+        write, step = _lattice(seed, *shape)
+        given = (*_sums(write, step), write)
+        cases.append((given, _by_paths(write, step)[1]))
+    where_written.compare(mine, cases, "[target, source]")
     write, step = _lattice(9, 200, 200)
     write = write - 6  # as where a vocabulary has thousands of words
     alpha, beta = _sums(float64(write), float64(step))
     given = [each.to(write.dtype) for each in (alpha, beta, write)]
-    with torch.no_grad():
-        found = as_tensor(mine(*given), (200, 200), "[target, source]")
+    found = as_tensor(mine(*given), (200, 200), "[target, source]")
     if not found.isfinite().all():
-        raise Hint(
-            "Right for short sentences. With 200 words on each side yours has "
-            "NaN or infinity: products of so many probabilities are too small "
-            "for a number. Add the logarithms, and take a softmax."
-        )
+        raise Hint(_TOO_SMALL)
     return "four lattices, one of 200 × 200; every row sums to 1."
+
+
+_AFTER = "torch.cat([beta[1:], torch.zeros(1, source)])"
+_LOGS = "alpha + write + after"
+_SHARES = f"torch.softmax({_LOGS}, dim=1)"
+_BY_TOTAL = (_SHARES, f"({_LOGS} - (alpha + write)[-1].logsumexp(0)).exp()")
+_ROUND = (
+    "After the last word nothing is left to write: β = 1. Your last row takes "
+    "the first row's β; roll goes round."
+)
+for _hint, *_typed in (
+    (
+        "α(t, u) β(t, u) is the chance to come through a node. The word has to "
+        "be written there, too: its probability is missing.",
+        *(_LOGS, "alpha + beta"),
+    ),
+    (
+        "α(t, u) β(t, u) / p(y | x) is the chance to come through a node. The "
+        "word has to be written there, too.",
+        *(*_BY_TOTAL, _LOGS, "alpha + beta"),
+    ),
+    (
+        "Those are the logarithms of α p β. Take exponentials, and divide: a "
+        "row has to sum to 1.",
+        *(_SHARES, _LOGS),
+    ),
+    (
+        "You leave out p(y_{u+1} | t, u): the word has to be written there.",
+        *(_LOGS, "alpha + after"),
+    ),
+    (_ROUND, _AFTER, "beta.roll(-1, 0)"),
+    (_ROUND, _AFTER, "beta.roll(-1, 0)", *_BY_TOTAL),
+    (
+        "You leave out α(t, u), the ways that lead to the place.",
+        *(_LOGS, "write + after"),
+    ),
+    (
+        "After the last word nothing is left to write, β = 1, but you are "
+        "given logarithms: its logarithm is 0, not 1.",
+        *(*_BY_TOTAL, "torch.zeros(", "torch.ones("),
+    ),
+    (
+        "Your β is that of the row before. With word u + 1 written, what is "
+        "left is β(t, u+1), the next row's.",
+        *(_AFTER, "beta.roll(1, 0)"),
+    ),
+    (
+        "You leave out α(t, u), and divide by p(y | x).",
+        *(*_BY_TOTAL, _LOGS, "write + after"),
+    ),
+    (
+        "You take β(t, u), with the word still to write; after it the rest is "
+        "β(t, u+1).",
+        *(_AFTER, "beta"),
+    ),
+    (
+        "You take β(t, u) and divide by p(y | x). With the word written, what "
+        "is left is β(t, u+1).",
+        *(_AFTER, "beta", *_BY_TOTAL),
+    ),
+    (
+        "After the last word nothing is left to write: β = 1. Your last row "
+        "takes it for 0.",
+        *(*_BY_TOTAL, "torch.zeros(1, source)"),
+        "torch.full((1, source), -torch.inf)",
+    ),
+    (
+        "Your last row is NaN. After the last word nothing is left to write: "
+        "β = 1, whose logarithm is 0 and not −∞.",
+        "torch.zeros(1, source)",
+        "torch.full((1, source), -torch.inf)",
+    ),
+    (
+        "You leave out what comes after: multiply by β(t, u+1).",
+        *(_LOGS, "alpha + write"),
+    ),
+    (
+        "You leave out what comes after, β(t, u+1), and divide by p(y | x).",
+        *(*_BY_TOTAL, _LOGS, "alpha + write"),
+    ),
+    (
+        "Your columns sum to 1. A word was written at one place: its row, over "
+        "the source, sums to 1.",
+        *("dim=1", "dim=0"),
+    ),
+    ("That is the logarithm of the posterior.", "softmax", "log_softmax"),
+    (
+        "All of it sums to 1, in place of every row.",
+        *(_SHARES, f"({_LOGS}).flatten().softmax(0).view_as(alpha)"),
+    ),
+    (
+        "Those are α p β, not divided: a row has to sum to 1.",
+        *(_SHARES, f"({_LOGS}).exp()"),
+    ),
+    (
+        "You divide the logarithms by their sum: take exponentials first.",
+        *(_SHARES, f"({_LOGS}) / ({_LOGS}).sum(1, keepdim=True)"),
+    ),
+    ("Rows are target words.", _SHARES, f"{_SHARES}.T"),
+    (
+        "The last word was written somewhere, too: after it nothing is left to "
+        "write, one way, β = 1.",
+        *(_SHARES, "(alpha[:-1] + write[:-1] + beta[1:]).softmax(1)"),
+    ),
+):
+    where_written.slip(_hint, *_typed)
+
+
+@where_written.slip(_TOO_SMALL)
+def _products(alpha, beta, write):
+    after = torch.cat([beta[1:].exp(), torch.ones_like(beta[:1])])
+    p = alpha.exp() * write.exp() * after
+    return p / p.sum(1, keepdim=True)
+
+
+where_written.style(edited(where_written_solution, *_BY_TOTAL))
+
+
+@where_written.style
+def _row_by_row(alpha, beta, write):
+    rows = []
+    for u in range(len(write)):
+        rest = beta[u + 1] if u + 1 < len(write) else 0.0
+        row = alpha[u] + write[u] + rest
+        row = (row - row.max()).exp()
+        rows.append(row / row.sum())
+    return torch.stack(rows)
 
 
 def neither_says_solution():
@@ -638,3 +736,6 @@ def neither_says():
             for at, hint in enumerate(hints)
         ),
     )
+
+
+neither_says.style(torch.tensor([[9.0, -9.0, 8.0], [-9.0, 9.0, 8.5]]))

@@ -6,6 +6,7 @@ a blank file from `torch.nn`, never from the solution.
 
 import math
 
+import numpy
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -17,8 +18,8 @@ from lookback.exercises.checking import (
     Hint,
     as_module,
     as_tensor,
+    edited,
     exercise,
-    expect,
     fill,
     float64,
     random_inputs,
@@ -28,7 +29,7 @@ from lookback.exercises.rnnsearch import (
     strings,
     written_backwards,
 )
-from lookback.vocabulary import END, PAD, START
+from lookback.vocabulary import PAD, START
 
 _BELIEFS = ((0.7, 0.2, 0.1), (0.9998, 0.0001, 0.0001))
 
@@ -99,8 +100,8 @@ def smoothing_by_hand(p=_BELIEFS):
     }
     truth = lost(0.9 + third, third, third)
     otherwise = (
-        "This is no slip that the check knows. First the smoothed truth q: "
-        "0.1 is taken from the true word and dealt out evenly among all "
+        "The check does not recognize this mistake. First the smoothed truth "
+        "q: 0.1 is taken from the true word and dealt out evenly among all "
         "three. Then −Σ q ln p, for each p."
     )
     return (
@@ -108,6 +109,9 @@ def smoothing_by_hand(p=_BELIEFS):
         "price.".format(*truth),
         stage(truth, mistakes, otherwise, around(0.006)),
     )
+
+
+smoothing_by_hand.style((0.46, 0.61))
 
 
 def smoothed_loss_solution(logits, target, epsilon):
@@ -136,73 +140,117 @@ def _smooth_loop(logits, target, epsilon):
 @exercise(smoothed_loss_solution)
 def smoothed_loss(mine):
     """Cross-entropy with label smoothing, one loss for each row."""
+    cases = []
     for seed, (batch, vocab, epsilon) in enumerate(
         ((4, 5, 0.1), (1, 3, 0.3), (2, 4, 0.0))
     ):
         (logits,) = random_inputs(seed, (batch, vocab))
-        target = torch.arange(batch) % vocab
-        known = {
-            (): "You summed or averaged over the batch; give one loss a row.",
-            (batch, vocab): "The sum over the vocabulary is missing.",
-            (batch, 1): "One axis too many: squeeze(-1).",
-        }
-        found = as_tensor(
-            mine(logits, target, epsilon), (batch,), "[batch]", known
-        )
-        truth = _smooth_loop(logits, target, epsilon)
-        plain = _smooth_loop(logits, target, 0.0)
-        exact = float64(logits)
-        each = exact.log_softmax(-1).sum(-1)
-        shares, across = exact.softmax(-1), exact.log_softmax(0)
-        mistakes = {
-            "ε is not used: that is the plain cross-entropy.": plain,
-            "The other words get ε / (vocab − 1) here; the paper's formula "
-            "gives every word ε / vocab, the true one too.": (
-                (1 - epsilon) * plain
-                - epsilon * (each + plain) / max(1, vocab - 1)
-            ),
-            "You give every word the whole ε: divide it by vocab.": (
-                (1 - epsilon) * plain - epsilon * each
-            ),
-            "1 − ε and ε are exchanged.": (
-                epsilon * plain - (1 - epsilon) * each / vocab
-            ),
-            "The true word keeps weight 1 here; it keeps 1 − ε, so that all "
-            "weights sum to 1.": plain - epsilon * each / vocab,
-            "You set the true word's share to 1 − ε, in place of its ε / "
-            "vocab: it keeps both, so that all shares sum to 1 (add to the "
-            "table, where you write over it).": (
-                (1 - epsilon) * plain - epsilon * (each + plain) / vocab
-            ),
-            "You average over the vocabulary; cross-entropy sums.": (
-                truth / vocab
-            ),
-            "The sign is wrong: a loss is positive.": -truth,
-            "The logarithm is missing: you mix probabilities.": (
-                (epsilon - 1) * shares[torch.arange(batch), target]
-                - epsilon * shares.mean(-1)
-            ),
-            "Softmax runs over the batch; it belongs over the vocabulary, "
-            "dim=-1.": (epsilon - 1) * across[torch.arange(batch), target]
-            - epsilon * across.mean(-1),
-            "You forgot softmax: these are logits, not logarithms of "
-            "probabilities.": -(1 - epsilon)
-            * exact[torch.arange(batch), target]
-            - epsilon * exact.mean(-1),
-        }
-        expect(found, truth, mistakes, f"for ε = {epsilon}:")
-    far = torch.tensor([[0.0, 2000.0, -1000.0]])
-    target = torch.tensor([1])
-    found = as_tensor(mine(far, target, 0.3), (1,), "[batch]")
-    expect(
-        found,
-        _smooth_loop(far, target, 0.3),
-        {},
-        otherwise="Right for small logits. For 0, 2000 and −1000 softmax "
-        "gives a 0, whose logarithm is infinite: take log_softmax, not the "
-        "logarithm of softmax.",
-    )
+        given = logits, torch.arange(batch) % vocab, epsilon
+        cases.append((given, _smooth_loop(*given)))
+    smoothed_loss.compare(mine, cases, "[batch]", "for ε = {2}:")
+    far = torch.tensor([[0.0, 2000.0, -1000.0]]), torch.tensor([1]), 0.3
+    cases = [(far, _smooth_loop(*far))]
+    smoothed_loss.compare(mine, cases, "[batch]", otherwise=_TOO_FAR)
     return "four cases, ε = 0 and logits far apart among them."
+
+
+_TOO_FAR = (
+    "Right for small logits. For 0, 2000 and −1000 softmax gives a 0, whose "
+    "logarithm is infinite: take log_softmax, not the logarithm of softmax."
+)
+_LOGP = "torch.log_softmax(logits, dim=-1)"
+_MEAN = "logp.mean(dim=-1)"
+_LOSS = f"-(1 - epsilon) * true - epsilon * {_MEAN}"
+for _hint, *_typed in (
+    ("ε is not used: that is the plain cross-entropy.", _LOSS, "-true"),
+    (
+        "The other words get ε / (vocab − 1) here; the paper's formula gives "
+        "every word ε / vocab, the true one too.",
+        _MEAN,
+        "(logp.sum(dim=-1) - true) / (logp.shape[-1] - 1)",
+    ),
+    (
+        "You give every word the whole ε: divide it by vocab.",
+        _MEAN,
+        "logp.sum(dim=-1)",
+    ),
+    (
+        "1 − ε and ε are exchanged.",
+        _LOSS,
+        f"-epsilon * true - (1 - epsilon) * {_MEAN}",
+    ),
+    (
+        "The true word keeps weight 1 here; it keeps 1 − ε, so that all "
+        "weights sum to 1.",
+        "-(1 - epsilon) * true",
+        "-true",
+    ),
+    (
+        "You set the true word's share to 1 − ε, in place of its ε / vocab: "
+        "it keeps both, so that all shares sum to 1 (add to the table, where "
+        "you write over it).",
+        _MEAN,
+        "(logp.sum(dim=-1) - true) / logp.shape[-1]",
+    ),
+    (
+        "You average over the vocabulary; cross-entropy sums.",
+        _LOSS,
+        f"({_LOSS}) / logp.shape[-1]",
+    ),
+    ("The sign is wrong: a loss is positive.", _LOSS, f"-({_LOSS})"),
+    (
+        "The logarithm is missing: you mix probabilities.",
+        _LOGP,
+        "torch.softmax(logits, dim=-1)",
+    ),
+    (
+        "Softmax runs over the batch; it belongs over the vocabulary, dim=-1.",
+        _LOGP,
+        "torch.log_softmax(logits, dim=0)",
+    ),
+    (
+        "You forgot softmax: these are logits, not logarithms of "
+        "probabilities.",
+        _LOGP,
+        "logits",
+    ),
+    (
+        "You summed or averaged over the batch; give one loss a row.",
+        _LOSS,
+        f"({_LOSS}).mean()",
+    ),
+    ("The sum over the vocabulary is missing.", _LOSS, "-logp"),
+    ("One axis too many: squeeze(-1).", ".squeeze(-1)", ""),
+    (
+        "One axis too many: squeeze(-1).",
+        *(".squeeze(-1)", "", _MEAN, "logp.mean(dim=-1, keepdim=True)"),
+    ),
+    (_TOO_FAR, _LOGP, "torch.softmax(logits, dim=-1).log()"),
+):
+    smoothed_loss.slip(_hint, *_typed)
+smoothed_loss.style(
+    lambda logits, target, epsilon: F.cross_entropy(
+        logits, target, reduction="none", label_smoothing=epsilon
+    )
+)
+
+
+@smoothed_loss.style
+def _by_table(logits, target, epsilon):
+    q = torch.full_like(logits, epsilon / logits.shape[-1])
+    share = torch.full_like(logits, 1 - epsilon)
+    q = q.scatter_add(1, target[:, None], share)
+    return -(q * logits.log_softmax(-1)).sum(-1)
+
+
+@smoothed_loss.style
+def _by_one_hot(logits, target, epsilon):
+    logits = logits.double()
+    top = logits.max(1, keepdim=True).values
+    logp = logits - top - (logits - top).exp().sum(1, keepdim=True).log()
+    q = (1 - epsilon) * F.one_hot(target, logits.shape[1]).double()
+    with torch.no_grad():
+        return -torch.einsum("bv,bv->b", q + epsilon / logits.shape[1], logp)
 
 
 def warmup_rate_solution(step, d_model, warmup):
@@ -214,52 +262,84 @@ def warmup_rate_solution(step, d_model, warmup):
 def warmup_rate(mine):
     """The paper's learning rate at each of several steps."""
     step = torch.tensor([1.0, 10.0, 99.0, 100.0, 101.0, 400.0, 4000.0])
+    cases = []
     for d_model, warmup in ((512, 100), (64, 400)):
-        found = as_tensor(mine(step, d_model, warmup), step.shape, "[steps]")
-        rise = [n * warmup**-1.5 for n in step.tolist()]
-        fall = [n**-0.5 for n in step.tolist()]
-        both = list(zip(rise, fall, strict=True))
-
-        def rate(numbers, d=d_model):
-            return [1e3 * x / math.sqrt(d) for x in numbers]
-
-        mistakes = {
-            "That is the larger of the two curves; the smaller one counts.": (
-                rate(max(pair) for pair in both)
-            ),
-            "It only falls: step · warmup^−1.5 is missing, or never the "
-            "smaller. (Has the exponent −1.5 its minus?)": rate(fall),
-            "It only rises: after the warm-up it falls as step^−0.5.": (
-                rate(rise)
-            ),
-            "d_model^−0.5 is missing.": rate(
-                (min(pair) for pair in both), d=1.0
-            ),
-            "You multiply by √d_model; the larger the model, the smaller the "
-            "step: divide.": rate((min(pair) for pair in both), d_model**-1.0),
-            "d_model^−0.5 stands before min(…), and so belongs to both "
-            "curves; yours has it on the fall alone.": [
-                min(1e3 * a, b) for a, b in zip(rise, rate(fall), strict=True)
-            ],
-            "d_model^−0.5 stands before min(…), and so belongs to both "
-            "curves; yours has it on the rise alone.": [
-                min(a, 1e3 * b) for a, b in zip(rate(rise), fall, strict=True)
-            ],
-            "You divide by d_model; divide by its square root.": rate(
-                (min(pair) for pair in both), d_model**2
-            ),
-            "The rise is linear in the step: step, not step^0.5.": rate(
-                min(n**0.5 * warmup**-1.5, n**-0.5) for n in step.tolist()
-            ),
-            "warmup^−0.5 in place of warmup^−1.5: the two curves must meet "
-            "at step = warmup.": rate(
-                min(n * warmup**-0.5, n**-0.5) for n in step.tolist()
-            ),
-        }
-        truth = rate(min(pair) for pair in both)
-        given = f"d_model {d_model}, warmup {warmup}, in thousandths:"
-        expect(found * 1e3, truth, mistakes, given)
+        lower = [min(n * warmup**-1.5, n**-0.5) for n in step.tolist()]
+        truth = float64(lower) / math.sqrt(d_model)
+        cases.append(((step, d_model, warmup), truth))
+    about = "d_model {1}, warmup {2}:"
+    warmup_rate.compare(mine, cases, "[steps]", about, tolerance=1e-6)
     return "it rises to its peak at step = warmup and falls as 1/√step."
+
+
+_LOWER = "torch.minimum(step**-0.5, step * warmup**-1.5)"
+for _hint, *_typed in (
+    (
+        "That is the larger of the two curves; the smaller one counts.",
+        "minimum",
+        "maximum",
+    ),
+    (
+        "It only falls: step · warmup^−1.5 is missing, or never the smaller. "
+        "(Has the exponent −1.5 its minus?)",
+        "warmup**-1.5",
+        "warmup**1.5",
+    ),
+    (
+        "It only rises: after the warm-up it falls as step^−0.5.",
+        _LOWER,
+        "step * warmup**-1.5",
+    ),
+    ("d_model^−0.5 is missing.", "d_model**-0.5 * ", ""),
+    (
+        "You multiply by √d_model; the larger the model, the smaller the "
+        "step: divide.",
+        "d_model**-0.5",
+        "d_model**0.5",
+    ),
+    (
+        "d_model^−0.5 stands before min(…), and so belongs to both curves; "
+        "yours has it on the fall alone.",
+        f"d_model**-0.5 * {_LOWER}",
+        "torch.minimum(d_model**-0.5 * step**-0.5, step * warmup**-1.5)",
+    ),
+    (
+        "d_model^−0.5 stands before min(…), and so belongs to both curves; "
+        "yours has it on the rise alone.",
+        f"d_model**-0.5 * {_LOWER}",
+        "torch.minimum(step**-0.5, d_model**-0.5 * step * warmup**-1.5)",
+    ),
+    (
+        "You divide by d_model; divide by its square root.",
+        "d_model**-0.5",
+        "1 / d_model",
+    ),
+    (
+        "The rise is linear in the step: step, not step^0.5.",
+        "step *",
+        "step**0.5 *",
+    ),
+    (
+        "warmup^−0.5 in place of warmup^−1.5: the two curves must meet at "
+        "step = warmup.",
+        "warmup**-1.5",
+        "warmup**-0.5",
+    ),
+):
+    warmup_rate.slip(_hint, *_typed)
+
+
+@warmup_rate.style
+def _by_loop(step, d_model, warmup):
+    rates = [n * warmup**-1.5 if n < warmup else n**-0.5 for n in step.tolist()]
+    return torch.tensor(rates) / d_model**0.5
+
+
+@warmup_rate.style
+def _by_numpy(step, d_model, warmup):
+    step = step.numpy()
+    lower = numpy.minimum(step * warmup**-1.5, step**-0.5)
+    return torch.from_numpy(lower / numpy.sqrt(d_model))
 
 
 def merge_pair_solution(pieces, pair):
@@ -275,100 +355,162 @@ def merge_pair_solution(pieces, pair):
     return merged
 
 
+_SAME = "tuple(pieces[i : i + 2]) == tuple(pair)"
+# The hint that a case stands for, its pieces, its pair and what is right; then
+# what is typed in the solution by those who most need this case.
 _MERGES = (
     (
-        ["l", "o", "w", "e", "r"],
-        ("l", "o"),
-        ["lo", "w", "e", "r"],
         "The two pieces become one, and all others stay.",
-        {
-            ("l", "o", "w", "e", "r"): "Nothing was merged. If you compare a "
-            "slice with pair: a slice of a list is a list, pair is a tuple, "
-            "and these two are never equal.",
-            ("lo", "w", "e"): "The last piece is lost: it has no neighbour to "
-            "its right, and stays all the same.",
-            ("lo", "o", "w", "e", "r"): "Both pieces are used up: go on "
-            "behind the second.",
-            ("lo",): "Give back the whole word, not the new piece alone.",
-        },
+        *(["l", "o", "w", "e", "r"], ("l", "o"), ["lo", "w", "e", "r"]),
     ),
     (
-        list("banana"),
-        ("a", "n"),
-        ["b", "an", "an", "a"],
         "The pair may stand in a word more than once: merge all of them.",
-        {},
-    ),
-    (["le", "s"], ("le", "s"), ["les"], "The last two pieces merge too.", {}),
-    (
-        ["a", "a", "a"],
-        ("a", "a"),
-        ["aa", "a"],
-        "In a a a the first two merge, and the third is left.",
-        {
-            ("aa", "aa"): "In a a a the first two merge, and the third is "
-            "left: a piece can be used only once.",
-            ("a", "aa"): "You merge from the right. From left to right the "
-            "first two merge, and the third is left.",
-            ("aaa",): "You merge again what you have just merged: aa and a "
-            "are not the pair.",
-        },
+        *(list("banana"), ("a", "n"), ["b", "an", "an", "a"]),
+        *("i += 2", "return [*merged, *pieces[i + 2 :]]"),
     ),
     (
-        ["n", "a", "n"],
-        ("a", "n"),
-        ["n", "an"],
+        "The last two pieces merge too.",
+        *(["le", "s"], ("le", "s"), ["les"]),
+        *("len(pieces):", "len(pieces) - 2:"),
+        *("return merged", "return merged + pieces[i:]"),
+    ),
+    (
+        "In a a a the first two merge, and the third is left: a piece can be "
+        "used only once.",
+        *(["a", "a", "a"], ("a", "a"), ["aa", "a"]),
+        *("i += 2", "i += 1", "        else:"),
+        "        elif tuple(pieces[i - 1 : i + 1]) == tuple(pair):\n"
+        "            i += 1\n"
+        "        else:",
+    ),
+    (
         "The order matters: (a, n) is not (n, a).",
-        {},
+        *(["n", "a", "n"], ("a", "n"), ["n", "an"]),
+        *(_SAME, "sorted(pieces[i : i + 2]) == sorted(pair)"),
     ),
     (
-        ["a", "b", "n"],
-        ("a", "n"),
-        ["a", "b", "n"],
         "a and n stand in the word but not side by side: nothing merges.",
-        {},
+        *(["a", "b", "n"], ("a", "n"), ["a", "b", "n"]),
+        *(_SAME, "pieces[i] == pair[0] and pair[1] in pieces[i + 1 :]"),
     ),
     (
-        ["a", "bc", "ab", "c"],
-        ("ab", "c"),
-        ["a", "bc", "abc"],
         "The pieces themselves must be the pair. a and bc spell abc too, but "
         "they are not ab and c.",
-        {},
+        *(["a", "bc", "ab", "c"], ("ab", "c"), ["a", "bc", "abc"]),
+        *(_SAME, '"".join(pieces[i : i + 2]) == "".join(pair)'),
     ),
     (
-        ["ch", "a", "t"],
-        ("h", "a"),
-        ["ch", "a", "t"],
-        "Pieces are whole: the h inside ch is not a piece of its own. Do "
-        "not glue the word together and search in its letters.",
-        {},
+        "Pieces are whole: the h inside ch is not a piece of its own. Do not "
+        "glue the word together and search in its letters.",
+        *(["ch", "a", "t"], ("h", "a"), ["ch", "a", "t"]),
+        lambda pieces, pair: (
+            " ".join(pieces).replace(" ".join(pair), "".join(pair)).split()
+        ),
     ),
-    (["x"], ("x", "y"), ["x"], "A single piece stays as it is.", {}),
-    ([], ("x", "y"), [], "A word without pieces stays empty.", {}),
+    ("A single piece stays as it is.", ["x"], ("x", "y"), ["x"]),
+    ("A word without pieces stays empty.", [], ("x", "y"), []),
+)
+_NO_LIST = "Give back a list of pieces"
+_NO_STRING = (
+    "Each piece is a string: join the two with +, pieces[i] + pieces[i + 1]."
 )
 
 
 @exercise(merge_pair_solution)
 def merge_pair(mine):
     """One merge of byte-pair encoding on one word."""
-    for pieces, pair, truth, hint, slips in _MERGES:
-        found = mine(pieces, pair)
+
+    def merged(answer, pieces, pair):
+        found = answer(pieces, pair)
         if not isinstance(found, (list, tuple)):
-            raise Hint(
-                f"Give back a list of pieces; yours is {type(found).__name__}."
-            )
+            raise Hint(f"{_NO_LIST}; yours is {type(found).__name__}.")
         if not all(isinstance(piece, str) for piece in found):
-            raise Hint(
-                "Each piece is a string: join the two with +, "
-                "pieces[i] + pieces[i + 1]."
-            )
-        if list(found) != truth:
-            hint = slips.get(tuple(found), hint)
-            raise Hint(
-                f"{hint} {pieces} with {pair} gave {list(found)}, not {truth}."
-            )
+            raise Hint(_NO_STRING)
+        return list(found)
+
+    for hint, pieces, pair, right, *_ in _MERGES:
+        about = f"{hint} {pieces} with {pair}:"
+        case = (pieces, pair), right
+        merge_pair.compare(mine, [case], about=about, ask=merged)
     return "ten words: repeats, overlaps, longer pieces, nothing to merge."
+
+
+for _hint, _, _, _, *_typed in _MERGES:
+    if _typed:
+        merge_pair.slip(_hint, *_typed)
+for _hint, *_typed in (
+    (
+        "Nothing was merged. If you compare a slice with pair: a slice of a "
+        "list is a list, pair is a tuple, and these two are never equal.",
+        _SAME,
+        "pieces[i : i + 2] == pair",
+    ),
+    (
+        "The last piece is lost: it has no neighbour to its right, and stays "
+        "all the same.",
+        "len(pieces):",
+        "len(pieces) - 1:",
+    ),
+    ("Both pieces are used up: go on after the second.", "i += 2", "i += 1"),
+    (
+        "Give back the whole word, not the new piece alone.",
+        lambda pieces, pair: ["".join(pair)],
+    ),
+    (_NO_LIST, "return merged", 'return " ".join(merged)'),
+    (_NO_STRING, "pieces[i] + pieces[i + 1]", "pieces[i : i + 2]"),
+):
+    merge_pair.slip(_hint, *_typed)
+
+
+@merge_pair.slip(
+    "You merge from the right. From left to right the first two merge, and "
+    "the third is left."
+)
+def _from_the_right(pieces, pair):
+    pieces = list(pieces)
+    for i in reversed(range(len(pieces) - 1)):
+        if tuple(pieces[i : i + 2]) == pair:
+            pieces[i : i + 2] = ["".join(pair)]
+    return pieces
+
+
+@merge_pair.slip(
+    "You merge again what you have just merged: aa and a are not the pair."
+)
+def _merged_again(pieces, pair):
+    merged = []
+    for i, piece in enumerate(pieces):
+        if i and (pieces[i - 1], piece) == pair:
+            merged[-1] += piece
+        else:
+            merged.append(piece)
+    return merged
+
+
+@merge_pair.style
+def _by_stack(pieces, pair):
+    merged, free = [], False
+    for piece in pieces:
+        if free and (merged[-1], piece) == pair:
+            merged[-1] += piece
+            free = False
+        else:
+            merged.append(piece)
+            free = True
+    return merged
+
+
+@merge_pair.style
+def _by_recursion(pieces, pair):
+    if tuple(pieces[:2]) == pair:
+        return (pieces[0] + pieces[1], *_by_recursion(pieces[2:], pair))
+    return (pieces[0], *_by_recursion(pieces[1:], pair)) if pieces else ()
+
+
+@merge_pair.style
+def _by_marks(pieces, pair):
+    text = " " + "  ".join(pieces) + " "
+    return text.replace(f" {pair[0]}  {pair[1]} ", f" {''.join(pair)} ").split()
 
 
 def cached_step_solution(q, k, v, past_k, past_v):
@@ -379,11 +521,10 @@ def cached_step_solution(q, k, v, past_k, past_v):
     return torch.einsum("bt,btd->bd", scores.softmax(dim=-1), V)
 
 
-def _look(q, keys, values, by=None):
+def _look(q, keys, values):
     """One query's context, by loops; keys and values are lists."""
-    by = by or math.sqrt(len(q))
     raised = [
-        math.exp(sum(a * b for a, b in zip(q, k, strict=True)) / by)
+        math.exp(sum(a * b for a, b in zip(q, k, strict=True)) / len(q) ** 0.5)
         for k in keys
     ]
     return [
@@ -392,80 +533,108 @@ def _look(q, keys, values, by=None):
     ]
 
 
-def _unsoftened(q, keys, values):
-    """The sum of the values, each times its score."""
-    scores = [
-        sum(a * b for a, b in zip(q, k, strict=True)) / math.sqrt(len(q))
-        for k in keys
-    ]
-    return [
-        sum(s * x for s, x in zip(scores, column, strict=True))
-        for column in zip(*values, strict=True)
-    ]
-
-
-# What one sentence's q, k, v and cached K and V give with each slip.
-_STEPS = {
-    "√d_k is missing: divide the scores by it.": (
-        lambda q, k, v, K, V: _look(q, [*K, k], [*V, v], by=1)
-    ),
-    "You divide by d_k, not by its square root.": (
-        lambda q, k, v, K, V: _look(q, [*K, k], [*V, v], by=len(q))
-    ),
-    "You divide by the root of the number of words; d_k is the width of a "
-    "key.": lambda q, k, v, K, V: _look(
-        q, [*K, k], [*V, v], by=math.sqrt(len(K) + 1)
-    ),
-    "The new value stands first and its key last, or the other way round: "
-    "both belong behind the past.": (
-        lambda q, k, v, K, V: _look(q, [k, *K], [*V, v])
-    ),
-    "You ask with the new key; the query asks.": (
-        lambda q, k, v, K, V: _look(k, [*K, k], [*V, v])
-    ),
-    "Softmax is missing: scores are not weights.": (
-        lambda q, k, v, K, V: _unsoftened(q, [*K, k], [*V, v])
-    ),
-    "You mix the keys; the values are mixed.": (
-        lambda q, k, v, K, V: _look(q, [*K, k], [*K, k])
-    ),
-    "The values are added up, each with weight 1: softmax ran over an axis "
-    "of one. It belongs over the words.": (
-        lambda q, k, v, K, V: [sum(c) for c in zip(*V, v, strict=True)]
-    ),
-}
-_STEPS_WITH_A_PAST = {
-    "The new word does not see itself: its own key and value belong behind "
-    "the cached ones.": lambda q, k, v, K, V: _look(q, K, V),
-    "The cache is not used: the new word sees only itself.": (
-        lambda q, k, v, K, V: v
-    ),
-    "Your query sees the first word alone. is_causal=True takes it for the "
-    "word at place 0; here nothing is hidden, so no mask.": (
-        lambda q, k, v, K, V: V[0]
-    ),
-}
-
-
 @exercise(cached_step_solution)
 def cached_step(mine):
     """One step of masked self-attention with cached keys and values."""
     for seed, (batch, past, d) in enumerate(((2, 3, 5), (3, 0, 4), (1, 5, 2))):
         given = random_inputs(seed, *[(batch, d)] * 3, *[(batch, past, d)] * 2)
-        known = {
-            (batch, 1, d): "One axis too many: there is one new word.",
-            (batch, past + 1): "Those are weights or scores; the values are "
-            "still to be mixed.",
-        }
-        found = as_tensor(mine(*given), (batch, d), "[batch, d]", known)
-        rows = list(zip(*(part.tolist() for part in given), strict=True))
-        slips = _STEPS | _STEPS_WITH_A_PAST if past else _STEPS
-        mistakes = {
-            hint: [slip(*row) for row in rows] for hint, slip in slips.items()
-        }
+        rows = zip(*(part.tolist() for part in given), strict=True)
         truth = [_look(q, [*K, k], [*V, v]) for q, k, v, K, V in rows]
-        expect(found, truth, mistakes, f"with {past} words in the cache:")
+        about = f"with {past} words in the cache:"
+        case = given, float64(truth)
+        cached_step.compare(mine, [case], "[batch, d]", about)
     return "equal to attention over the whole past, the empty one included."
+
+
+_KEYS, _VALUES = "[past_k, k.unsqueeze(1)]", "[past_v, v.unsqueeze(1)]"
+_CONTEXT = 'torch.einsum("bt,btd->bd", scores.softmax(dim=-1), V)'
+for _hint, *_typed in (
+    ("√d_k is missing: divide the scores by it.", " / q.shape[-1] ** 0.5", ""),
+    ("You divide by d_k, not by its square root.", " ** 0.5", ""),
+    (
+        "You divide by the root of the number of words; d_k is the width of a "
+        "key.",
+        "q.shape[-1]",
+        "K.shape[1]",
+    ),
+    *(
+        (
+            "The new value stands first and its key last, or the other way "
+            "round: both belong after the past.",
+            f"[past_{one}, {one}.unsqueeze(1)]",
+            f"[{one}.unsqueeze(1), past_{one}]",
+        )
+        for one in "kv"
+    ),
+    ("You ask with the new key; the query asks.", "q, K)", "k, K)"),
+    (
+        "Softmax is missing: scores are not weights.",
+        "scores.softmax(dim=-1)",
+        "scores",
+    ),
+    ("You mix the keys; the values are mixed.", "dim=-1), V)", "dim=-1), K)"),
+    (
+        "The values are added up, each with weight 1: softmax ran over an "
+        "axis of one. It belongs over the words.",
+        "scores.softmax(dim=-1)",
+        "scores[:, None].softmax(dim=1)[:, 0]",
+    ),
+    (
+        "The new word does not see itself: its own key and value belong after "
+        "the cached ones.",
+        *(_KEYS, "[past_k]", _VALUES, "[past_v]"),
+    ),
+    (
+        "The cache is not used: the new word sees only itself.",
+        *(_KEYS, "[k.unsqueeze(1)]", _VALUES, "[v.unsqueeze(1)]"),
+    ),
+    (
+        "Your query sees the first word alone. is_causal=True takes it for "
+        "the word at place 0; here nothing is hidden, so no mask.",
+        _CONTEXT,
+        "F.scaled_dot_product_attention(q[:, None], K, V, is_causal=True)"
+        "[:, 0]",
+    ),
+    (
+        "One axis too many: there is one new word.",
+        _CONTEXT,
+        f"{_CONTEXT}[:, None]",
+    ),
+    (
+        "Those are weights or scores; the values are still to be mixed.",
+        _CONTEXT,
+        "scores.softmax(dim=-1)",
+    ),
+):
+    cached_step.slip(_hint, *_typed)
+
+
+@cached_step.style
+def _by_torch(q, k, v, past_k, past_v):
+    K = torch.cat([past_k, k[:, None]], 1)
+    V = torch.cat([past_v, v[:, None]], 1)
+    return F.scaled_dot_product_attention(q[:, None], K, V)[:, 0]
+
+
+@cached_step.style
+def _word_by_word(q, k, v, past_k, past_v):
+    seen = [*zip(past_k.unbind(1), past_v.unbind(1), strict=True), (k, v)]
+    shares = [
+        torch.exp((q * key).sum(1) / q.shape[1] ** 0.5) for key, _ in seen
+    ]
+    parts = zip(shares, seen, strict=True)
+    mixed = sum(share[:, None] * value for share, (_, value) in parts)
+    return mixed / sum(shares)[:, None]
+
+
+@cached_step.style
+def _newest_first(q, k, v, past_k, past_v):
+    K = torch.cat([k[:, None], past_k], 1).double()
+    V = torch.cat([v[:, None], past_v], 1).double()
+    with torch.no_grad():
+        scores = torch.einsum("bd,btd->bt", q.double(), K)
+        weights = (scores / q.shape[1] ** 0.5).softmax(1)
+        return torch.einsum("bt,btd->bd", weights, V)
 
 
 class MultiHeadAttention(nn.Module):
@@ -648,146 +817,6 @@ def _into_torch(layer, parts):
     layer.double().load_state_dict(state)
 
 
-def _attend(parts, look, x, memory, mask, heads, slip):
-    """One look by its parts, with one slip if asked for."""
-    given = {"W_Q": x, "W_K": memory, "W_V": memory}
-    q, k, v = (
-        F.linear(given[W], *parts[f"{look}.{W}"]) for W in ("W_Q", "W_K", "W_V")
-    )
-    d_model, d_k = x.shape[-1], x.shape[-1] // heads
-
-    def cut(z):
-        if slip in ("cut", "cut and joined"):
-            return z.reshape(len(z), heads, -1, d_k)
-        if slip == "dealt":
-            return z.unflatten(-1, (d_k, heads)).permute(0, 3, 1, 2)
-        return torch.stack(z.split(d_k, dim=-1), dim=1)
-
-    if slip == "one head":
-        q, k, v = (z.unsqueeze(1) for z in (q, k, v))
-    else:
-        q, k, v = map(cut, (q, k, v))
-    by = {"unscaled": 1, "d_model": d_model**0.5, "d_k": d_k}
-    by["one head"] = d_model**0.5
-    scores = q @ k.mT / by.get(slip, d_k**0.5)
-    hidden = {
-        "unmasked": scores,
-        "zeroed": scores * mask,
-        "inverted": scores.masked_fill(mask, -1e9),
-        "after": scores,
-    }.get(slip, scores.masked_fill(~mask, -1e9))
-    weights = hidden.softmax(-2 if slip == "axis" else -1)
-    found = (weights * mask if slip == "after" else weights) @ v
-    if slip in ("joined", "cut and joined"):
-        joined = found.reshape(x.shape)
-    else:
-        joined = torch.cat(found.unbind(1), dim=-1)
-    if slip == "bare":
-        return joined
-    return F.linear(joined, *parts[f"{look}.W_O"])
-
-
-def _around(x, part, gain, bias, slip):
-    """LayerNorm(x + part(x)), with one slip if asked for."""
-
-    def norm(z):
-        off = z - z.mean(-1, keepdim=True)
-        if slip == "no root":
-            return gain * off / off.square().mean(-1, keepdim=True) + bias
-        if slip == "std":
-            return gain * off / z.std(-1, keepdim=True) + bias
-        if slip == "along":
-            z = z.mT.contiguous()
-            z = F.layer_norm(z, z.shape[-1:]).mT
-            return gain * z + bias
-        return F.layer_norm(z, z.shape[-1:], gain, bias)
-
-    return {
-        "pre": lambda: x + part(norm(x)),
-        "inside": lambda: x + norm(part(x)),
-        "copy": lambda: norm(x) + part(norm(x)),
-        "no sum": lambda: norm(part(x)),
-        "no norm": lambda: x + part(x),
-        "twice": lambda: norm(2 * x + part(x)),
-    }.get(slip, lambda: norm(x + part(x)))()
-
-
-def _layer(parts, x, looks, heads, slip=None):
-    """A layer of either kind; looks are (name, memory or None, mask)."""
-    came = x
-    norms = [parts[f"norm_{i + 1}"] for i in range(len(looks) + 1)]
-    norms = norms[:1] * len(norms) if slip == "one norm" else norms
-    for i, (look, memory, mask) in enumerate(looks):
-
-        def part(z, look=look, memory=memory, mask=mask):
-            at = z if memory is None else memory
-            return _attend(parts, look, z, at, mask, heads, slip)
-
-        x = _around(x, part, *norms[i], slip)
-    W_1, b_1, W_2, b_2 = parts["feedforward"]
-    bend = {"straight": lambda z: z, "gelu": F.gelu}.get(slip, F.relu)
-
-    def network(z):
-        return F.linear(bend(F.linear(z, W_1, b_1)), W_2, b_2)
-
-    if slip == "no network":
-        return x
-    if slip == "old":
-        return _around(came, lambda _: network(x), *norms[-1], None)
-    return _around(x, network, *norms[-1], slip)
-
-
-_SLIPS = {
-    "The mask is not used: give forbidden places the score −infinity before "
-    "softmax.": "unmasked",
-    "Your mask is inverted. True = may look, so masked_fill(~mask, "
-    "-torch.inf).": "inverted",
-    "You mask after the softmax, when the forbidden places have had their "
-    "share. Mask the scores.": "after",
-    "You set forbidden scores to 0, and exp(0) = 1. The score that gets no "
-    "weight is −infinity.": "zeroed",
-    "Softmax runs over the words that ask; it belongs over the words that are "
-    "looked at, dim=-1.": "axis",
-    "The scores are not scaled: divide by √d_k, the root of a head's width.": (
-        "unscaled"
-    ),
-    "You divide by √d_model. A head's scores are sums of d_k products: √d_k, "
-    "with d_k = d_model / heads.": "d_model",
-    "You divide by d_k and not by its root.": "d_k",
-    "The heads are split wrongly: reshape alone mixes words with heads. Cut "
-    "the last axis into (heads, d_k) first, then transpose.": "cut",
-    "The heads are split wrongly, and joined by the same mistake: cut the "
-    "last axis into (heads, d_k), then transpose; on the way back transpose, "
-    "then flatten.": "cut and joined",
-    "Each head got every heads-th number. Head 1 owns the first d_k numbers: "
-    "unflatten(-1, (heads, d_k)).": "dealt",
-    "The heads come back mixed: transpose heads and words back before you "
-    "flatten.": "joined",
-    "One head of full width is at work; split q, k and v into heads.": (
-        "one head"
-    ),
-    "W_O is missing: it mixes what the heads found.": "bare",
-    "The norm stands on the wrong side. That is pre-norm, x + f(norm(x)); the "
-    "paper has norm(x + f(x)).": "pre",
-    "Your sum is around the norm, x + norm(f(x)). The norm takes the sum: "
-    "norm(x + f(x)).": "inside",
-    "You normalise x first and then add to the normalised one. The sum takes "
-    "x as it came, and the norm comes last: norm(x + f(x)).": "copy",
-    "The residual connection is missing: norm(x + f(x)).": "no sum",
-    "The norms are not used: norm(x + f(x)).": "no norm",
-    "You add x twice; does your attention add it already?": "twice",
-    "Around the feed-forward part you add what came into the layer. Add what "
-    "came into the part, which is the norm's output.": "old",
-    "You used one norm for all parts; each part has its own.": "one norm",
-    "Your LayerNorm divides by the variance; take its root.": "no root",
-    "Your LayerNorm's deviation divides by d − 1. It is the plain mean of the "
-    "squares: correction=0.": "std",
-    "Your LayerNorm runs along the words. Each word is normalised on its own, "
-    "over its d_model numbers: dim=-1.": "along",
-    "ReLU is missing in the feed-forward part.": "straight",
-    "Your feed-forward part bends with GELU; the paper's has ReLU.": "gelu",
-    "The feed-forward part is not used.": "no network",
-}
 _NOTHING_TO_LOOK_AT = (
     "NaN: somewhere a word may look at nothing at all, and its softmax is "
     "0/0. Is a mask inverted? True = may look, so masked_fill(~mask, "
@@ -795,21 +824,22 @@ _NOTHING_TO_LOOK_AT = (
 )
 
 
-def _compare(result, shape, axes, truth, mistakes, real, known=None):
-    """The result against the truth where `real` says that words are."""
-    found, truth = as_tensor(result, shape, axes, known)[real], truth[real]
-    wrong = {hint: value[real] for hint, value in mistakes.items()}
-    if found.isfinite().all():
-        return expect(found, truth, wrong)
-    rows = found.isfinite().all(-1)
-    wrong = {hint: value[rows] for hint, value in wrong.items()}
-    expect(found[rows], truth[rows], wrong, otherwise=_NOTHING_TO_LOOK_AT)
-    raise Hint(_NOTHING_TO_LOOK_AT)
+def _blind(found, *_):
+    """The word for NaN, where there is any."""
+    return None if found.isfinite().all() else _NOTHING_TO_LOOK_AT
 
 
 # batch, source, target, d_model, heads, d_ff; where lengths are equal a
 # mistake may pass in silence, and where they differ it may not.
 _SIZES = ((2, 4, 4, 8, 2, 12), (3, 5, 3, 12, 3, 8))
+
+
+def _run(answer, sizes, parts, **given):
+    """What the class of an answer computes, filled with these parameters."""
+    module = as_module(answer, *sizes)
+    fill(module, parts)
+    with torch.no_grad():
+        return Answer(module.forward, list(given))(*given.values())
 
 
 def _sentences(seed, batch, source, target, d_model):
@@ -821,31 +851,35 @@ def _sentences(seed, batch, source, target, d_model):
     return x, y, torch.arange(source) < lengths[:, None]
 
 
+@torch.no_grad()
+def _torchs(layer, sizes, parts, *given, **masks):
+    """What torch's own layer of this class computes, in float64."""
+    with torch.random.fork_rng(devices=[]):
+        made = layer(*sizes, dropout=0.0, batch_first=True)
+    _into_torch(made, parts)
+    return made(*(x.double() for x in given), **masks)
+
+
 @exercise(EncoderLayer)
 def encoder_layer(mine):
     """An encoder layer against nn.TransformerEncoderLayer."""
-    for seed, (batch, length, _, d_model, heads, d_ff) in enumerate(_SIZES):
-        parts = _drawn(seed, ("attention",), d_model, d_ff)
-        module = as_module(mine, d_model, heads, d_ff)
-        fill(module, parts)
-        x, _, real = _sentences(seed, batch, length, 1, d_model)
-        mask = real[:, None, None]
-        with torch.no_grad():
-            found = Answer(module.forward, ["x", "mask"])(x, mask)
-            with torch.random.fork_rng(devices=[]):
-                torchs = nn.TransformerEncoderLayer(
-                    d_model, heads, d_ff, dropout=0.0, batch_first=True
-                )
-            _into_torch(torchs, parts)
-            x = x.double()
-            truth = torchs(x, src_key_padding_mask=~real)
-            looks = [("attention", None, mask)]
-            mistakes = {
-                hint: _layer(parts, x, looks, heads, slip)
-                for hint, slip in _SLIPS.items()
-            }
+
+    def encode(answer, sizes, parts, x, real):
+        found = _run(answer, sizes, parts, x=x, mask=real[:, None, None])
+        right = isinstance(found, torch.Tensor) and found.shape == x.shape
+        return found.where(real.unsqueeze(-1), 0) if right else found
+
+    for seed, (batch, length, _, *sizes) in enumerate(_SIZES):
+        parts = _drawn(seed, ("attention",), sizes[0], sizes[2])
+        x, _, real = _sentences(seed, batch, length, 1, sizes[0])
+        truth = _torchs(
+            nn.TransformerEncoderLayer,
+            *(sizes, parts, x),
+            src_key_padding_mask=~real,
+        ).where(real.unsqueeze(-1), 0)
+        case = (sizes, parts, x, real), truth
         axes = "[batch, source, d_model]"
-        _compare(found, x.shape, axes, truth, mistakes, real)
+        encoder_layer.compare(mine, [case], axes, otherwise=_blind, ask=encode)
     return (
         "equal to torch's own encoder layer with the same weights, with two "
         "and with three heads, on sentences with padding."
@@ -855,200 +889,309 @@ def encoder_layer(mine):
 @exercise(DecoderLayer)
 def decoder_layer(mine):
     """A decoder layer against nn.TransformerDecoderLayer."""
-    for seed, (batch, source, target, d_model, heads, d_ff) in enumerate(
-        _SIZES
-    ):
-        parts = _drawn(seed, ("attention", "cross"), d_model, d_ff)
-        module = as_module(mine, d_model, heads, d_ff)
-        fill(module, parts)
-        x, y, real = _sentences(seed, batch, source, target, d_model)
-        mask, causal = real[:, None, None], torch.ones(target, target).tril()
-        causal = causal.bool()
-        with torch.no_grad():
-            names = ["y", "x", "source_mask", "target_mask"]
-            found = Answer(module.forward, names)(y, x, mask, causal)
-            with torch.random.fork_rng(devices=[]):
-                torchs = nn.TransformerDecoderLayer(
-                    d_model, heads, d_ff, dropout=0.0, batch_first=True
-                )
-            _into_torch(torchs, parts)
-            x, y = x.double(), y.double()
-            truth = torchs(
-                y, x, tgt_mask=~causal, memory_key_padding_mask=~real
-            )
-            own, back = ("attention", None, causal), ("cross", x, mask)
 
-            def layer(*looks, slip=None, y=y, parts=parts, heads=heads):
-                return _layer(parts, y, looks, heads, slip)
+    def decode(answer, sizes, parts, y, x, real, causal):
+        masks = {"source_mask": real[:, None, None], "target_mask": causal}
+        return _run(answer, sizes, parts, y=y, x=x, **masks)
 
-            every, all_seen = torch.ones_like(mask), torch.ones_like(causal)
-            mistakes = {
-                "The target mask is not used: a word sees the words that are "
-                "still to be said.": layer(("attention", None, all_seen), back),
-                "The source mask is not used: the look back sees padding.": (
-                    layer(own, ("cross", x, every))
-                ),
-                "The look back looks at y. Its keys and values come from x, "
-                "the encoder's output.": layer(own, ("cross", None, causal)),
-                "The look back runs without its own maps: it is `cross` that "
-                "looks at x.": layer(own, ("attention", x, mask)),
-            }
-            if source == target:
-                mistakes[
-                    "The two masks are exchanged: the target mask is for the "
-                    "look at y, the source mask for the look at x."
-                ] = layer(("attention", None, mask), ("cross", x, causal))
-            mistakes |= {
-                hint: layer(own, back, slip=slip)
-                for hint, slip in _SLIPS.items()
-            }
+    for seed, (batch, source, target, *sizes) in enumerate(_SIZES):
+        parts = _drawn(seed, ("attention", "cross"), sizes[0], sizes[2])
+        x, y, real = _sentences(seed, batch, source, target, sizes[0])
+        causal = torch.ones(target, target, dtype=torch.bool).tril()
+        truth = _torchs(
+            nn.TransformerDecoderLayer,
+            *(sizes, parts, y, x),
+            tgt_mask=~causal,
+            memory_key_padding_mask=~real,
+        )
+        case = (sizes, parts, y, x, real, causal), truth
         axes = "[batch, target, d_model]"
-        everywhere = torch.ones(y.shape[:2], dtype=torch.bool)
-        _compare(found, y.shape, axes, truth, mistakes, everywhere)
+        decoder_layer.compare(mine, [case], axes, otherwise=_blind, ask=decode)
     return (
         "equal to torch's own decoder layer with the same weights: no word "
         "sees what is still to be said, and none sees padding."
     )
 
 
-def _codes(length, d_model, slip):
-    """Sines and cosines of the places, one number after another."""
-    first = slip == "from 1"
-    codes = []
-    for place in range(first, length + first):
-        angles = [
-            place / 10_000 ** (2 * i / d_model) for i in range(d_model // 2)
-        ]
-        sines, cosines = map(math.sin, angles), map(math.cos, angles)
-        if slip == "blocks":
-            codes.append([*sines, *cosines])
-        else:
-            pairs = zip(sines, cosines, strict=True)
-            codes.append([number for pair in pairs for number in pair])
-    return float64(codes) * (slip != "no places")
-
-
-def _whole(parts, E, source, target, heads, slip=None):
-    """The model's logits by its parts, with one slip if asked for."""
-
-    def embed(tokens):
-        grown = 1 if slip == "no root" else E.shape[1] ** 0.5
-        codes = _codes(tokens.shape[1], E.shape[1], slip)
-        if slip == "grown places":
-            return (E[tokens] + codes) * grown
-        return E[tokens] * grown + codes
-
-    encoders, decoders = parts
-    if slip == "one layer":
-        encoders, decoders = encoders[:1], decoders[:1]
-    mask = (source != PAD)[:, None, None]
-    every = torch.ones_like(mask)
-    square = torch.ones(target.shape[1], target.shape[1]).bool()
-    causal = {"seen": square, "future": square.triu()}.get(slip, square.tril())
-    if slip == "padded":
-        causal = causal & (target != PAD)[:, None, None]
-    x, y = embed(source), embed(target)
-    levels = []
-    for layer in encoders:
-        seen = every if slip == "no source mask" else mask
-        x = _layer(layer, x, [("attention", None, seen)], heads)
-        levels.append(x)
-    for i, layer in enumerate(decoders):
-        memory = {"levels": levels[i], "raw": embed(source)}.get(slip, x)
-        seen = every if slip in ("no source mask", "no cross mask") else mask
-        own, back = ("attention", None, causal), ("cross", memory, seen)
-        y = _layer(layer, y, [own, back], heads)
-    logits = y @ E.T
-    return logits.softmax(-1) if slip == "softmax" else logits
-
-
-_WHOLE_SLIPS = {
-    "Positions are missing: add the sines and cosines to the embeddings, on "
-    "both sides.": "no places",
-    "Your sines stand in one block and your cosines in another. Here they "
-    "alternate: sine, cosine, sine, cosine.": "blocks",
-    "Your positions begin with 1; the first word stands at 0.": "from 1",
-    "√d_model is missing: the embedding is scaled before the positions are "
-    "added.": "no root",
-    "You scale the positions as well. Only the embedding is multiplied by "
-    "√d_model.": "grown places",
-    "Source padding is looked at, in the encoder and in the look back: the "
-    "mask is source != PAD.": "no source mask",
-    "The look back sees the source's padding: it takes the source mask.": (
-        "no cross mask"
+_OWN = "self.attention(y, y, target_mask)"
+_CROSS = "self.cross(y, x, source_mask)"
+for _hint, *_typed in (
+    (
+        "The target mask is not used: a word sees the words that are still to "
+        "be said.",
+        "y, y, target_mask",
+        "y, y, target_mask | True",
     ),
-    "The causal mask is missing: the decoder sees the words that it must "
-    "say.": "seen",
-    "Your causal mask is the wrong way round: place i may see the places up "
-    "to i, which is tril, and not triu.": "future",
-    "Decoder layer i looks at the output of encoder layer i. Every decoder "
-    "layer looks at the last one.": "levels",
-    "Your decoder looks at the source's embeddings. It looks at what the "
-    "encoder made of them.": "raw",
-    "Only the first layer of each stack is run.": "one layer",
-    "Those are probabilities. Give back the logits, without softmax.": (
-        "softmax"
+    (
+        "The source mask is not used: cross-attention sees padding.",
+        "y, x, source_mask))",
+        "y, x, source_mask | True))",
     ),
-}
+    (
+        "Cross-attention attends to y. Its keys and values come from x, the "
+        "encoder's output.",
+        _CROSS,
+        "self.cross(y, y, target_mask)",
+    ),
+    (
+        "Cross-attention runs without its own maps: it is `cross` that "
+        "attends to x.",
+        _CROSS,
+        "self.attention(y, x, source_mask)",
+    ),
+    (
+        "The two masks are exchanged: the target mask is for attention to y, "
+        "the source mask for attention to x.",
+        *(_OWN, "self.attention(y, y, source_mask)"),
+        *(_CROSS, "self.cross(y, x, target_mask)"),
+    ),
+):
+    decoder_layer.slip(_hint, *_typed)
+
+# The residual connections of both layers: the norm, what is added, and to what.
+_SUMS = (
+    ("norm_1", "attention({0}, {0}, mask)", "x"),
+    ("norm_2", "feedforward({0})", "x"),
+    ("norm_1", "attention({0}, {0}, target_mask)", "y"),
+    ("norm_2", "cross({0}, x, source_mask)", "y"),
+    ("norm_3", "feedforward({0})", "y"),
+)
 
 
-@exercise(Transformer)
-def transformer(mine):
-    """The whole model against nn.Transformer."""
-    source = torch.tensor([[4, 5, 6, 3], [6, 4, 3, 0], [5, 3, 0, 0]])
-    target = torch.tensor([[2, 6, 5, 4], [2, 4, 6, 5], [2, 5, 3, 0]])
-    for seed, (vocab, d_model, heads, d_ff, layers, length) in enumerate(
-        ((7, 8, 2, 12, 2, 4), (9, 12, 4, 8, 3, 3))
-    ):
-        target = target[:, :length]
-        module = as_module(mine, vocab, d_model, heads, d_ff, layers)
-        (E,) = random_inputs(seed, (vocab, d_model))
-        E = float64(E) / d_model**0.5
-        stacks = {"encoder": ("attention",), "decoder": ("attention", "cross")}
-        parts = [
-            [_drawn(50 * i + len(looks), looks, d_model, d_ff) for i in each]
-            for looks, each in zip(
-                stacks.values(), [range(layers)] * 2, strict=True
-            )
-        ]
-        wanted = {"embedding": [E]}
-        for stack, drawn in zip(stacks, parts, strict=True):
-            for i, layer in enumerate(drawn):
-                for name, tensors in layer.items():
-                    wanted[f"{stack}.{i}.{name}"] = tensors
-        fill(module, wanted)
-        with torch.no_grad():
-            names = ["source", "target"]
-            found = Answer(module.forward, names)(source, target)
-            truth = _torchs_whole(parts, E, source, target, heads)
-            mistakes = {
-                hint: _whole(parts, E, source, target, heads, slip)
-                for hint, slip in _WHOLE_SLIPS.items()
-            }
-        known = {
-            (3, length, d_model): "Those are the vectors of the last layer: "
-            "compare them with the embedding's rows, y @ E.T.",
-            (3, length - 1, vocab): "You shift the target inside. The model "
-            "is handed what the decoder reads; the loss will do the shift.",
-        }
-        real = torch.ones_like(target, dtype=torch.bool)
-        axes = "[batch, target, vocab]"
-        shape = (3, length, vocab)
-        _compare(found, shape, axes, truth, mistakes, real, known)
-    fresh = as_module(mine, 100, 16, 2, 2, 1).embedding.weight
-    if not 0.5 < fresh.std().item() * 16**0.5 < 2:
-        raise Hint(
-            "The logits are right with the check's weights. But your own "
-            f"embedding of width 16 has a standard deviation of "
-            f"{fresh.std().item():.2g}, where 1/√16 = 0.25 was wanted: it will "
-            "hardly learn, since it also makes the logits."
+def _everywhere(form):
+    """What makes `form` of norm(x + part(x)) throughout both layers.
+
+    It has {x} and {norm}, {part} of x and {inner}, the part of norm(x).
+    """
+    typed = []
+    for norm, part, x in _SUMS:
+        norm, part = f"self.{norm}", f"self.{part}"
+        inner = part.format(f"{norm}({x})")
+        part = part.format(x)
+        typed.append(f"{norm}({x} + {part})")
+        typed.append(form.format(x=x, norm=norm, part=part, inner=inner))
+    return typed
+
+
+_MASKED = ".masked_fill(~mask, -torch.inf)"
+_SPLIT = "x.unflatten(-1, (self.heads, -1)).transpose(1, 2)"
+_CUT = "x.reshape(len(x), self.heads, -1, x.shape[-1] // self.heads)"
+_JOIN = "(weights @ v).transpose(1, 2).flatten(2)"
+_FLAT = "(weights @ v).reshape(len(x), -1, self.heads * v.shape[-1])"
+for _hint, *_typed in (
+    (
+        "The mask is not used: give forbidden places the score −infinity "
+        "before softmax.",
+        _MASKED,
+        "",
+    ),
+    *(
+        (
+            "Your mask is inverted. True = may look, so masked_fill(~mask, "
+            "-torch.inf).",
+            "~mask, -torch.inf",
+            inverted,
         )
-    return (
-        "equal to nn.Transformer with the same weights, two layers and three, "
-        "with both masks, on sentences with padding."
-    )
+        for inverted in ("mask, -torch.inf", "mask, -1e9")
+    ),
+    (
+        "You mask after the softmax, when the forbidden places have had their "
+        "share. Mask the scores.",
+        f"{_MASKED}.softmax(dim=-1)",
+        ".softmax(dim=-1) * mask",
+    ),
+    (
+        "You set forbidden scores to 0, and exp(0) = 1. The score that gets "
+        "no weight is −infinity.",
+        "-torch.inf",
+        "0.0",
+    ),
+    *(
+        (
+            "Softmax runs over the words that ask; it belongs over the words "
+            "that are looked at, dim=-1.",
+            "-torch.inf).softmax(dim=-1)",
+            f"{low}).softmax(dim=-2)",
+        )
+        for low in ("-torch.inf", "-1e9")
+    ),
+    (
+        "The scores are not scaled: divide by √d_k, the root of a head's "
+        "width.",
+        " / q.shape[-1] ** 0.5",
+        "",
+    ),
+    (
+        "You divide by √d_model. A head's scores are sums of d_k products: "
+        "√d_k, with d_k = d_model / heads.",
+        "q.shape[-1]",
+        "x.shape[-1]",
+    ),
+    ("You divide by d_k and not by its root.", "[-1] ** 0.5", "[-1]"),
+    (
+        "The heads are split wrongly: reshape alone mixes words with heads. "
+        "Cut the last axis into (heads, d_k) first, then transpose.",
+        _SPLIT,
+        _CUT,
+    ),
+    (
+        "The heads are split wrongly, and joined by the same mistake: cut the "
+        "last axis into (heads, d_k), then transpose; on the way back "
+        "transpose, then flatten.",
+        *(_SPLIT, _CUT, _JOIN, _FLAT),
+    ),
+    (
+        "Each head got every heads-th number. Head 1 owns the first d_k "
+        "numbers: unflatten(-1, (heads, d_k)).",
+        _SPLIT,
+        "x.unflatten(-1, (-1, self.heads)).permute(0, 3, 1, 2)",
+    ),
+    (
+        "The heads come back mixed: transpose heads and words back before you "
+        "flatten.",
+        _JOIN,
+        _FLAT,
+    ),
+    (
+        "One head of full width is at work; split q, k and v into heads.",
+        "self.heads = heads",
+        "self.heads = 1",
+    ),
+    (
+        "W_O is missing: it mixes what the heads found.",
+        f"self.W_O({_JOIN})",
+        _JOIN,
+    ),
+    (
+        "The norm stands on the wrong side. That is pre-norm, x + f(norm(x)); "
+        "the paper has norm(x + f(x)).",
+        *_everywhere("{x} + {inner}"),
+    ),
+    (
+        "Your sum is around the norm, x + norm(f(x)). The norm takes the sum: "
+        "norm(x + f(x)).",
+        *_everywhere("{x} + {norm}({part})"),
+    ),
+    (
+        "You normalise x first and then add to the normalised one. The sum "
+        "takes x as it came, and the norm comes last: norm(x + f(x)).",
+        *_everywhere("({x} := {norm}({x})) + {part}"),
+    ),
+    (
+        "The residual connection is missing: norm(x + f(x)).",
+        *_everywhere("{norm}({part})"),
+    ),
+    (
+        "The norms are not used: norm(x + f(x)).",
+        *_everywhere("{x} + {part}"),
+    ),
+    (
+        "You add x twice; does your attention add it already?",
+        *_everywhere("{norm}({x} + {x} + {part})"),
+    ),
+    (
+        "Around the feed-forward part you add what came into the layer. Add "
+        "what came into the part, which is the norm's output.",
+        *("x = self.norm_1(", "z, x = x, self.norm_1("),
+        *("self.norm_2(x + self.f", "self.norm_2(z + self.f"),
+        *("y = self.norm_1(", "z, y = y, self.norm_1("),
+        *("self.norm_3(y +", "self.norm_3(z +"),
+    ),
+    (
+        "You used one norm for all parts; each part has its own.",
+        *_everywhere("self.norm_1({x} + {part})"),
+    ),
+    (
+        "Your LayerNorm divides by the variance; take its root.",
+        "torch.sqrt(variance + 1e-5)",
+        "(variance + 1e-5)",
+    ),
+    (
+        "Your LayerNorm's deviation divides by d − 1. It is the plain mean of "
+        "the squares: correction=0.",
+        "x.square().mean(dim=-1, keepdim=True)",
+        "x.var(dim=-1, keepdim=True)",
+    ),
+    (
+        "Your LayerNorm runs along the words. Each word is normalised on its "
+        "own, over its d_model numbers: dim=-1.",
+        "mean(dim=-1, keepdim",
+        "mean(dim=1, keepdim",
+    ),
+    (
+        "ReLU is missing in the feed-forward part.",
+        "nn.ReLU()",
+        "nn.Identity()",
+    ),
+    (
+        "Your feed-forward part bends with GELU; the paper's has ReLU.",
+        "nn.ReLU()",
+        "nn.GELU()",
+    ),
+    (
+        "The feed-forward part is not used.",
+        *("return self.norm_2(x + self.feedforward(x))", "return x"),
+        *("return self.norm_3(y + self.feedforward(y))", "return y"),
+    ),
+    ("There is no part `feedforward`", "self.feedforward", "self.ffn"),
+    ("There is no part `attention.W_Q`", "W_Q", "query"),
+    (
+        "Your part `attention.W_O` has parameters",
+        "self.W_O = nn.Linear(d_model, d_model)",
+        "self.W_O = nn.Linear(d_model, d_model, bias=False)",
+    ),
+):
+    encoder_layer.slip(_hint, *_typed)
+    decoder_layer.slip(_hint, *_typed)
 
 
+class _Looped(nn.Module):
+    """Attention sentence by sentence, head by head, word by word."""
+
+    def __init__(self, d_model, heads):
+        super().__init__()
+        self.heads = heads
+        for name in ("W_O", "W_V", "W_K", "W_Q"):
+            setattr(self, name, nn.Linear(d_model, d_model))
+
+    def forward(self, x, memory, mask):
+        mask = mask.expand(len(x), 1, x.shape[1], memory.shape[1])
+        d_k, out = x.shape[2] // self.heads, []
+        for b in range(len(x)):
+            q, k, v = self.W_Q(x[b]), self.W_K(memory[b]), self.W_V(memory[b])
+            words = []
+            for i in range(len(q)):
+                seen, found = mask[b, 0, i], []
+                for h in range(self.heads):
+                    own = slice(h * d_k, (h + 1) * d_k)
+                    scores = k[seen, own] @ q[i, own] / d_k**0.5
+                    found.append(scores.softmax(0) @ v[seen, own])
+                words.append(self.W_O(torch.cat(found)))
+            out.append(torch.stack(words))
+        return torch.stack(out)
+
+
+class _Fused(MultiHeadAttention):
+    """torch's fused attention inside."""
+
+    def forward(self, x, memory, mask):
+        q = self.split(self.W_Q(x))
+        k, v = self.split(self.W_K(memory)), self.split(self.W_V(memory))
+        found = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return self.W_O(found.transpose(1, 2).flatten(2))
+
+
+def _codes(length, d_model):
+    """Sines and cosines of the places, one number after another."""
+    codes = []
+    for place in range(length):
+        for i in range(d_model // 2):
+            angle = place / 10_000 ** (2 * i / d_model)
+            codes += [math.sin(angle), math.cos(angle)]
+    return float64(codes).view(length, d_model)
+
+
+@torch.no_grad()
 def _torchs_whole(parts, E, source, target, heads):
     """The logits of nn.Transformer, which has no embeddings of its own."""
     d_model = E.shape[1]
@@ -1068,7 +1211,7 @@ def _torchs_whole(parts, E, source, target, heads):
             _into_torch(layer, own)
 
     def embed(tokens):
-        codes = _codes(tokens.shape[1], d_model, None)
+        codes = _codes(tokens.shape[1], d_model)
         return E[tokens] * math.sqrt(d_model) + codes
 
     hidden = ~torch.ones(target.shape[1], target.shape[1]).bool().tril()
@@ -1082,65 +1225,281 @@ def _torchs_whole(parts, E, source, target, heads):
     return y @ E.T
 
 
+_HARDLY_LEARNS = (
+    "where 1/√16 = 0.25 was wanted: it will hardly learn, since it also makes "
+    "the logits."
+)
+
+
+@exercise(Transformer)
+def transformer(mine):
+    """The whole model against nn.Transformer."""
+
+    def logits(answer, sizes, parts, source, target):
+        return _run(answer, sizes, parts, source=source, target=target)
+
+    source = torch.tensor([[4, 5, 6, 3], [6, 4, 3, 0], [5, 3, 0, 0]])
+    target = torch.tensor([[2, 6, 5, 4], [2, 4, 6, 5], [2, 5, 3, 0]])
+    looks = {"encoder": ("attention",), "decoder": ("attention", "cross")}
+    for seed, (vocab, d_model, heads, d_ff, layers, length) in enumerate(
+        ((7, 8, 2, 12, 2, 4), (9, 12, 4, 8, 3, 3))
+    ):
+        target = target[:, :length]
+        (E,) = random_inputs(seed, (vocab, d_model))
+        E = float64(E) / d_model**0.5
+        stacks = [
+            [
+                _drawn(50 * i + len(own), own, d_model, d_ff)
+                for i in range(layers)
+            ]
+            for own in looks.values()
+        ]
+        truth = _torchs_whole(stacks, E, source, target, heads)
+        parts = {"embedding": [E]} | {
+            f"{name}.{i}.{part}": tensors
+            for name, stack in zip(looks, stacks, strict=True)
+            for i, layer in enumerate(stack)
+            for part, tensors in layer.items()
+        }
+        sizes = (vocab, d_model, heads, d_ff, layers)
+        case = (sizes, parts, source, target), truth
+        axes = "[batch, target, vocab]"
+        transformer.compare(mine, [case], axes, otherwise=_blind, ask=logits)
+    fresh = as_module(mine, 100, 16, 2, 2, 1).embedding.weight.std().item()
+    if not 0.5 < fresh * 16**0.5 < 2:
+        raise Hint(
+            "The logits are right with the check's weights. But your own "
+            f"embedding of width 16 has a standard deviation of {fresh:.2g}, "
+            f"{_HARDLY_LEARNS}"
+        )
+    return (
+        "equal to nn.Transformer with the same weights, two layers and three, "
+        "with both masks, on sentences with padding."
+    )
+
+
+_EMBEDDED = "self.embedding(tokens) * d_model**0.5 + codes"
+_LOGITS = "y @ self.embedding.weight.T"
+for _hint, *_typed in (
+    (
+        "Positions are missing: add the sines and cosines to the embeddings, "
+        "on both sides.",
+        "**0.5 + codes",
+        "**0.5",
+    ),
+    (
+        "Your sines stand in one block and your cosines in another. Here they "
+        "alternate: sine, cosine, sine, cosine.",
+        "torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)",
+        "torch.cat([angle.sin(), angle.cos()], dim=-1)",
+    ),
+    (
+        "Your positions begin with 1; the first word stands at 0.",
+        "torch.arange(length)",
+        "torch.arange(1, length + 1)",
+    ),
+    (
+        "√d_model is missing: the embedding is scaled before the positions "
+        "are added.",
+        _EMBEDDED,
+        "self.embedding(tokens) + codes",
+    ),
+    (
+        "You scale the positions as well. Only the embedding is multiplied by "
+        "√d_model.",
+        _EMBEDDED,
+        "(self.embedding(tokens) + codes) * d_model**0.5",
+    ),
+    (
+        "Source padding is looked at, in the encoder and in cross-attention: "
+        "the mask is source != PAD.",
+        "source != PAD",
+        "source == source",
+    ),
+    (
+        "Cross-attention sees the source's padding: it takes the source mask.",
+        "layer(y, x, source_mask",
+        "layer(y, x, source_mask | True",
+    ),
+    (
+        "The causal mask is missing: the decoder sees the words that it must "
+        "say.",
+        ".tril()",
+        "",
+    ),
+    (
+        "Your causal mask is the wrong way round: place i may see the places "
+        "up to i, which is tril, and not triu.",
+        ".tril()",
+        ".triu()",
+    ),
+    (_NOTHING_TO_LOOK_AT, ".tril()", ".tril(-1)"),
+    (
+        "Decoder layer i looks at the output of encoder layer i. Every "
+        "decoder layer looks at the last one.",
+        "for layer in self.encoder:\n            x = layer(x, source_mask)",
+        "xs = []\n        for layer in self.encoder:\n"
+        "            x = layer(x, source_mask)\n            xs.append(x)",
+        *(
+            "for layer in self.decoder:",
+            "for layer, x in zip(self.decoder, xs):",
+        ),
+    ),
+    (
+        "Your decoder looks at the source's embeddings. It looks at what the "
+        "encoder made of them.",
+        "layer(y, x, source",
+        "layer(y, self.embed(source), source",
+    ),
+    (
+        "Only the first layer of each stack is run.",
+        *("in self.encoder:", "in self.encoder[:1]:"),
+        *("in self.decoder:", "in self.decoder[:1]:"),
+    ),
+    (
+        "Those are probabilities. Give back the logits, without softmax.",
+        _LOGITS,
+        f"({_LOGITS}).softmax(-1)",
+    ),
+    (
+        "Those are the vectors of the last layer: compare them with the "
+        "embedding's rows, y @ E.T.",
+        _LOGITS,
+        "y",
+    ),
+    (
+        "You shift the target inside. The model is handed what the decoder "
+        "reads; the loss will do the shift.",
+        "        length = target.shape[1]\n",
+        "        target = target[:, :-1]\n        length = target.shape[1]\n",
+    ),
+    (_HARDLY_LEARNS, "std=d_model**-0.5", "std=1.0"),
+    ("take nn.ModuleList.", "nn.ModuleList(", "list("),
+    (
+        "that the exercise does not name: output.weight",
+        "nn.init.normal_",
+        "self.output = nn.Linear(d_model, vocab, bias=False)\n"
+        "        nn.init.normal_",
+    ),
+):
+    transformer.slip(_hint, *_typed)
+_DROPOUT = "FeedForward(d_model, d_ff).append(nn.Dropout())\n"
+for _made in (encoder_layer, decoder_layer, transformer):
+    for _attention in ("_Looped", "_Fused"):
+        _typed = (
+            *("= MultiHeadAttention(", f"= {_attention}("),
+            *("= LayerNorm(", "= nn.LayerNorm("),
+            *("FeedForward(d_model, d_ff)\n", _DROPOUT),
+        )
+        _made.style(edited(_made.solution, *_typed))
+
+
 @exercise(shifted_loss_solution)
 def shifted_loss(mine):
     """The mean loss of the words that follow, padding left out."""
-    vocab = 8
-    after, heard = random_inputs(3, (vocab, vocab), (vocab, vocab))
+    after, heard = random_inputs(3, (8, 8), (8, 8))
 
     def model(source, target):
         return after[target] + heard[source].sum(1, keepdim=True)
 
     source = torch.tensor([[4, 5, 6, 3], [7, 3, 0, 0]])
     target = torch.tensor([[2, 6, 5, 4, 3], [2, 7, 3, 0, 0]])
-
-    def lost(given, wanted, keep, twice=False):
-        logits = model(source, given).double()
-        logp = logits.log_softmax(-1)
-        logp = logp.exp().log_softmax(-1) if twice else logp
-        lost = -logp.gather(-1, wanted.unsqueeze(-1)).squeeze(-1)
-        return lost * keep, keep.sum()
-
-    left, right = target[:, :-1], target[:, 1:]
-    real = (right != PAD).double()
-    each, count = lost(left, right, real)
-    whole, all_real = lost(target, target, (target != PAD).double())
-    seen, _ = lost(right, right, real)
-    back, back_real = lost(right, left, (left != PAD).double())
-    padded, _ = lost(left, right, torch.ones_like(real))
-    softened, _ = lost(left, right, real, twice=True)
-    no_end = (right > END).double()
-    mistakes = {
-        "The targets are not shifted: you ask for the word that has just been "
-        "given. target[:, :-1] goes in, target[:, 1:] must come out.": (
-            whole.sum() / all_real
-        ),
-        "The decoder sees the word that it must say: target[:, 1:] is what "
-        "comes out, and target[:, :-1] goes in.": seen.sum() / count,
-        "You shift the wrong way: it is given a word and asked for the one "
-        "before it.": back.sum() / back_real,
-        "The loss counts padding: ignore_index=PAD.": padded.mean(),
-        "Padding is set to 0 and still counted in the mean: divide by the "
-        "number of words.": each.sum() / real.numel(),
-        "That is the sum over all words; give their mean.": each.sum(),
-        "You average within each sentence first, and then over sentences. "
-        "Every word counts the same.": (each.sum(1) / real.sum(1)).mean(),
-        "<end> must be learned too: leave out padding, 0, and nothing else.": (
-            (each * no_end).sum() / no_end.sum()
-        ),
-        "softmax is taken twice: F.cross_entropy wants the logits.": (
-            softened.sum() / count
-        ),
-        "The sign is wrong: a loss is positive.": -each.sum() / count,
-    }
-    known = {
-        (8,): "Those are the losses of all places; give the mean over words.",
-        tuple(real.shape): "Those are the losses of all places; give the mean "
-        "over words.",
-    }
-    found = as_tensor(mine(source, target, model), (), "one number, []", known)
-    expect(found, each.sum() / count, mistakes)
+    logp = model(source, target[:, :-1]).double().log_softmax(-1)
+    losses = [
+        -row[word]
+        for rows, words in zip(logp, target[:, 1:], strict=True)
+        for row, word in zip(rows, words, strict=True)
+        if word != PAD
+    ]
+    truth = torch.stack(losses).mean()
+    shifted_loss.compare(mine, [((source, target, model), truth)])
     return "the mean over the words that follow, <end> among them; no padding."
+
+
+_WANTED = "target[:, 1:].flatten(), ignore_index=PAD"
+_OF_ALL = "Those are the losses of all places; give the mean over words."
+for _hint, *_typed in (
+    (
+        "The targets are not shifted: you ask for the word that has just been "
+        "given. target[:, :-1] goes in, target[:, 1:] must come out.",
+        *("[:, :-1]", "", "[:, 1:]", ""),
+    ),
+    (
+        "The decoder sees the word that it must say: target[:, 1:] is what "
+        "comes out, and target[:, :-1] goes in.",
+        "[:, :-1]",
+        "[:, 1:]",
+    ),
+    (
+        "You shift the wrong way: it is given a word and asked for the one "
+        "before it.",
+        *("target[:, 1:].f", "target[:, :-1].f"),
+        *("target[:, :-1])", "target[:, 1:])"),
+    ),
+    ("The loss counts padding: ignore_index=PAD.", ", ignore_index=PAD", ""),
+    (
+        "Padding is set to 0 and still counted in the mean: divide by the "
+        "number of words.",
+        "=PAD\n    )",
+        '=PAD, reduction="none"\n    ).mean()',
+    ),
+    (
+        "That is the sum over all words; give their mean.",
+        _WANTED,
+        f'{_WANTED}, reduction="sum"',
+    ),
+    (
+        "<end> must be learned too: leave out padding, 0, and nothing else.",
+        _WANTED,
+        "target[:, 1:].where(target[:, 1:] > 3, PAD).flatten(), "
+        "ignore_index=PAD",
+    ),
+    (
+        "softmax is taken twice: F.cross_entropy wants the logits.",
+        "logits.flatten(0, 1)",
+        "logits.softmax(-1).flatten(0, 1)",
+    ),
+    ("The sign is wrong: a loss is positive.", "return F", "return -F"),
+    (_OF_ALL, _WANTED, f'{_WANTED}, reduction="none"'),
+    (
+        _OF_ALL,
+        *("logits.flatten(0, 1)", "logits.mT"),
+        _WANTED,
+        'target[:, 1:], ignore_index=PAD, reduction="none"',
+    ),
+):
+    shifted_loss.slip(_hint, *_typed)
+
+
+@shifted_loss.slip(
+    "You average within each sentence first, and then over sentences. Every "
+    "word counts the same."
+)
+def _sentence_by_sentence(source, target, model):
+    logits = model(source, target[:, :-1])
+    losses = [
+        F.cross_entropy(row, words, ignore_index=PAD)
+        for row, words in zip(logits, target[:, 1:], strict=True)
+    ]
+    return sum(losses) / len(losses)
+
+
+@shifted_loss.style
+def _by_mask(source, target, model):
+    logp = model(source, target[:, :-1]).log_softmax(-1)
+    said = target[:, 1:]
+    return -logp.gather(-1, said[..., None])[..., 0][said != PAD].mean()
+
+
+@shifted_loss.style
+def _word_after_word(source, target, model):
+    lost = []
+    for x, y in zip(source, target, strict=True):
+        logits = model(x[None], y[None, :-1])[0]
+        for row, word in zip(logits, y[1:], strict=True):
+            if word:
+                lost.append(row.logsumexp(0) - row[word])
+    return sum(lost) / len(lost)
 
 
 def writes_backwards_solution(source, target):
@@ -1163,3 +1522,15 @@ def writes_backwards(mine):
         f"{share:.0%} of 200 new strings reversed without a mistake, each "
         "written word by word."
     )
+
+
+writes_backwards.slip(
+    "Shape first",
+    lambda source, target: writes_backwards_solution(source, target)[:, -1],
+)
+writes_backwards.slip(
+    "Your model copies the string forwards.",
+    lambda source, target: (
+        9.0 * F.one_hot(F.pad(source, (0, 1))[:, : target.shape[1]], 30)
+    ),
+)

@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from lookback.experiments.runs import campaign
-from lookback.layers import Embedding, EncoderLayer
+from lookback.layers import Embedding, EncoderLayer, LayerConfig, xavier
 from lookback.residual import token_spread
 
 LETTERS, LENGTH = 16, 10
@@ -64,16 +64,18 @@ class Stack(nn.Module):
         norm, residual, feedforward = PARTS[part]
         d_ff = D_FF if feedforward else 0
         self.embedding = Embedding(LETTERS + 1, D)
-        self.layers = nn.ModuleList(
-            EncoderLayer(D, HEADS, d_ff, 0.0, norm, residual)
-            for _ in range(layers)
+        config = LayerConfig(
+            d_model=D,
+            heads=HEADS,
+            d_ff=d_ff,
+            dropout=0.0,
+            norm=norm,
+            residual=residual,
         )
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(layers))
         self.last = nn.LayerNorm(D) if norm == "pre" else nn.Identity()
         self.output = nn.Linear(D, LETTERS + 1)
-        for module in self.layers.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)
-                nn.init.zeros_(module.bias)
+        xavier(self.layers)
 
     def forward(self, letters, keep=None):
         """Logits; `keep` is called with x at every level of the stack."""
@@ -81,7 +83,7 @@ class Stack(nn.Module):
         for layer in self.layers:
             if keep:
                 keep(x)
-            x, _ = layer(x)
+            x = layer(x)
         if keep:
             keep(x)
         return self.output(self.last(x))

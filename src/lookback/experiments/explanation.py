@@ -39,8 +39,10 @@ from torch.nn import functional as F
 
 from lookback.experiments.alignment import RECURRENT, WIDTH
 from lookback.experiments.runs import campaign
+from lookback.heads import attention_weights
 from lookback.lab import corpus, metrics, phrasebook, weights
 from lookback.lab.corpus import Batch, Pair, batches, collate
+from lookback.layers import DecoderLayer, KVCache
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transformer import Transformer
 from lookback.translator import Translator
@@ -128,22 +130,23 @@ def rnnsearch_says(model: RNNsearch, now: Moment, look: Tensor) -> Tensor:
 
 def transformer_says(model: Transformer, now: Moment, look: Tensor) -> Tensor:
     """A decoder step whose looks back, layer by layer, have these weights."""
-    start = now.state.keys.shape[-2]
-    y = model.target_embedding(now.token[:, None], start)
+    caches = [KVCache(*pair) for pair in now.state]
+    y = model.target_embedding(now.token[:, None], caches[0].length)
     looks = look.unflatten(1, (len(model.decoder), -1))[:, :, :, None]
     for i, layer in enumerate(model.decoder):
-        given = layer.around_attention.before(y)
-        keys, values = layer.attention.project(given, start)
-        keys = torch.cat([now.state.keys[:, i], keys], dim=-2)
-        values = torch.cat([now.state.values[:, i], values], dim=-2)
-        change, _ = layer.attention(given, keys, values, None, False, start)
-        y = layer.around_attention.after(y, change)
-        found = looks[:, i] @ now.memory.values[:, i]
+        found = looks[:, i] @ now.memory.layers[i][1]
         change = layer.cross.W_O(found.transpose(1, 2).flatten(2))
-        y = layer.around_cross.after(y, change)
-        change = layer.feedforward(layer.around_feedforward.before(y))
-        y = layer.around_feedforward.after(y, change)
+        y = with_cross(layer, y, change, caches[i])
     return model.logits(model.after_decoder(y))[:, 0].softmax(-1)
+
+
+def with_cross(
+    layer: DecoderLayer, y: Tensor, change: Tensor, cache: KVCache
+) -> Tensor:
+    """A decoder layer whose cross-attention has this result."""
+    y = layer.around_attention(y, lambda y: layer.attention(y, None, cache)[0])
+    y = layer.around_cross(y, lambda _: change)
+    return layer.around_feedforward(y, layer.feedforward)
 
 
 @torch.no_grad()
@@ -157,10 +160,10 @@ def moments(model: Translator, batch: Batch) -> Iterator[Moment]:
             _, after, own = model.step(token, state, memory)
             own = own[:, None]
         else:
-            _, after, looks = model.write(
-                token[:, None], memory, state, need_weights=True
-            )
-            own = torch.cat([cross[:, :, 0] for _, cross in looks], dim=1)
+            crosses = [layer.cross for layer in model.decoder]
+            with attention_weights(*crosses) as looks:
+                _, after, _ = model.step(token, state, memory)
+            own = torch.cat([each[:, :, 0] for each in looks], dim=1)
         places = batch.source != PAD
         yield Moment(token, state, memory, own, places, wanted)
         state = after

@@ -1,7 +1,7 @@
 """What has each change since 2017 bought, on one small GPT?
 
 Two layers of width 64 read tinyshakespeare letter by letter. One flag of
-`since.GPTConfig` is switched on at a time; then several together, which is
+`GPTConfig` is switched on at a time; then several together, which is
 the machine of today. All get as many letters and updates. With the first seed
 each has an attempt at each of a few learning rates, of which the validation
 text keeps one for all seeds. Those that differ in where they look read the test
@@ -32,13 +32,13 @@ from lookback.experiments.runs import campaign
 from lookback.lab import corpus, download
 from lookback.lab.comparison import mean_and_spread
 from lookback.lab.training import device
-from lookback.modern_gpt import GPT, Experts, GPTConfig, KVCache, generate
+from lookback.modern_gpt import GPT, GPTConfig, generate, imbalance, routing
 
 SEEDS = 3
 UPDATES, BATCH, CONTEXT = 500, 16, 64  # letters in a window of training
 RATES = (1e-2, 2e-2)  # Adam's, after the warm-up; then falling to 0
 WARMUP, CLIP = 50, 1.0
-BALANCE = 0.01  # how much `Experts.imbalance` counts, as in Fedus et al.
+BALANCE = 0.01  # how much `imbalance` counts, as in Fedus et al.
 SHARES = (0.9, 0.05)  # of the text: training, validation; the rest is the test
 ASKED = 20_000  # letters of the validation text that choose the rate
 LENGTHS = (64, 128, 256, 512)  # windows of the test; the first as trained
@@ -100,11 +100,11 @@ def lesson(text: Int[Tensor, " letters"]) -> Int[Tensor, "batch longer"]:
 
 def cost(model: GPT, window: Int[Tensor, "batch longer"]) -> Tensor:
     """Mean nats a letter; with experts their imbalance as well."""
-    logits = model(window[:, :-1])
+    with routing(model) as routes:
+        logits = model(window[:, :-1])
     loss = F.cross_entropy(logits.flatten(0, 1), window[:, 1:].flatten())
-    for block in model.blocks:
-        if isinstance(block.feedforward, Experts):
-            loss = loss + BALANCE * block.feedforward.imbalance()
+    for p in routes:
+        loss = loss + BALANCE * imbalance(p)
     return loss
 
 
@@ -218,8 +218,9 @@ def routed(model: GPT, text: Tensor, layer: int) -> dict:
     windows = text[:count].view(-1, CONTEXT)
     chosen = []
     for some in windows.split(64):
-        model(some.to(device()))
-        chosen.append(model.blocks[layer].feedforward.chosen.cpu())
+        with routing(model) as routes:
+            model(some.to(device()))
+        chosen.append(routes[layer].argmax(dim=-1).cpu())
     expert = torch.cat(chosen).flatten()
     letter, place = text[:count], torch.arange(count)
     before = letter.roll(1)
@@ -288,9 +289,11 @@ def clocked(seed: int) -> dict:
                 model, given, count, cached=name == "cached", temperature=0.0
             )
             seconds[name] = time.process_time() - began
-        cache = KVCache(TODAY)
-        model(torch.zeros(1, count, dtype=torch.long, device=device()), cache)
-        found[str(count)] = seconds | {"bytes": cache.bytes()}
+        caches = model.start()
+        whole = torch.zeros(1, count, dtype=torch.long, device=device())
+        model(whole, caches)
+        kept = sum(cache.bytes() for cache in caches)
+        found[str(count)] = seconds | {"bytes": kept}
     return {"written": found}
 
 

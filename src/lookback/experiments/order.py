@@ -22,9 +22,8 @@ from torch.nn import functional as F
 
 from lookback.attention import causal
 from lookback.experiments.runs import campaign
-from lookback.heads import MultiHeadAttention
 from lookback.lab import training
-from lookback.layers import Embedding
+from lookback.layers import Embedding, SelfAttention
 from lookback.residual import Sublayer
 
 LONGEST, FARTHEST = 20, 60  # letters
@@ -54,7 +53,7 @@ WAYS = {
     "none, masked, 2 layers": ReaderConfig("none", masked=True, layers=2),
     "sinusoidal": ReaderConfig("sinusoidal"),
     "learned": ReaderConfig("learned"),
-    "rotary": ReaderConfig("rotary"),
+    "rotary": ReaderConfig("rope"),
     "sinusoidal, shifted": ReaderConfig(shift=FARTHEST - LONGEST),
     "learned, shifted": ReaderConfig("learned", shift=FARTHEST - LONGEST),
 }
@@ -66,12 +65,12 @@ class Reader(nn.Module):
     def __init__(self, config: ReaderConfig):
         super().__init__()
         self.config = config
-        d, rotary = config.d_model, config.positions == "rotary"
+        d, rope = config.d_model, config.positions == "rope"
         self.embedding = Embedding(
             FIRST + LETTERS, d, config.positions, longest=config.longest
         )
         self.looks = nn.ModuleList(
-            MultiHeadAttention(d, config.heads, rotary=rotary)
+            SelfAttention(d, config.heads, rope=rope)
             for _ in range(config.layers)
         )
         self.around = nn.ModuleList(
@@ -87,8 +86,7 @@ class Reader(nn.Module):
         if self.config.masked:
             mask = causal(letters.shape[1], letters.device)[None, None]
         for look, around in zip(self.looks, self.around, strict=True):
-            change, _ = look(x, *look.project(x), mask)
-            x = around.after(x, change)  # post-norm: x is what look is given
+            x = around(x, lambda x, look=look: look(x, mask)[0])
         return self.output(x)
 
 

@@ -131,8 +131,7 @@ class Uncached(Transformer):
 
     def step(self, token, state, memory):
         tokens = torch.cat([state.tokens, token[:, None]], dim=1)
-        logits, _, _ = self.write(tokens, memory)
-        return logits[:, -1], Prefix(tokens), None
+        return self.decode(tokens, memory)[:, -1], Prefix(tokens), None
 
 
 class Prefix(NamedTuple):

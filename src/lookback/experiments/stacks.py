@@ -28,8 +28,8 @@ from lookback.families import attention_mask
 from lookback.lab import metrics, phrasebook, training
 from lookback.lab.corpus import Pair, batches, collate
 from lookback.lab.training import device
-from lookback.layers import Embedding, EncoderLayer
-from lookback.transformer import Transformer, TransformerConfig, stack
+from lookback.layers import Embedding, EncoderLayer, xavier
+from lookback.transformer import Transformer, TransformerConfig
 from lookback.translator import Translator
 from lookback.vocabulary import PAD, Vocabulary
 
@@ -73,12 +73,11 @@ class OneStack(Translator):
         sizes = config.d_model, config.positions, config.dropout
         self.english = Embedding(config.source_vocab, *sizes)
         self.french = Embedding(config.target_vocab, *sizes)
-        self.layers = stack(EncoderLayer, config)
+        self.layers = torch.nn.ModuleList(
+            EncoderLayer(config) for _ in range(config.layers)
+        )
         self.last = torch.nn.LayerNorm(config.d_model)
-        for module in self.layers.modules():
-            if isinstance(module, torch.nn.Linear):
-                torch.nn.init.xavier_uniform_(module.weight)
-                torch.nn.init.zeros_(module.bias)
+        xavier(self.layers)
 
     def states(
         self,
@@ -94,7 +93,7 @@ class OneStack(Translator):
         mask = attention_mask(tokens, self.family, length)
         x = torch.cat([self.english(source), self.french(target_in)], dim=1)
         for layer in self.layers:
-            x, _ = layer(x, mask)
+            x = layer(x, mask)
         x = self.last(x)
         return x[:, : source.shape[1]], x[:, source.shape[1] :]
 

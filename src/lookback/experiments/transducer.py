@@ -118,7 +118,7 @@ def posteriors(
         for start in range(0, len(pairs), 100):
             part = pairs[start : start + 100]
             batch = collate(part, source, target).to(model.device)
-            w = model.posterior(batch.source, batch.target_out).cpu()
+            w = model.align(batch.source, batch.target_out).cpu()
             for row, pair in zip(w, part, strict=True):
                 found.append(
                     row[: len(pair.target) + 1, : len(pair.source) + 1]

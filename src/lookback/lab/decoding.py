@@ -158,7 +158,8 @@ def pick(part, rows: Tensor):
         return None
     if isinstance(part, Tensor):
         return part[rows.to(part.device)]
-    return type(part)(*(pick(each, rows) for each in part))
+    make = getattr(part, "_make", tuple)  # a NamedTuple stays one
+    return make(pick(each, rows) for each in part)
 
 
 def translate(

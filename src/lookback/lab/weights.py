@@ -245,14 +245,16 @@ def vocabularies(
 
     Raises ValueError if they are not as large as the config says.
     """
-    if not hasattr(config, "source_vocab"):
+    one = getattr(config, "vocab", None)  # where both sides have the same
+    sizes = (
+        getattr(config, "source_vocab", one),
+        getattr(config, "target_vocab", one),
+    )
+    if sizes == (None, None):
         return None, None
     source = restore(meta["source"])
     target = restore(meta["target"]) if meta["target"] else source
-    if (len(source), len(target)) != (
-        config.source_vocab,
-        config.target_vocab,
-    ):
+    if (len(source), len(target)) != sizes:
         raise ValueError("vocabularies and config differ in size")
     return source, target
 

@@ -24,6 +24,7 @@ import numpy as np
 import torch
 from IPython.display import HTML
 
+from lookback.heads import attention_weights
 from lookback.lab.corpus import Pair, collate
 from lookback.transformer import Transformer
 from lookback.vocabulary import Vocabulary
@@ -90,14 +91,15 @@ def looks(
 ) -> Looks:
     """The weights of all heads while the model is made to write the target."""
     batch = collate([pair], source, target).to(model.device)
-    x, encoder = model.read(batch.source, need_weights=True)
-    memory = model.remember(x, batch.source)
-    both = model.write(batch.target_in, memory, need_weights=True)[2]
-    layers = [encoder, *zip(*both, strict=True)]
+    with attention_weights(model.encoder) as encoder:
+        memory = model.encode(batch.source)
+    with attention_weights(model.decoder) as decoder:
+        model.decode(batch.target_in, memory)
+    layers = encoder, decoder[0::2], decoder[1::2]
     return Looks(
         [*pair.source, "<end>"],
         ["<start>", *map(unescape, pair.target)],
-        *(torch.cat(list(e)).double().cpu().numpy().round(4) for e in layers),
+        *(torch.cat(e).double().cpu().numpy().round(4) for e in layers),
     )
 
 

@@ -64,7 +64,12 @@ class CacheSize(base.Widget):
     def whole(self, length: int, heads: int) -> int:
         """Bytes after so many tokens, with so many heads of keys and values."""
         return cache_bytes(
-            self.layers, heads, self.d_k, length, self.bytes, self.window
+            self.layers,
+            heads,
+            self.d_k,
+            length,
+            self.bytes,
+            self.window or None,
         )
 
     def words(self) -> str:

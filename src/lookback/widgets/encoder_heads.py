@@ -35,7 +35,7 @@ def encoder_heads(
             look = layer.attention
             queries.append(look.split(look.W_Q(x))[0])
             keys.append(look.project(x)[0][0])
-            x, _ = layer(x)
+            x = layer(x)
         both = {"queries": torch.stack(queries), "keys": torch.stack(keys)}
         examples.append({"words": [*words, "<end>"], **pack(both)})
     return Heads(examples, **place)

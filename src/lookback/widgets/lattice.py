@@ -96,7 +96,7 @@ class Lattice(base.Widget):
         given = torch.tensor([[*words, END]])
         said = greedy(model, given, LIMITS["written"])[0].tokens
         said = [word for word in said if word != END]
-        found = model.posterior(given, torch.tensor([[*said, END]]))
+        found = model.align(given, torch.tensor([[*said, END]]))
         return [*target.decode(said), "<end>"], found[0]
 
     def words(self) -> str:

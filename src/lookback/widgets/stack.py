@@ -12,12 +12,24 @@ import math
 import torch
 from torch import Tensor
 
-from lookback.layers import EncoderLayer
+from lookback.layers import EncoderLayer, LayerConfig
 from lookback.widgets import base
 from lookback.widgets.lib.mulberry import uniform
 
 LIMITS = base.limits("depth")
 D, D_FF = LIMITS["d_model"], LIMITS["d_ff"]
+
+
+def layer_config(state) -> LayerConfig:
+    """What every layer is told."""
+    return LayerConfig(
+        d_model=D,
+        heads=1,
+        d_ff=D_FF if state.feedforward else 0,
+        dropout=0.0,
+        norm=state.norm,
+        residual=state.residual,
+    )
 
 
 def stack(state) -> tuple[Tensor, Tensor, list[EncoderLayer]]:
@@ -32,10 +44,9 @@ def stack(state) -> tuple[Tensor, Tensor, list[EncoderLayer]]:
         return torch.tensor(row, dtype=torch.float64).view(rows, columns)
 
     x, asked = (drawn(state.tokens, D, 3**0.5) for _ in range(2))
-    d_ff, layers = (D_FF if state.feedforward else 0), []
+    config, layers = layer_config(state), []
     for _ in range(state.depth):
-        layer = EncoderLayer(D, 1, d_ff, 0.0, state.norm, state.residual)
-        layer = layer.double().eval()
+        layer = EncoderLayer(config).double().eval()
         maps = [getattr(layer.attention, f"W_{name}") for name in "QKVO"]
         if state.feedforward:
             maps += [layer.feedforward.W_1, layer.feedforward.W_2]
@@ -52,6 +63,6 @@ def run(state) -> tuple[list[Tensor], list[Tensor]]:
         x, asked, layers = stack(state)
     xs = [x.requires_grad_()]
     for layer in layers:
-        xs.append(layer(xs[-1][None])[0][0])
+        xs.append(layer(xs[-1][None])[0])
     gradients = torch.autograd.grad((asked * xs[-1]).sum(), xs)
     return [each.detach() for each in xs], list(gradients)

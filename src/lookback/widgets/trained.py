@@ -10,6 +10,7 @@ from torch import Tensor
 
 from lookback.bottleneck import Bottleneck
 from lookback.handwriting import Writer
+from lookback.heads import attention_weights
 from lookback.lab import weights
 from lookback.lab.decoding import translate
 from lookback.memory_networks import MemN2N
@@ -203,12 +204,13 @@ def log_weights(
     numbers = torch.tensor(numbers, device=where)
     given = [[START, *target.encode(target_words)]]
     given = torch.tensor(given, device=where)
-    x, _ = model.read(numbers)
-    memory = model.remember(x, numbers)
-    weights = model.write(given, memory, need_weights=True)[2][-1][1][0]
+    memory = model.encode(numbers)
+    with attention_weights(model.decoder[-1].cross) as looks:
+        model.decode(given, memory)
+    weights = looks[0][0]
     if head is None:
-        return weights.mean(dim=0).clamp_min(LEAST).log(), x[0]
-    values = memory.values[0, -1, head]
+        return weights.mean(dim=0).clamp_min(LEAST).log(), memory.x[0]
+    values = memory.layers[-1][1][0, head]
     return weights[head].clamp_min(LEAST).log(), values
 
 
