@@ -103,7 +103,7 @@ def test_it_runs_resumes_and_writes_its_record(module, tmp_path, monkeypatch):
         }
         return  # times are measured anew
     monkeypatch.setattr(
-        module, "fit" if module is linear_transformer else "Pairs", None
+        module, "fit_phrases" if module is linear_transformer else "Pairs", None
     )
     module.main(arguments)
     assert records.load(name)["results"] == results

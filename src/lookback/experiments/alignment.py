@@ -17,11 +17,14 @@ from functools import partial
 from pathlib import Path
 from statistics import mean
 
+from torch import Tensor
+
 from lookback.bottleneck import Bottleneck, BottleneckConfig
-from lookback.experiments.runs import campaign, fit, said, validator
+from lookback.experiments.runs import Fitted, campaign, fit, said, validator
 from lookback.lab import metrics, phrasebook, training, weights
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import force
+from lookback.lab.grammar import Pair as Aligned
 from lookback.ladder import RUNGS
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transformer import Transformer, TransformerConfig
@@ -49,6 +52,84 @@ def diagonal(source: list[str], target: list[str]) -> set[tuple[int, int]]:
     return {(round(i * last_in / last_out), i) for i in range(len(target))}
 
 
+def plain(sentences: Sequence[Aligned]) -> list[Pair]:
+    """The sentences without their alignments."""
+    return [Pair(each.source, each.target) for each in sentences]
+
+
+def fit_phrases(
+    make: Callable[[int, int], Translator],
+    settings: training.TrainingConfig,
+    folder: Path,
+    counts: tuple[int, int, int],
+) -> tuple[Fitted, list[Aligned]]:
+    """A model trained on the phrasebook, and new sentences to test it on.
+
+    `make(source_vocab, target_vocab)` is the model; `counts` says how many
+    sentences are drawn to train on, to test on and for the validation. Of the
+    test those are left out that were trained on.
+    """
+    trained, tests, held_out = (
+        phrasebook.sample(count, seed) for seed, count in enumerate(counts)
+    )
+    known = {tuple(each.source) for each in trained}
+    pairs, held_out = plain(trained), plain(held_out)
+    source, target = (Vocabulary(words) for words in phrasebook.words())
+    fitted = fit(
+        make,
+        source,
+        target,
+        lambda epoch: pairs,
+        validator(held_out, source, target),
+        settings,
+        folder,
+    )
+    return fitted, [each for each in tests if tuple(each.source) not in known]
+
+
+def error(looks: Sequence[Tensor], tests: Sequence[Aligned]) -> float:
+    """The alignment error rate of the largest weights."""
+    found = [metrics.links(look[:-1]) for look in looks]
+    gold = [each.alignment for each in tests]
+    return metrics.alignment_error_rate(found, gold)
+
+
+def error_of_diagonal(tests: Sequence[Aligned]) -> float:
+    """The same of links that know nothing but the lengths."""
+    return metrics.alignment_error_rate(
+        [diagonal(each.source, each.target) for each in tests],
+        [each.alignment for each in tests],
+    )
+
+
+def scores(fitted: Fitted, tests: Sequence[Aligned]) -> dict[str, float]:
+    """BLEU and the alignment error rate on these sentences."""
+    looks = force(fitted.model, plain(tests), fitted.source, fitted.target)
+    truths = [each.target for each in tests]
+    return {
+        "bleu": metrics.bleu(said(fitted, plain(tests)), truths)["bleu"],
+        "aer": error(looks, tests),
+    }
+
+
+def by_clauses(fitted: Fitted, counts: Sequence[int], size: int) -> list[dict]:
+    """BLEU on `size` sentences of each number of clauses, and their lengths:
+    in words, and of the translations as a share of the references'."""
+    rows = []
+    for count in counts:
+        pairs = plain(phrasebook.sample(size, seed=3, clauses=count))
+        truths, words = [pair.target for pair in pairs], said(fitted, pairs)
+        rows.append(
+            {
+                "clauses": count,
+                "words": mean(len(pair.source) for pair in pairs),
+                "bleu": metrics.bleu(words, truths)["bleu"],
+                "length": sum(map(len, words)) / sum(map(len, truths)),
+            }
+        )
+    return rows
+
+
 def run(
     seed: int,
     folder: Path,
@@ -60,39 +141,15 @@ def run(
     `make(source_vocab, target_vocab)` is the model; the weights of the first
     seed are kept under the name `save`.
     """
-    training_set = phrasebook.sample(PAIRS, seed=0)
-    known = {tuple(each.source) for each in training_set}
-    tests = [
-        each
-        for each in phrasebook.sample(TESTS, seed=1)
-        if tuple(each.source) not in known
-    ]
-    source, target = (Vocabulary(words) for words in phrasebook.words())
-    pairs = [Pair(each.source, each.target) for each in training_set]
-    held_out = phrasebook.sample(HELD_OUT, seed=2)
-    fitted = fit(
-        make,
-        source,
-        target,
-        lambda epoch: pairs,
-        validator([Pair(p.source, p.target) for p in held_out], source, target),
-        replace(TRAINING, seed=seed),
-        folder,
-    )
-    gold = [each.alignment for each in tests]
-    sentences = [Pair(p.source, p.target) for p in tests]
-    looks = force(fitted.model, sentences, source, target)
-    found = [metrics.links(look[:-1]) for look in looks]
-    references = [each.target for each in tests]
+    settings = replace(TRAINING, seed=seed)
+    counts = PAIRS, TESTS, HELD_OUT
+    fitted, tests = fit_phrases(make, settings, folder, counts)
     if save and seed == 0:
         weights.save(save, *fitted[:3])
     return {
         "sentences": len(tests),
-        "aer": metrics.alignment_error_rate(found, gold),
-        "aer_diagonal": metrics.alignment_error_rate(
-            [diagonal(each.source, each.target) for each in tests], gold
-        ),
-        "bleu": metrics.bleu(said(fitted, sentences), references)["bleu"],
+        "aer_diagonal": error_of_diagonal(tests),
+        **scores(fitted, tests),
         **fitted.outcome,
     }
 

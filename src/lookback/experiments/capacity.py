@@ -17,7 +17,7 @@ training loss keeps one. Writes records/capacity.json. Needs no corpus.
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +29,7 @@ from lookback.fastweights import (
     linear_attention,
     positive,
 )
+from lookback.lab.comparison import mean_and_spread
 from lookback.scores import unit
 
 RULES = ("sum", "delta", "positive", "softmax")
@@ -173,12 +174,6 @@ LEARNED: dict[str, tuple[str, int, int, bool]] = {
 }
 
 
-def over(values: Sequence[float]) -> dict:
-    """Mean, spread, each."""
-    spread = stdev(values) if len(values) > 1 else None
-    return {"mean": mean(values), "spread": spread, "each": list(values)}
-
-
 def summary(found: dict[str, list[dict]]) -> dict:
     """Over the seeds: what is right, given and learned."""
     runs = found["given"]
@@ -187,7 +182,9 @@ def summary(found: dict[str, list[dict]]) -> dict:
         "given": {
             n: {
                 rule: {
-                    what: over([run["stored"][n][rule][what] for run in runs])
+                    what: mean_and_spread(
+                        [run["stored"][n][rule][what] for run in runs]
+                    )
                     for what in numbers
                 }
                 for rule, numbers in row.items()
@@ -197,8 +194,8 @@ def summary(found: dict[str, list[dict]]) -> dict:
     }
     for name, runs in found.items():
         if name != "given":
-            results[name] = over([run["right"] for run in runs]) | {
-                "beta": over([run["beta"] for run in runs]),
+            results[name] = mean_and_spread([run["right"] for run in runs]) | {
+                "beta": mean_and_spread([run["beta"] for run in runs]),
                 "rates": [run["rate"] for run in runs],
             }
     return results

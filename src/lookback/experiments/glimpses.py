@@ -19,7 +19,6 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import lru_cache, partial
 from itertools import combinations, permutations
-from statistics import mean, stdev
 
 import torch
 from torch import Tensor
@@ -39,6 +38,7 @@ from lookback.glimpses import (
     windows,
 )
 from lookback.lab import glyphs, records
+from lookback.lab.comparison import mean_and_spread
 
 SEEDS, LOOKS = 5, 3
 EACH, TESTS = 100, 50  # pictures of each letter
@@ -390,31 +390,31 @@ def hidden(each: int = 2) -> tuple[Tensor, str]:
     return drawn[order], named
 
 
-def over(numbers: list[float]) -> dict:
-    """Mean and spread, and each seed's."""
-    spread = stdev(numbers) if len(numbers) > 1 else None
-    return {"mean": mean(numbers), "spread": spread, "each": numbers}
-
-
 def over_seeds(runs: list[dict]) -> dict:
     """Each way's share of letters right; the gap between two, seed by seed."""
     found = {
         kind: {
-            way: over([one[kind][way] for one in runs]) for way in runs[0][kind]
+            way: mean_and_spread([one[kind][way] for one in runs])
+            for way in runs[0][kind]
         }
         for kind in ("start", "right")
     }
     gap = {
-        way: over([one["right"][way] - one["right"]["fixed"] for one in runs])
+        way: mean_and_spread(
+            [one["right"][way] - one["right"]["fixed"] for one in runs]
+        )
         for way in runs[0]["right"]
         if way != "fixed"
     }
-    found |= {"gap": gap, "oracle": over([one["oracle"] for one in runs])}
+    found |= {
+        "gap": gap,
+        "oracle": mean_and_spread([one["oracle"] for one in runs]),
+    }
     found["ahead"] = {
         way: sum(x > 0 for x in one["each"]) for way, one in gap.items()
     }
     found["orders"] = {
-        way: over([one["orders"][way]["commonest"] for one in runs])
+        way: mean_and_spread([one["orders"][way]["commonest"] for one in runs])
         for way in runs[0]["orders"]
     }
     if "gradient" in runs[0]:
@@ -432,16 +432,18 @@ def ratios(found: list[dict]) -> dict:
     """An estimate's variance, by the squared length of the true gradient."""
     ways = ("without", "with")
     return {
-        way: over([one[way]["variance"] / one["true"] for one in found])
+        way: mean_and_spread(
+            [one[way]["variance"] / one["true"] for one in found]
+        )
         for way in ways
     } | {
-        "saved": over(
+        "saved": mean_and_spread(
             [
                 1 - one["with"]["variance"] / one["without"]["variance"]
                 for one in found
             ]
         ),
-        "off": over(
+        "off": mean_and_spread(
             [
                 one[way]["off"] / one[way]["by chance"]
                 for one in found
@@ -458,7 +460,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
     results["ways"] = places * (places - 1) * (places - 2)
     if "plus" in found:
         results["join"] = {
-            way: over(
+            way: mean_and_spread(
                 [
                     a["right"][way] - b["right"][way]
                     for a, b in zip(found["times"], found["plus"], strict=True)

@@ -16,16 +16,20 @@ from dataclasses import asdict, replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from statistics import mean, stdev
 
 from lookback.experiments import alignment
-from lookback.experiments.alignment import HELD_OUT, diagonal
-from lookback.experiments.runs import Fitted, campaign, fit, said, validator
-from lookback.lab import metrics, phrasebook, training
-from lookback.lab.corpus import Pair
-from lookback.lab.decoding import force
+from lookback.experiments.alignment import (
+    HELD_OUT,
+    by_clauses,
+    error_of_diagonal,
+    fit_phrases,
+    plain,
+    scores,
+)
+from lookback.experiments.runs import campaign
+from lookback.lab import training
+from lookback.lab.comparison import mean_and_spread
 from lookback.linear_transformer import RULES, Softless, SoftlessConfig
-from lookback.vocabulary import Vocabulary
 
 PAIRS, TESTS = 6000, 500
 CLAUSES, LONG = (1, 2, 4, 8), 100  # sentences of each number of clauses
@@ -46,70 +50,26 @@ def make(kind: str, source_vocab: int, target_vocab: int) -> Softless:
     return Softless(replace(SIZES, **sizes, rule=rule, d_k=d_k))
 
 
-def by_clauses(fitted: Fitted) -> list[dict]:
-    """BLEU on sentences of ever more clauses."""
-    rows = []
-    for count in CLAUSES:
-        pairs = [
-            Pair(each.source, each.target)
-            for each in phrasebook.sample(LONG, seed=3, clauses=count)
-        ]
-        truths = [pair.target for pair in pairs]
-        rows.append(
-            {
-                "clauses": count,
-                "words": mean(len(pair.source) for pair in pairs),
-                "bleu": metrics.bleu(said(fitted, pairs), truths)["bleu"],
-            }
-        )
-    return rows
-
-
 def run(kind: str, seed: int, folder: Path) -> dict:
     """Train one translator; test it on new sentences, long ones and links."""
-    training_set = phrasebook.sample(PAIRS, seed=0)
-    known = {tuple(each.source) for each in training_set}
-    tests = [
-        each
-        for each in phrasebook.sample(TESTS, seed=1)
-        if tuple(each.source) not in known
-    ]
-    source, target = (Vocabulary(words) for words in phrasebook.words())
-    pairs, held_out, asked = (
-        [Pair(each.source, each.target) for each in some]
-        for some in (training_set, phrasebook.sample(HELD_OUT, seed=2), tests)
-    )
-    fitted = fit(
-        partial(make, kind),
-        source,
-        target,
-        lambda epoch: pairs,
-        validator(held_out, source, target),
-        replace(TRAINING, seed=seed),
-        folder,
-    )
-    gold = [each.alignment for each in tests]
-    looks = force(fitted.model, asked, source, target)
-    straight = [diagonal(each.source, each.target) for each in tests]
-    truths = [pair.target for pair in asked]
+    settings = replace(TRAINING, seed=seed)
+    counts = PAIRS, TESTS, HELD_OUT
+    fitted, tests = fit_phrases(partial(make, kind), settings, folder, counts)
+    model, source, target, outcome = fitted
+    asked = plain(tests)
     return {
-        **fitted.outcome,
+        **outcome,
         "sentences": len(tests),
-        "loss": training.validation_loss(fitted.model, asked, source, target),
-        "bleu": metrics.bleu(said(fitted, asked), truths)["bleu"],
-        "aer": metrics.alignment_error_rate(
-            [metrics.links(look[:-1]) for look in looks], gold
-        ),
-        "aer_diagonal": metrics.alignment_error_rate(straight, gold),
-        "by_clauses": by_clauses(fitted),
+        "loss": training.validation_loss(model, asked, source, target),
+        **scores(fitted, tests),
+        "aer_diagonal": error_of_diagonal(tests),
+        "by_clauses": by_clauses(fitted, CLAUSES, LONG),
     }
 
 
 def over(runs: list[dict], number: Callable[[dict], float]) -> dict:
     """A number's mean over the seeds, its spread, and each."""
-    values = [number(run) for run in runs]
-    spread = stdev(values) if len(values) > 1 else None
-    return {"mean": mean(values), "spread": spread, "each": values}
+    return mean_and_spread([number(run) for run in runs])
 
 
 def summary(found: dict[str, list[dict]]) -> dict:

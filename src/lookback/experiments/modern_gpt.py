@@ -30,6 +30,7 @@ from torch.nn import functional as F
 
 from lookback.experiments.runs import campaign
 from lookback.lab import corpus, download
+from lookback.lab.comparison import mean_and_spread
 from lookback.lab.training import device
 from lookback.modern_gpt import GPT, GPTConfig, generate, imbalance, routing
 
@@ -345,11 +346,7 @@ def gain(old: list[dict], new: list[dict]) -> dict:
     each = [
         a["nats"][own] - b["nats"][own] for a, b in zip(old, new, strict=False)
     ]
-    return {
-        "mean": mean(each),
-        "spread": stdev(each) if len(each) > 1 else None,
-        "each": each,
-    }
+    return mean_and_spread(each)
 
 
 def summary(found: dict[str, list[dict]]) -> dict:

@@ -75,16 +75,13 @@ def campaign(
     }
     known = earlier(name, config, data or {}) if keep else {}
     known = distributed.told(known | all_finished(folders, made_with))
-    for (part, seed), folder in folders.items():
-        chosen = not options.only or part in options.only
-        if options.record or not chosen or (part, seed) in known:
-            continue
-        with free(folder) as ours:
-            other = "" if ours else ": another process is at it"
-            if not distributed.rank():
-                print(f"{name}: {part}, seed {seed}{other}", file=sys.stderr)
-            if ours:
-                patiently(folder, parts[part], seed, made_with)
+    wanted = {
+        key: folder
+        for key, folder in folders.items()
+        if key not in known and (not options.only or key[0] in options.only)
+    }
+    if not options.record:
+        run_parts(name, parts, wanted, made_with)
     if distributed.rank():
         return None
     done = known | all_finished(folders, made_with)
@@ -93,23 +90,38 @@ def campaign(
     found = by_part(parts, done)
     if not complete(name, parts, found, parts if needed is None else needed):
         return
-    here = records.provenance(device or training.device())["device"]
-    told = {run.get("device", here) for runs in found.values() for run in runs}
+    device = device or training.device()
+    here = records.provenance(device)["device"]
+    runs = [run for each in found.values() for run in each]
     records.save(
         name,
         config=config,
         seeds=list(range(max(map(len, found.values())))),
         data=data or {},
-        device=device or training.device(),
-        wall_seconds=sum(
-            run["wall_seconds"] for runs in found.values() for run in runs
-        ),
+        device=device,
+        wall_seconds=sum(run["wall_seconds"] for run in runs),
         results=results(found),
-        git=agreed([run["git"] for runs in found.values() for run in runs]),
-        devices=" and ".join(sorted(told)),
+        git=agreed([run["git"] for run in runs]),
+        devices=" and ".join(sorted({r.get("device", here) for r in runs})),
     )
     for folder in [] if keep else folders.values():
         (folder / "result.json").unlink(missing_ok=True)
+
+
+def run_parts(
+    name: str,
+    parts: Mapping[str, Callable[[int, Path], dict]],
+    folders: Mapping[tuple[str, int], Path],
+    made_with: dict,
+) -> None:
+    """Run these parts and seeds; not those that another process is at."""
+    for (part, seed), folder in folders.items():
+        with free(folder) as ours:
+            other = "" if ours else ": another process is at it"
+            if not distributed.rank():
+                print(f"{name}: {part}, seed {seed}{other}", file=sys.stderr)
+            if ours:
+                patiently(folder, parts[part], seed, made_with)
 
 
 @contextmanager

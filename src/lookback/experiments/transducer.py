@@ -19,18 +19,27 @@ from dataclasses import asdict, replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from statistics import mean, median, stdev
+from statistics import mean, median
 
 import torch
 from torch import Tensor, nn
 
 from lookback import ladder
 from lookback.experiments import alignment
-from lookback.experiments.alignment import HELD_OUT, PAIRS, TESTS
-from lookback.experiments.runs import Fitted, campaign, fit, said, validator
-from lookback.lab import metrics, phrasebook, training, weights
+from lookback.experiments.alignment import (
+    HELD_OUT,
+    PAIRS,
+    TESTS,
+    by_clauses,
+    error,
+    fit_phrases,
+    plain,
+    scores,
+)
+from lookback.experiments.runs import Fitted, campaign
+from lookback.lab import training, weights
+from lookback.lab.comparison import mean_and_spread
 from lookback.lab.corpus import Pair, collate
-from lookback.lab.decoding import force
 from lookback.lab.grammar import Pair as Aligned
 from lookback.latent_alignment import Afresh, Mixing, MixingConfig
 from lookback.rnnsearch import RNNsearch
@@ -146,8 +155,7 @@ def by_kind(fitted: Fitted, pairs: Sequence[Aligned]) -> dict:
     rows = {kind: {"words": 0, "right": 0} for kind in KINDS}
     for start in range(0, len(pairs), 100):
         part = pairs[start : start + 100]
-        plain = [Pair(each.source, each.target) for each in part]
-        batch = collate(plain, fitted.source, fitted.target)
+        batch = collate(plain(part), fitted.source, fitted.target)
         batch = batch.to(fitted.model.device)
         with torch.no_grad():
             logits = fitted.model(batch.source, batch.target_in)
@@ -159,70 +167,25 @@ def by_kind(fitted: Fitted, pairs: Sequence[Aligned]) -> dict:
     return rows
 
 
-def by_clauses(fitted: Fitted) -> list[dict]:
-    """BLEU on sentences of ever more clauses, as words go."""
-    rows = []
-    for count in CLAUSES:
-        pairs = [
-            Pair(each.source, each.target)
-            for each in phrasebook.sample(LONG, seed=3, clauses=count)
-        ]
-        truths = [pair.target for pair in pairs]
-        words = said(fitted, pairs)
-        rows.append(
-            {
-                "clauses": count,
-                "words": mean(len(pair.source) for pair in pairs),
-                "bleu": metrics.bleu(words, truths)["bleu"],
-                "length": sum(map(len, words)) / sum(map(len, truths)),
-            }
-        )
-    return rows
-
-
 def run(name: str, seed: int, folder: Path) -> dict:
     """Train one model; test it on new sentences, long ones and links."""
-    training_set = phrasebook.sample(PAIRS, seed=0)
-    known = {tuple(each.source) for each in training_set}
-    tests = [
-        each
-        for each in phrasebook.sample(TESTS, seed=1)
-        if tuple(each.source) not in known
-    ]
-    source, target = (Vocabulary(words) for words in phrasebook.words())
-    pairs, held_out, asked = (
-        [Pair(each.source, each.target) for each in some]
-        for some in (training_set, phrasebook.sample(HELD_OUT, seed=2), tests)
-    )
-    fitted = fit(
-        MAKE[name],
-        source,
-        target,
-        lambda epoch: pairs,
-        validator(held_out, source, target),
-        replace(TRAINING, seed=seed),
-        folder,
-    )
-    gold = [each.alignment for each in tests]
-
-    def error(looks: list[Tensor]) -> float:
-        found = [metrics.links(look[:-1]) for look in looks]
-        return metrics.alignment_error_rate(found, gold)
-
-    truths = [pair.target for pair in asked]
+    settings = replace(TRAINING, seed=seed)
+    counts = PAIRS, TESTS, HELD_OUT
+    fitted, tests = fit_phrases(MAKE[name], settings, folder, counts)
+    model, source, target, _ = fitted
+    asked = plain(tests)
     answer = {
         **fitted.outcome,
-        "loss": training.validation_loss(fitted.model, asked, source, target),
-        "bleu": metrics.bleu(said(fitted, asked), truths)["bleu"],
-        "aer": error(force(fitted.model, asked, source, target)),
-        "by_clauses": by_clauses(fitted),
+        "loss": training.validation_loss(model, asked, source, target),
+        **scores(fitted, tests),
+        "by_clauses": by_clauses(fitted, CLAUSES, LONG),
         "by_kind": by_kind(fitted, tests),
     }
     if name == "cursors":
         if seed == 0:
             weights.save("transducer", *fitted[:3])
-        known = posteriors(fitted.model, asked, source, target)
-        answer["aer_posterior"] = error(known)
+        known = posteriors(model, asked, source, target)
+        answer["aer_posterior"] = error(known, tests)
     return answer
 
 
@@ -262,11 +225,8 @@ def summary(found: dict[str, list[dict]]) -> dict:
     """Every run; of each machine the means over its seeds, and spreads."""
 
     def over(runs: list[dict], number: Callable[[dict], float]) -> dict:
-        values = [number(run) for run in runs]
-        return {
-            "mean": mean(values),
-            "spread": stdev(values) if len(values) > 1 else None,
-        }
+        found = mean_and_spread([number(run) for run in runs])
+        return {key: found[key] for key in ("mean", "spread")}
 
     return {
         name: {
