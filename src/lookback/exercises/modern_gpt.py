@@ -6,19 +6,20 @@ plain softmax over all keys, a sum over a model's matrices one by one.
 
 import cmath
 import math
+from itertools import product
 
 import torch
+from torch.nn import functional as F
 
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     Hint,
-    as_number,
     as_tensor,
     exercise,
-    expect,
     float64,
     random_inputs,
 )
+from lookback.positions import rotate
 
 _MILLION = 1_000_000
 
@@ -113,16 +114,17 @@ def cache_by_hand(layers=24, heads=32, kv_heads=8, d_k=64, length=2000):
         stage(
             token,
             first,
-            "This is no slip that the check knows. Multiply: keys and values; "
-            "layers; heads of keys and values; numbers in a key; bytes of a "
-            "number.",
+            "The check does not recognize this mistake. Multiply: keys and "
+            "values; layers; heads of keys and values; numbers in a key; "
+            "bytes of a number.",
             around(5e-4),
         ),
         stage(
             token * length / _MILLION,
             whole,
-            "The bytes of a token are right; this is no slip that the check "
-            "knows. Multiply by the number of tokens and divide by a million.",
+            "The bytes of a token are right; the check does not recognize the "
+            "mistake in the second number. Multiply by the number of tokens "
+            "and divide by a million.",
             around(5e-3),  # three digits
             1,
         ),
@@ -135,100 +137,128 @@ def root_mean_square_solution(x, gain, epsilon):
     return gain * x / torch.sqrt(square + epsilon)
 
 
-def _rms_mistakes(x, g, epsilon):
-    """What slips of RMSNorm give, one at a time and several together."""
-    squares = x.square()
-    square, mean = squares.mean(-1, True), x.mean(-1, True)
-    means = {
-        "": square,
-        "A sum stands where the mean of the squares should: you divide by the "
-        "vector's length, which is √d times too large.": squares.sum(-1, True),
-        "You divide the vector's length by d. It is the mean of the squares "
-        "that is divided by d, before the root.": (square / x.shape[-1]),
-        "That is the square of the mean. Square first, then take the mean.": (
-            mean.square()
-        ),
-        "The mean runs over the whole batch. Each token has its own.": (
-            squares.mean()
-        ),
-        "The mean runs over a whole text. Each token has its own: dim=-1.": (
-            squares.mean((-2, -1), True)
-        ),
-        "The mean runs along the text. It runs over the d numbers of each "
-        "token: dim=-1.": squares.mean(-2, True),
-        "The mean runs over the texts of the batch. It runs over the d numbers "
-        "of each token: dim=-1.": squares.mean(0, True),
-    }
-    ends = {
-        "": lambda s: (s + epsilon).sqrt(),
-        "ε stands outside the root. It is added to the mean of the squares, "
-        "before the root.": lambda s: s.sqrt() + epsilon,
-        "ε is missing: add it to the mean of the squares, before the root.": (
-            lambda s: s.sqrt()
-        ),
-        "The root is missing.": lambda s: s + epsilon,
-        "The root is missing, and so is ε.": lambda s: s,
-    }
-    gains = {
-        "": g * x,
-        "The gain is missing.": x,
-        "You divide by the gain.": x / g,
-    }
-    found = {}
-    for which, s in means.items():
-        for end, root in ends.items():
-            for gain, top in gains.items():
-                hint = " ".join(filter(None, (which, end, gain)))
-                found[hint] = top / root(s)
-    found.pop("")  # nothing is wrong
-    size = (square + epsilon).sqrt()
-    found |= {
-        "The gain is added. It multiplies.": x / size + g,
-        "The gain multiplies x before its size is taken. First divide, then "
-        "multiply by g.": g
-        * x
-        / ((g * x).square().mean(-1, True) + epsilon).sqrt(),
-        "You take the root of each square, the sizes of the numbers, and "
-        "their mean. First the mean, then the root.": (
-            g * x / (x.abs().mean(-1, True) + epsilon)
-        ),
-        "You multiply by the root. Divide by it.": g * x * size,
-        "You subtract the mean, and divide by the size of x with it.": (
-            g * (x - mean) / size
-        ),
-    }
-    for few, over in ((0, ""), (1, " (Torch's std divides by d − 1 besides.)")):
-        variance = x.var(-1, keepdim=True, correction=few)
-        for end, root in ends.items():
-            for gain, top in (("", g), (" The gain is missing.", 1)):
-                tail = f"{end and f' {end}'}{gain}{over}"
-                found |= {
-                    "You subtract the mean, as LayerNorm does. RMSNorm leaves "
-                    f"it.{tail}": top * (x - mean) / root(variance),
-                    "You divide by the standard deviation: its mean is "
-                    "subtracted. Take the mean of the squares themselves."
-                    f"{tail}": top * x / root(variance),
-                }
-    return found
+def _by_length(x, gain, epsilon):
+    """Each token over its length, which is √d times what RMSNorm takes."""
+    length = x.norm(dim=-1, keepdim=True)
+    return x * gain * (length**2 / x.shape[-1] + epsilon) ** -0.5
 
 
 @exercise(root_mean_square_solution)
 def root_mean_square(mine):
     """RMSNorm of a batch of vectors."""
+    cases = []
     for seed, sizes in enumerate(((2, 3, 6), (1, 5, 4), (4, 2, 3))):
         x, gain = random_inputs(seed, sizes, sizes[-1:])
         x, epsilon = 0.5 * x + 0.7, 0.25  # an ε that shows where it stands
-        known = {
-            sizes[:-1]: "One number a token: that is the size. Divide x by it.",
-            (*sizes[:-1], 1): "That is the size alone. Divide x by it.",
-        }
-        found = as_tensor(
-            mine(x, gain, epsilon), sizes, "[batch, length, d]", known
-        )
-        x, g = float64(x), float64(gain)
-        truth = g * x / (x.square().mean(-1, True) + epsilon).sqrt()
-        expect(found, truth, _rms_mistakes(x, g, epsilon))
+        truth = _by_length(float64(x), float64(gain), epsilon)
+        cases.append(((x, gain, epsilon), truth))
+    root_mean_square.compare(mine, cases, "[batch, length, d]")
     return "three batches, with an ε large enough to be seen."
+
+
+_SQUARE = "(x * x).mean(dim=-1, keepdim=True)"
+_ROOT, _TOP = "torch.sqrt(square + epsilon)", "gain * x"
+_MEANS = {
+    "": _SQUARE,
+    "A sum stands where the mean of the squares should: you divide by the "
+    "vector's length, which is √d times too "
+    "large.": ("(x * x).sum(dim=-1, keepdim=True)"),
+    "You divide the vector's length by d. It is the mean of the squares that "
+    "is divided by d, before the root.": f"{_SQUARE} / x.shape[-1]",
+    "That is the square of the mean. Square first, then take the mean.": (
+        "x.mean(dim=-1, keepdim=True) ** 2"
+    ),
+    "The mean runs over the whole batch. Each token has its own.": (
+        "(x * x).mean()"
+    ),
+    "The mean runs over a whole text. Each token has its own: dim=-1.": (
+        "(x * x).mean(dim=(-2, -1), keepdim=True)"
+    ),
+    "The mean runs along the text. It runs over the d numbers of each token: "
+    "dim=-1.": "(x * x).mean(dim=-2, keepdim=True)",
+    "The mean runs over the texts of the batch. It runs over the d numbers of "
+    "each token: dim=-1.": "(x * x).mean(dim=0, keepdim=True)",
+}
+_ROOTS = {
+    "": _ROOT,
+    "ε stands outside the root. It is added to the mean of the squares, "
+    "before the root.": "(torch.sqrt(square) + epsilon)",
+    "ε is missing: add it to the mean of the squares, before the root.": (
+        "torch.sqrt(square)"
+    ),
+    "The root is missing.": "(square + epsilon)",
+    "The root is missing, and so is ε.": "square",
+}
+_GAINS = {
+    "": _TOP,
+    "The gain is missing.": "x",
+    "You divide by the gain.": "x / gain",
+}
+for _said in product(_MEANS, _ROOTS, _GAINS):
+    if any(_said):
+        _mean, _root, _gain = _said
+        root_mean_square.slip(
+            " ".join(filter(None, _said)),
+            *(_SQUARE, _MEANS[_mean], _ROOT, _ROOTS[_root]),
+            *(_TOP, _GAINS[_gain]),
+        )
+for _hint, _typed in {
+    "The gain is added. It multiplies.": (_TOP, "x", _ROOT, f"{_ROOT} + gain"),
+    "The gain multiplies x before its size is taken. First divide, then "
+    "multiply by g.": ("(x * x)", "(gain * x).square()"),
+    "You take the root of each square, the sizes of the numbers, and their "
+    "mean. First the mean, then the "
+    "root.": ("(x * x)", "x.abs()", _ROOT, "(square + epsilon)"),
+    "You multiply by the root. Divide by it.": (" / ", " * "),
+    "You subtract the mean, and divide by the size of x with it.": (
+        _TOP,
+        "gain * (x - x.mean(-1, True))",
+    ),
+    "One number a token: that is the size. Divide x by it.": (
+        f"{_TOP} / {_ROOT}",
+        f"{_ROOT}[..., 0]",
+    ),
+    "That is the size alone. Divide x by it.": (f"{_TOP} / ", ""),
+}.items():
+    root_mean_square.slip(_hint, *_typed)
+for _few, _root, _gain in product((0, 1), _ROOTS, ("", "The gain is missing.")):
+    _over = "(Torch's std divides by d − 1 besides.)" if _few else ""
+    for _hint, _top in {
+        "You subtract the mean, as LayerNorm does. RMSNorm leaves it.": (
+            "(x - x.mean(-1, True))"
+        ),
+        "You divide by the standard deviation: its mean is subtracted. Take "
+        "the mean of the squares themselves.": "x",
+    }.items():
+        root_mean_square.slip(
+            " ".join(filter(None, (_hint, _root, _gain, _over))),
+            *(_SQUARE, f"x.var(dim=-1, keepdim=True, correction={_few})"),
+            *(_ROOT, _ROOTS[_root], _TOP, _top if _gain else f"gain * {_top}"),
+        )
+
+
+root_mean_square.style(_by_length)
+root_mean_square.style(
+    lambda x, gain, epsilon: F.rms_norm(x, gain.shape, gain, epsilon)
+)
+
+
+@root_mean_square.style
+def _token_by_token(x, gain, epsilon):
+    out = torch.zeros_like(x)
+    for b, row in enumerate(x):
+        for t, token in enumerate(row):
+            size = (sum(one**2 for one in token) / len(token) + epsilon) ** 0.5
+            out[b, t] = torch.stack(
+                [a * c / size for a, c in zip(gain, token, strict=True)]
+            )
+    return out
+
+
+@root_mean_square.style
+def _by_einsum(x, gain, epsilon):
+    size = torch.einsum("bld,bld->bl", x, x).div(x.size(2)).add(epsilon)
+    return torch.einsum("d,bld,bl->bld", gain, x, size.rsqrt())
 
 
 def rotary_scores_solution(query, key, start):
@@ -245,164 +275,168 @@ def rotary_scores_solution(query, key, start):
     return turned(query, start) @ turned(key, 0).T
 
 
-def _complex(x, pairs):
-    """Pairs of numbers as complex ones, [length, d/2]."""
-    first, second = zip(*pairs, strict=True)
-    return torch.complex(x[:, first], x[:, second])
-
-
-def _rotated(q, k, angle, pairs=None):
-    """Σ_p Re(q_p conj(k_p) e^{i angle(t, s, p)}) of the pairs p, for each
-    query t and each key s."""
-    half = q.shape[1] // 2
-    pairs = pairs or [(2 * p, 2 * p + 1) for p in range(half)]
-    one, other = _complex(q, pairs), _complex(k, pairs)
+def _by_complex_numbers(query, key, start):
+    """Σ_p Re(q_p conj(k_p) e^{i(t + start − s)ω_p}), for each t and s."""
+    d = query.shape[1]
     rows = [
         [
             sum(
                 (
-                    complex(one[t, p])
-                    * complex(other[s, p]).conjugate()
-                    * cmath.exp(1j * angle(t, s, p))
+                    complex(*q[p : p + 2])
+                    * complex(*k[p : p + 2]).conjugate()
+                    * cmath.exp(1j * (t + start - s) * 10000 ** (-p / d))
                 ).real
-                for p in range(half)
+                for p in range(0, d, 2)
             )
-            for s in range(len(k))
+            for s, k in enumerate(key.tolist())
         ]
-        for t in range(len(q))
+        for t, q in enumerate(query.tolist())
     ]
     return float64(rows)
-
-
-def _moved(x, first, speed, way):
-    """Each pair (a, b) made `way(a, b, cos, sin)` by its place's angle."""
-    rows = []
-    for place, row in enumerate(x.tolist(), first):
-        rows.append([])
-        for p in range(len(row) // 2):
-            angle = place * speed(p)
-            two = row[2 * p], row[2 * p + 1]
-            rows[-1] += way(*two, math.cos(angle), math.sin(angle))
-    return float64(rows)
-
-
-def _turned_wrong(q, k, start):
-    """The scores, and what each likely mistake gives, by its hint."""
-    d = q.shape[1]
-    offset = start + torch.arange(len(q))[:, None] - torch.arange(len(k))
-
-    def speed(p):
-        return 10000 ** (-2 * p / d)
-
-    def by(angle, pairs=None):
-        return _rotated(q, k, angle, pairs)
-
-    def moved(way):
-        return _moved(q, start, speed, way) @ _moved(k, 0, speed, way).T
-
-    far = [(p, p + d // 2) for p in range(d // 2)]
-    truth = by(lambda t, s, p: (t + start - s) * speed(p))
-    hidden = truth.masked_fill(offset < 0, -math.inf)
-    return truth, {
-        "Nothing is turned.": q @ k.T,
-        "Only the queries are turned. Turn the keys by their places as "
-        "well, or the score depends on where the query stands and not on "
-        "the offset.": by(lambda t, s, p: (t + start) * speed(p)),
-        "Only the keys are turned. Turn the queries by their places as "
-        "well.": by(lambda t, s, p: -s * speed(p)),
-        "Every pair turns by the same angle. Pair i has a speed of its "
-        "own, 10000^(−2i/d).": by(lambda t, s, p: t + start - s),
-        "The angles add up: one of the two is turned the wrong way, and the "
-        "score depends on the sum of the places. Turn both the same way.": by(
-            lambda t, s, p: (t + start + s) * speed(p)
-        ),
-        "Both are turned the wrong way: (a, b) becomes (a cos − b sin, "
-        "a sin + b cos).": by(lambda t, s, p: (s - t - start) * speed(p)),
-        "Queries and keys are counted from the same place. The keys begin at "
-        "0, the queries at `start`: with a cache the keys before them are "
-        "there already.": by(lambda t, s, p: (t - s) * speed(p)),
-        "`start` counts the wrong way: the queries begin at `start` and the "
-        "keys at 0, not the other way round.": by(
-            lambda t, s, p: (t - s - start) * speed(p)
-        ),
-        "You pair number i with number i + d/2, as many published models "
-        "do. Here the pair is (2i, 2i + 1).": by(
-            lambda t, s, p: (t + start - s) * speed(p), pairs=far
-        ),
-        "Each query stands one place too far from each key. The first query "
-        "is at `start` and the first key at 0.": by(
-            lambda t, s, p: (t + 1 + start - s) * speed(p)
-        ),
-        "Each query stands one place too near to the keys before it. The first "
-        "query is at `start` and the first key at 0, not at 1.": by(
-            lambda t, s, p: (t - 1 + start - s) * speed(p)
-        ),
-        "You put the last query on the last key. Only `start` says where the "
-        "queries begin.": by(
-            lambda t, s, p: (t + len(k) - len(q) - s) * speed(p)
-        ),
-        "The speed is 10000^(−2i/d). Yours has i in the place of 2i.": by(
-            lambda t, s, p: (t + start - s) * 10000 ** (-p / d)
-        ),
-        "The speed is 10000^(−2i/d). Yours has 4i: is 2i doubled?": by(
-            lambda t, s, p: (t + start - s) * 10000 ** (-4 * p / d)
-        ),
-        "The speed is 10000^(−2i/d), with i from 0: the first pair turns by 1 "
-        "a place. Your i begins at 1.": by(
-            lambda t, s, p: (t + start - s) * speed(p + 1)
-        ),
-        "The speed is 10000^(−2i/d). Yours has no minus: it grows.": by(
-            lambda t, s, p: (t + start - s) / speed(p)
-        ),
-        "A sign is missing: (a, b) becomes (a cos − b sin, a sin + b cos).": (
-            moved(lambda a, b, c, s: (a * c + b * s, a * s + b * c))
-        ),
-        "Each number is only multiplied by its cosine. To turn a pair, mix its "
-        "two: (a cos − b sin, a sin + b cos).": moved(
-            lambda a, b, c, s: (a * c, b * c)
-        ),
-        "You add the waves, as in 2017. Here nothing is added: each pair is "
-        "turned.": moved(lambda a, b, c, s: (a + s, b + c)),
-        "The scores are divided by √d. Here they are left as they are.": (
-            truth / math.sqrt(d)
-        ),
-        "Later keys are hidden in yours. Here the score of every query and "
-        "every key is wanted.": hidden,
-        "Those are weights already. Give the scores, before the softmax.": (
-            truth.softmax(-1)
-        ),
-    }
 
 
 @exercise(rotary_scores_solution)
 def rotary_scores(mine):
     """Scores of queries and keys that are turned by their places."""
-    cases = (
-        (3, 5, 8, 2),
-        (1, 6, 4, 5),
-        (4, 4, 6, 0),
-        (2, 9, 6, 7),
-        (2, 7, 4, 3),  # there are keys behind the last query
-    )
-    for seed, (target, source, d, start) in enumerate(cases):
-        query, key = random_inputs(seed, (target, d), (source, d))
-        known = {
-            (source, target): "A row for each query, a column for each key: "
-            "yours is the transpose.",
-            (target, source, d // 2): "Sum over the pairs.",
-        }
-        if (target, d) != (target, source):
-            known[target, d] = "Those are the turned queries; go on to scores."
-        found = as_tensor(
-            mine(query, key, start), (target, source), "[target, source]", known
-        )
-        q, k = float64(query), float64(key)
-        truth, mistakes = _turned_wrong(q, k, start)
-        expect(found, truth, mistakes, f"with start = {start}")
+    cases = []
+    sizes = ((3, 5, 8, 2), (1, 6, 4, 5), (4, 4, 6, 0), (2, 9, 6, 7))
+    sizes += ((2, 7, 4, 3),)  # there are keys after the last query
+    for seed, (target, source, d, start) in enumerate(sizes):
+        given = *random_inputs(seed, (target, d), (source, d)), start
+        cases.append((given, _by_complex_numbers(*given)))
+    rotary_scores.compare(mine, cases, "[target, source]", "with start = {2}")
     return (
         "equal to complex numbers, on five sets of queries and keys, with "
-        "and without a cache in front."
+        "and without a cache."
     )
+
+
+_QUERY, _KEY, _ANGLE = "turned(query, start)", "turned(key, 0)", "* omega"
+_SCORES, _PLACES = f"{_QUERY} @ {_KEY}.T", "torch.arange(0, d, 2)"
+_BOTH = "a * cos - b * sin, a * sin + b * cos"
+_BY_WAY = ("x, first)", "x, first, way=1)", "* omega", "* omega * way")
+_ONLY_QUERIES = (
+    "Only the queries are turned. Turn the keys by their places as well, or "
+    "the score depends on where the query stands and not on the offset."
+)
+_ONLY_KEYS = (
+    "Only the keys are turned. Turn the queries by their places as well."
+)
+_GROWS = "The speed is 10000^(−2i/d). Yours has no minus: it grows."
+_FAR = (
+    "Each query stands one place too far from each key. The first query is at "
+    "`start` and the first key at 0."
+)
+_NEAR = (
+    "Each query stands one place too near to the keys before it. The first "
+    "query is at `start` and the first key at 0, not at 1."
+)
+for _hint, _typed in {
+    "Nothing is turned.": (_SCORES, "query @ key.T"),
+    _ONLY_QUERIES: (_KEY, "key"),
+    _ONLY_KEYS: (_QUERY, "query"),
+    "Every pair turns by the same angle. Pair i has a speed of its own, "
+    "10000^(−2i/d).": (_ANGLE, "* omega**0"),
+    "The angles add up: one of the two is turned the wrong way, and the score "
+    "depends on the sum of the places. Turn both the same "
+    "way.": (*_BY_WAY, _KEY, "turned(key, 0, -1)"),
+    "Both are turned the wrong way: (a, b) becomes (a cos − b sin, a sin + b "
+    "cos).": ("angle.sin()", "-angle.sin()"),
+    "Queries and keys are counted from the same place. The keys begin at 0, "
+    "the queries at `start`: with a cache the keys before them are there "
+    "already.": (_QUERY, "turned(query, 0)"),
+    "`start` counts the wrong way: the queries begin at `start` and the keys "
+    "at 0, not the other way "
+    "round.": (_QUERY, "turned(query, 0)", _KEY, "turned(key, start)"),
+    "You pair number i with number i + d/2, as many published models do. Here "
+    "the pair is (2i, 2i + 1).": ("0::2", ": d // 2", "1::2", "d // 2 :"),
+    _FAR: (_QUERY, "turned(query, start + 1)"),
+    _NEAR: (_KEY, "turned(key, 1)"),
+    "You put the last query on the last key. Only `start` says where the "
+    "queries begin.": (_QUERY, "turned(query, len(key) - len(query))"),
+    "The speed is 10000^(−2i/d). Yours has i in the place of 2i.": (
+        _PLACES,
+        "torch.arange(d // 2)",
+    ),
+    "The speed is 10000^(−2i/d). Yours has 4i: is 2i doubled?": (
+        _PLACES,
+        f"2 * {_PLACES}",
+    ),
+    "The speed is 10000^(−2i/d), with i from 0: the first pair turns by 1 a "
+    "place. Your i begins at 1.": (_PLACES, "torch.arange(2, d + 1, 2)"),
+    _GROWS: ("(-torch", "(torch"),
+    "A sign is missing: (a, b) becomes (a cos − b sin, a sin + b cos).": (
+        "a * cos - b * sin",
+        "a * cos + b * sin",
+    ),
+    "Each number is only multiplied by its cosine. To turn a pair, mix its "
+    "two: (a cos − b sin, a sin + b cos).": (_BOTH, "a * cos, b * cos"),
+    "You add the waves, as in 2017. Here nothing is added: each pair is "
+    "turned.": (_BOTH, "a + sin, b + cos"),
+    "The scores are divided by √d. Here they are left as they are.": (
+        _SCORES,
+        f"{_SCORES} / query.shape[1] ** 0.5",
+    ),
+    "Later keys are hidden in yours. Here the score of every query and every "
+    "key is wanted.": (
+        f"return {_SCORES}",
+        f"scores = {_SCORES}\n"
+        "    later = torch.ones_like(scores).triu(start + 1).bool()\n"
+        "    return scores.masked_fill(later, -torch.inf)",
+    ),
+    "Those are weights already. Give the scores, before the softmax.": (
+        _SCORES,
+        f"({_SCORES}).softmax(dim=1)",
+    ),
+    "A row for each query, a column for each key: yours is the transpose.": (
+        _SCORES,
+        f"({_SCORES}).T",
+    ),
+    "Sum over the pairs.": (
+        _SCORES,
+        f"({_QUERY}[:, None] * {_KEY}).unflatten(2, (2, -1)).sum(dim=2)",
+    ),
+    "Those are the turned queries; go on to scores.": (_SCORES, _QUERY),
+}.items():
+    rotary_scores.slip(_hint, *_typed)
+for _hint, *_typed in (
+    (_ONLY_QUERIES, *_BY_WAY, _KEY, "turned(key, 0, 0)"),
+    (_ONLY_KEYS, *_BY_WAY, _QUERY, "turned(query, start, 0)"),
+    (_GROWS, "(-torch", "(torch", " / d)", ".double() / d)"),
+):
+    rotary_scores.slip(_hint, *_typed)
+
+
+rotary_scores.style(
+    lambda query, key, start: rotate(query, start) @ rotate(key).mT
+)
+
+
+@rotary_scores.style
+def _by_polar(query, key, start):
+    d = query.shape[1]
+    speed = 10000 ** (-torch.arange(0, d, 2) / d)
+
+    def spun(x, first):
+        z = torch.view_as_complex(x.reshape(len(x), -1, 2).contiguous())
+        places = torch.arange(first, first + len(x))
+        return z * torch.polar(torch.ones(()), places[:, None] * speed)
+
+    return (spun(query, start) @ spun(key, 0).conj().T).real
+
+
+@rotary_scores.style
+def _as_published(query, key, start):
+    """Cosines and sines of two neighbours each, and the pair turned by 90°."""
+    d = query.shape[1]
+    speed = 10000 ** (-torch.arange(0, d, 2) / d).repeat_interleave(2)
+
+    def spun(x, first):
+        angle = torch.arange(first, first + len(x))[:, None] * speed
+        other = torch.stack([-x[:, 1::2], x[:, 0::2]], -1).flatten(1)
+        return x * angle.cos() + other * angle.sin()
+
+    return spun(query, start) @ spun(key, 0).T
 
 
 def absorb_solution(most, total, context, scores, values):
@@ -417,55 +451,57 @@ def absorb_solution(most, total, context, scores, values):
     )
 
 
-def _absorbed(most, total, context, scores, values, **slip):
-    """One tile, key by key; `slip` names what is done wrongly."""
-    top = float(scores.max())
-    new = top if slip.get("forgets") else max(most, top)
-    shrink = math.exp(most - new) if most > -math.inf else 0.0
-    if slip.get("upside"):
-        shrink = math.exp(new - most) if most > -math.inf else 0.0
-    if slip.get("late"):
-        late, shrink = shrink, 1.0
-    old, kept = total * shrink, context * shrink
-    if slip.get("old_sum"):
-        old = total
-    if slip.get("old_values"):
-        kept = context
-    for s, v in zip(scores.tolist(), values, strict=True):
-        w = math.exp(s - (0.0 if slip.get("bare") else new))
-        old, kept = old + w, kept + w * v
-    if slip.get("late"):
-        old, kept = old * late, kept * late
-    return new, old, kept
+_THREE = "Give back three things: the new maximum, sum and context."
+_ORDER = "Give them in the order maximum, sum, context."
+_EACH = "That is one for each key of the tile: sum over them."
+_ONE = "One number, no list."
+_OVERFLOW = (
+    "Your sum or context is NaN or infinite. At the first tile the old maximum "
+    "is −∞, so the factor exp(old − new) is 0: is yours upside down? And take "
+    "the new maximum off before each exp, not the old one and not afterwards: "
+    "then no exponent is above 0."
+)
 
 
-_SLIPS = {
-    "The old sums were made with another maximum. When the maximum moves, both "
-    "the sum and the context have to shrink by exp(old maximum − new).": {
-        "old_sum": True,
-        "old_values": True,
-    },
-    "When the maximum moves, the old sum has to be rescaled as well: by "
-    "exp(old maximum − new). Only the context is.": {"old_sum": True},
-    "When the maximum moves, the old context has to be rescaled as well: by "
-    "exp(old maximum − new). Only the sum is.": {"old_values": True},
-    "The factor is upside down: exp(old maximum − new), which is at most 1.": {
-        "upside": True
-    },
-    "The new maximum is that of this tile alone. It is the larger of the old "
-    "one and the tile's.": {"forgets": True},
-    "The maximum is not taken off the new scores before exp.": {"bare": True},
-    "After the first tile your sum and context are still 0: the new keys are "
-    "not added, or they are multiplied by the factor, which is for the old "
-    "sum and the old context alone.": {"late": True},
-}
+def _tile_by_tile(mine, scores, values, tiles):
+    """What an answer has after each tile, [tiles, 2 + d_v]."""
+    d_v, dtype, found = values.shape[1], scores.dtype, []
+    state = torch.tensor(-math.inf), torch.tensor(0.0), torch.zeros(d_v)
+    for s, v in zip(scores.split(tiles), values.split(tiles), strict=True):
+        result = mine(*state, s, v)
+        if not isinstance(result, (tuple, list)) or len(result) != 3:
+            raise Hint(_THREE)
+        one = {(d_v,): _ORDER, s.shape: _EACH, (1,): _ONE}
+        most = as_tensor(result[0], (), "the maximum, []", one)
+        total = as_tensor(result[1], (), "the sum, []", one)
+        added = {(): _ORDER, v.shape: _EACH}
+        context = as_tensor(result[2], (d_v,), "the context, [d_v]", added)
+        if not (total.isfinite() and context.isfinite().all()):
+            raise Hint(_OVERFLOW)
+        found.append(torch.cat([most[None], total[None], context]))
+        state = most.to(dtype), total.to(dtype), context.to(dtype)
+    return torch.stack(found)
+
+
+def _all_at_once(scores, values, tiles):
+    """The same, by a plain softmax over all keys seen so far."""
+    found, seen = [], 0
+    for tile in tiles:
+        seen += tile
+        so_far = scores[:seen]
+        total = so_far.logsumexp(0)
+        context = so_far.softmax(0) @ values[:seen]
+        most = so_far.max()
+        size = (total - most).exp()
+        found.append(torch.cat([most[None], size[None], size * context]))
+    return torch.stack(found)
 
 
 @exercise(absorb_solution)
 def absorb(mine):
     """A softmax that is never there as a whole: tile by tile."""
-    cases = ((3, 2, 2, 4), (1, 1, 1), (5, 5, 5), (2, 6))
-    for seed, tiles in enumerate(cases):
+    cases = []
+    for seed, tiles in enumerate(((3, 2, 2, 4), (1, 1, 1), (5, 5, 5), (2, 6))):
         d_v = 7  # as large as no tile
         scores, values = random_inputs(seed, (sum(tiles),), (sum(tiles), d_v))
         scores = 2 * scores
@@ -473,105 +509,153 @@ def absorb(mine):
             scores = scores.sort().values  # the maximum moves with each tile
         if seed == 3:
             scores = scores + 300  # exp of it overflows
-        state = torch.tensor(-math.inf), torch.tensor(0.0), torch.zeros(d_v)
-        slipped = {
-            hint: (-math.inf, 0.0, torch.zeros(d_v).double()) for hint in _SLIPS
-        }
-        seen = 0
-        for tile in tiles:
-            s, v = scores[seen : seen + tile], values[seen : seen + tile]
-            seen += tile
-            found = mine(*state, s, v)
-            if not isinstance(found, (tuple, list)) or len(found) != 3:
-                raise Hint(
-                    "Give back three things: the new maximum, sum and context."
-                )
-            order = "Give them in the order maximum, sum, context."
-            each = "That is one for each key of the tile: sum over them."
-            one = {(d_v,): order, (tile,): each, (1,): "One number, no list."}
-            added = {(): order, (tile, d_v): each}
-            most, total, context = (
-                as_tensor(*given)
-                for given in zip(
-                    found,
-                    ((), (), (d_v,)),
-                    ("the maximum, []", "the sum, []", "the context, [d_v]"),
-                    (one, one, added),
-                    strict=True,
-                )
-            )
-            for hint, slip in _SLIPS.items():
-                try:
-                    slipped[hint] = _absorbed(
-                        *slipped[hint], float64(s), float64(v), **slip
-                    )
-                except OverflowError:
-                    pass
-            so_far, of = float64(scores[:seen]), float64(values[:seen])
-            truth = so_far.max()
-            weights = (so_far - truth).exp()
-            whole = torch.cat([truth[None], weights.sum()[None], weights @ of])
-            given = torch.cat([most[None], total[None], context])
-            mistakes = {
-                hint: torch.cat([float64([m, t]), c])
-                for hint, (m, t, c) in slipped.items()
-            }
-            share = weights @ of / weights.sum()
-            mistakes[
-                "The context is divided already. Divide once, when all "
-                "tiles have been seen: here it is the sum alone."
-            ] = torch.cat([whole[:2], share])
-            own = float64(s).max()
-            alone = (float64(s) - own).exp()
-            mistakes[
-                "The old sum and context are dropped: only this tile is in "
-                "yours."
-            ] = torch.cat([own[None], alone.sum()[None], alone @ float64(v)])
-            mistakes[
-                "Sum and context are right, for this maximum; but give "
-                "back the new maximum, not the old one."
-            ] = torch.cat([float64(state[0])[None], whole[1:]])
-            softmax = float64(s).softmax(0)
-            mistakes[
-                "Your weights of a tile sum to 1 already. Take exp(scores − "
-                "maximum) and no softmax: the division comes last of all."
-            ] = torch.cat(
-                [
-                    truth[None],
-                    float64(state[1])[None] + 1,
-                    float64(state[2]) + softmax @ float64(v),
-                ]
-            )
-            mistakes[order] = whole[[1, 0, *range(2, 2 + d_v)]]
-            otherwise = (
-                f"This is no slip that the check knows. After {seen} keys the "
-                f"maximum should be {float(truth):.4g}, and is "
-                f"{float(most):.4g}; the sum {float(whole[1]):.4g}, and is "
-                f"{float(total):.4g}."
-            )
-            if not given.isfinite().all():
-                otherwise += (
-                    " At the first tile the old maximum is −∞, so the factor "
-                    "exp(old − new) is 0: is yours upside down? And take the "
-                    "new maximum off before each exp, not the old one and not "
-                    "afterwards: then no exponent is above 0."
-                )
-            elif torch.allclose(given[:2], whole[:2], rtol=1e-4, atol=1e-4):
-                otherwise = (
-                    "Maximum and sum are right, and the context is not. It is "
-                    "made like the sum, with each exp(score − maximum) times "
-                    "its value."
-                )
-            expect(given, whole, mistakes, otherwise=otherwise)
-            state = tuple(
-                torch.as_tensor(one, dtype=scores.dtype)
-                for one in (most, total, context)
-            )
+        truth = _all_at_once(float64(scores), float64(values), tiles)
+        cases.append(((scores, values, list(tiles)), truth))
+    absorb.compare(
+        mine,
+        cases,
+        about="with tiles of {2} keys, a row for each tile with maximum, sum "
+        "and context:",
+        ask=_tile_by_tile,
+    )
     return (
         "four rows of scores in tiles of other sizes, rising ones and ones "
         "whose exp would overflow; after each tile what a softmax over all "
         "keys so far would give."
     )
+
+
+_NEW, _RAISED = "torch.maximum(most, scores.max())", "torch.exp(scores - new)"
+_OLD_SUM = ("shrink * total", "total")
+_OLD_CONTEXT = ("shrink * context", "context")
+_SUM = "shrink * total + raised.sum()"
+_CONTEXT = "shrink * context + raised @ values"
+_BARE = "The maximum is not taken off the new scores before exp."
+_LATE = (
+    "After the first tile your sum and context are still 0: the new keys are "
+    "not added, or they are multiplied by the factor, which is for the old sum "
+    "and the old context alone."
+)
+_NOT_CONTEXT = (
+    "Maximum and sum are right, and the context is not. It is made like the "
+    "sum, with each exp(score − maximum) times its value."
+)
+_SOFTMAX = (
+    "Your weights of a tile sum to 1 already. Take exp(scores − maximum) and "
+    "no softmax: the division comes last of all."
+)
+for _hint, *_typed in (
+    (
+        "The old sums were made with another maximum. When the maximum moves, "
+        "both the sum and the context have to shrink by exp(old maximum − "
+        "new).",
+        *(*_OLD_SUM, *_OLD_CONTEXT),
+    ),
+    (
+        "When the maximum moves, the old sum has to be rescaled as well: by "
+        "exp(old maximum − new). Only the context is.",
+        *_OLD_SUM,
+    ),
+    (
+        "When the maximum moves, the old context has to be rescaled as well: "
+        "by exp(old maximum − new). Only the sum is.",
+        *_OLD_CONTEXT,
+    ),
+    (
+        "The factor is upside down: exp(old maximum − new), which is at most "
+        "1.",
+        "torch.exp(most - new)",
+        "torch.where(most.isinf(), 0.0, torch.exp(new - most))",
+    ),
+    (
+        "The new maximum is that of this tile alone. It is the larger of the "
+        "old one and the tile's.",
+        *(_NEW, "scores.max()"),
+    ),
+    (_BARE, _RAISED, "torch.exp(scores)"),
+    (_BARE, _RAISED, "torch.exp(scores)", *_OLD_SUM, *_OLD_CONTEXT),
+    (
+        _LATE,
+        *(_SUM, "shrink * (total + raised.sum())"),
+        *(_CONTEXT, "shrink * (context + raised @ values)"),
+    ),
+    (_LATE, _SUM, "shrink * total", _CONTEXT, "shrink * context"),
+    (_LATE, _NEW, "scores.max()", _SUM, "total", _CONTEXT, "context"),
+    (
+        "The context is divided already. Divide once, when all tiles have "
+        "been seen: here it is the sum alone.",
+        *(_CONTEXT, f"({_CONTEXT}) / ({_SUM})"),
+    ),
+    (
+        "The old sum and context are dropped: only this tile is in yours.",
+        *(_NEW, "scores.max()", "shrink * total + ", ""),
+        *("shrink * context + ", ""),
+    ),
+    (
+        "Sum and context are right, for this maximum; but give back the new "
+        "maximum, not the old one.",
+        *("        new,", "        most,"),
+    ),
+    (_SOFTMAX, _RAISED, "torch.softmax(scores, dim=0)"),
+    (
+        _SOFTMAX,
+        *(_RAISED, "torch.softmax(scores, dim=0)", *_OLD_SUM, *_OLD_CONTEXT),
+    ),
+    (_NOT_CONTEXT, "raised @ values", "values.sum(dim=0)"),
+    (_NOT_CONTEXT, _CONTEXT, "shrink * context"),
+    (
+        _ORDER,
+        f"        new,\n        {_SUM},",
+        f"        {_SUM},\n        new,",
+    ),
+    (_ORDER, f"{_CONTEXT},\n    )", f"{_CONTEXT},\n    )[::-1]"),
+    (_EACH, "raised.sum()", "raised"),
+    (_EACH, "raised @ values", "raised[:, None] * values"),
+    (_ONE, "scores.max()", "scores.max(dim=0, keepdim=True).values"),
+    (_THREE, "        new,\n", ""),
+    (_OVERFLOW, _RAISED, "torch.exp(scores - most)"),
+    (_OVERFLOW, "most - new", "new - most"),
+    (
+        _OVERFLOW,
+        *("torch.exp(most - new)", "torch.exp(most) / torch.exp(new)"),
+        *(_RAISED, "torch.exp(scores) / torch.exp(new)"),
+    ),
+):
+    absorb.slip(_hint, *_typed)
+
+
+@absorb.style
+def _in_plain_floats(most, total, context, scores, values):
+    top = scores.max().item()
+    own = [math.exp(s - top) for s in scores.tolist()]
+    new = max(most.item(), top)
+    old, here = math.exp(most.item() - new), math.exp(top - new)
+    taken = sum(w * v for w, v in zip(own, values, strict=True))
+    return [
+        new,
+        old * total.item() + here * sum(own),
+        old * context + here * taken,
+    ]
+
+
+@absorb.style
+def _key_by_key(most, total, context, scores, values):
+    for score, value in zip(scores, values, strict=True):
+        new = score if score > most else most
+        total = total * torch.exp(most - new) + torch.exp(score - new)
+        context = context * torch.exp(most - new)
+        context = context + torch.exp(score - new) * value
+        most = new
+    return most, total, context
+
+
+@absorb.style
+def _by_logsumexp(most, total, context, scores, values):
+    all_scores = torch.cat([(most + total.log())[None], scores])
+    new = torch.maximum(most, scores.max())
+    old = torch.exp(most - new) * context
+    added = torch.exp(scores - new) @ values
+    return new, torch.exp(all_scores.logsumexp(0) - new), old + added
 
 
 def parameters_of_solution(config):
@@ -585,11 +669,11 @@ def parameters_of_solution(config):
     return tables * vocab * d + config["num_hidden_layers"] * layer + d
 
 
-_MODELS = {
-    "Mistral 7B": (32, 4096, 32, 8, 14336, 32000, False),
-    "Llama 2 7B": (32, 4096, 32, 32, 11008, 32000, False),
-    "a small one, tied": (3, 24, 6, 2, 40, 50, True),
-}
+_MODELS = (
+    (32, 4096, 32, 8, 14336, 32000, False),  # Mistral 7B
+    (32, 4096, 32, 32, 11008, 32000, False),  # Llama 2 7B
+    (3, 24, 6, 2, 40, 50, True),  # a small one, tied
+)
 _ELSE = {  # what says nothing of the size
     "hidden_act": "silu",
     "rms_norm_eps": 1e-05,
@@ -607,96 +691,124 @@ _NAMES = (
 )
 
 
-def _matrices(layers, d, heads, kv, d_ff, vocab, tied):
-    """The shape of each of a model's tensors, by its name."""
+def _shapes(layers, d, heads, kv, d_ff, vocab, tied):
+    """The shape of each of a model's tensors."""
     d_k = d // heads
-    yield "table", (vocab, d)
+    yield vocab, d  # the table
     for _ in range(layers):
-        yield "W_Q", (heads * d_k, d)
-        yield "W_K", (kv * d_k, d)
-        yield "W_V", (kv * d_k, d)
-        yield "W_O", (d, heads * d_k)
-        yield "W_1", (d_ff, d)
-        yield "W_2", (d, d_ff)
-        yield "W_3", (d_ff, d)
-        yield "norm", (d,)
-        yield "norm", (d,)
-    yield "last norm", (d,)
-    yield "output", (0 if tied else vocab, d)
+        yield heads * d_k, d  # W_Q
+        yield kv * d_k, d  # W_K
+        yield kv * d_k, d  # W_V
+        yield d, heads * d_k  # W_O
+        yield d_ff, d  # W_1
+        yield d, d_ff  # W_2
+        yield d_ff, d  # W_3
+        yield (d,)  # two norms
+        yield (d,)
+    yield (d,)  # the last norm
+    yield (0 if tied else vocab, d)  # the output's table
 
 
 @exercise(parameters_of_solution)
 def parameters_of(mine):
     """The parameters of a model of today, from its config."""
-    for name, sizes in _MODELS.items():
-        layers, d, heads, kv, d_ff, _, tied = sizes
+    cases = []
+    for sizes in _MODELS:
         config = dict(zip(_NAMES, sizes, strict=True)) | _ELSE
-        found = as_number(mine(config), "a whole number")
-        count = {}
-        for part, shape in _matrices(*sizes):
-            count[part] = count.get(part, 0) + math.prod(shape)
-        truth = sum(count.values())
-        table = count["table"] + count["output"] + count["last norm"]
-        mistakes = {
-            "One table is missing: where nothing is tied the output has a "
-            "matrix of its own.": truth - count["output"],
-            "Here input and output are tied: they share one table.": truth
-            + tied * count["table"],
-            "The feed-forward layer has three matrices: SwiGLU has a gate.": (
-                truth - count["W_3"]
-            ),
-            "The tables are missing: a row of d numbers for each word, for the "
-            "input and, where nothing is tied, for the output.": (
-                truth - count["table"] - count["output"]
-            ),
-            "A gain is not one number: it has d.": truth
-            - (2 * layers + 1) * (d - 1),
-            "The norms are missing: two a layer, and one after the last.": (
-                truth - count["norm"] - count["last norm"]
-            ),
-            "The norm after the last layer is missing.": (
-                truth - count["last norm"]
-            ),
-            "There is one norm a layer in yours; each of its two parts has "
-            "its own.": truth - count["norm"] // 2,
-            "A norm has a bias in yours. RMSNorm has a gain only.": (
-                truth + count["norm"] + count["last norm"]
-            ),
-            "One matrix of d × d is missing in each layer: W_Q and W_O are "
-            "both that large.": truth - count["W_O"],
-            "W_K and W_V are of one size, but they are two.": truth
-            - count["W_V"],
-            "The last norm is counted in every layer. It stands once, after "
-            "all of them.": truth + (layers - 1) * d,
-            "The linear maps have biases in yours; here they have none.": truth
-            + layers * (2 * d + 2 * kv * d // heads + 2 * d_ff + d),
-            "W_K and W_V are as small as one head. There are kv_heads of "
-            "them.": truth - (count["W_K"] + count["W_V"]) * (kv - 1) // kv,
-            "Only one layer is counted.": table + (truth - table) // layers,
-        }
-        if kv < heads:
-            full = layers * 4 * d * d
-            now = sum(count[k] for k in ("W_Q", "W_K", "W_V", "W_O"))
-            mistakes = {
-                "W_K and W_V are d × d in yours. With fewer heads of keys and "
-                "values they are narrower: kv_heads · d_k, and d_k is "
-                "hidden_size / num_attention_heads.": truth - now + full,
-                "Attention is 3 d² in yours. It has four matrices: W_Q and W_O "
-                "of d × d, W_K and W_V of d × kv_heads · d_k.": (
-                    truth - now + full * 3 // 4
-                ),
-            } | mistakes
-        if float(found) == truth:
-            continue
-        for hint, wrong in mistakes.items():
-            if float(found) == wrong:
-                raise Hint(hint)
-        raise Hint(
-            f"For {name} yours is {float(found):,.0f}, which is "
-            f"{abs(float(found) - truth):,.0f} too "
-            f"{'many' if float(found) > truth else 'few'}. This is no slip "
-            "that the check knows. Write down the shape of every matrix: two "
-            "tables; a layer's W_Q, W_K, W_V, W_O, three of the feed-forward "
-            "layer, two gains; one gain at the end."
-        )
+        cases.append(((config,), sum(map(math.prod, _shapes(*sizes)))))
+    parameters_of.compare(
+        mine,
+        cases,
+        "a whole number",
+        "write down the shape of every matrix: two tables; a layer's W_Q, W_K, "
+        "W_V, W_O, three of the feed-forward layer, two gains; one gain at the "
+        "end. Where hidden_size is {0[hidden_size]} and vocab_size "
+        "{0[vocab_size]},",
+        tolerance=0,
+    )
     return "Mistral 7B, Llama 2 7B and a small one, to the last parameter."
+
+
+_KEYS = '2 * d * config["num_key_value_heads"] * d_k'
+_TABLES = '1 if config["tie_word_embeddings"] else 2'
+for _hint, _typed in {
+    "W_K and W_V are d × d in yours. With fewer heads of keys and values they "
+    "are narrower: kv_heads · d_k, and d_k is hidden_size / "
+    "num_attention_heads.": (_KEYS, "2 * d * d"),
+    "Attention is 3 d² in yours. It has four matrices: W_Q and W_O of d × d, "
+    "W_K and W_V of d × kv_heads · d_k.": (f"2 * d * d + {_KEYS}", "3 * d * d"),
+    "One table is missing: where nothing is tied the output has a matrix of "
+    "its own.": (_TABLES, "1"),
+    "Here input and output are tied: they share one table.": (_TABLES, "2"),
+    "The feed-forward layer has three matrices: SwiGLU has a gate.": (
+        "3 * d",
+        "2 * d",
+    ),
+    "The tables are missing: a row of d numbers for each word, for the input "
+    "and, where nothing is tied, for the "
+    "output.": ("tables * vocab * d + ", ""),
+    "A gain is not one number: it has d.": (
+        "feedforward + 2 * d",
+        "feedforward + 2",
+        "layer + d",
+        "layer + 1",
+    ),
+    "The norms are missing: two a layer, and one after the last.": (
+        "feedforward + 2 * d",
+        "feedforward",
+        "layer + d",
+        "layer",
+    ),
+    "The norm after the last layer is missing.": ("layer + d", "layer"),
+    "There is one norm a layer in yours; each of its two parts has its own.": (
+        "feedforward + 2 * d",
+        "feedforward + d",
+    ),
+    "A norm has a bias in yours. RMSNorm has a gain only.": (
+        *("feedforward + 2 *", "feedforward + 4 *"),
+        *("layer + d", "layer + 2 * d"),
+    ),
+    "One matrix of d × d is missing in each layer: W_Q and W_O are both that "
+    "large.": ("2 * d * d", "d * d"),
+    "W_K and W_V are of one size, but they are two.": (_KEYS, _KEYS[4:]),
+    "The last norm is counted in every layer. It stands once, after all of "
+    "them.": ("layer + d", "(layer + d)"),
+    "The linear maps have biases in yours; here they have none.": (
+        "feedforward + 2 * d",
+        f'feedforward + {_KEYS} // d + 5 * d + 2 * config["intermediate_size"]',
+    ),
+    "W_K and W_V are as small as one head. There are kv_heads of them.": (
+        _KEYS,
+        "2 * d * d_k",
+    ),
+    "Only one layer is counted.": (
+        'config["num_hidden_layers"] * layer',
+        "layer",
+    ),
+}.items():
+    parameters_of.slip(_hint, *_typed)
+
+
+@parameters_of.style
+def _by_building_it(config):
+    d, layers = config["hidden_size"], config["num_hidden_layers"]
+    d_kv = config["num_key_value_heads"] * d // config["num_attention_heads"]
+    shapes = [(d, d)] * 2 + [(d, d_kv)] * 2
+    shapes += [(d, config["intermediate_size"])] * 3 + [(d,)] * 2
+    layer = sum(torch.empty(s, device="meta").numel() for s in shapes)
+    tables = 2 - config["tie_word_embeddings"]
+    return float(tables * config["vocab_size"] * d + layers * layer + d)
+
+
+@parameters_of.style
+def _by_every_line_of_the_config(config):  # as the page prints them
+    assert config["rms_norm_eps"] == 1e-5 and config["sliding_window"]
+    assert config["rope_theta"] == 10000.0
+    d, v = config["hidden_size"], config["vocab_size"]
+    maps = 3 if config["hidden_act"] == "silu" else 2
+    shared = config["num_attention_heads"] // config["num_key_value_heads"]
+    total = v * d + d + (0 if config["tie_word_embeddings"] else v * d)
+    for _ in range(config["num_hidden_layers"]):
+        total += d + d * d + 2 * d * (d // shared) + d * d
+        total += d + maps * d * config["intermediate_size"]
+    return torch.tensor(total)

@@ -278,25 +278,26 @@ for _hint, _length in {
     _TOO_MUCH: lambda q, k: q * k + 5e-5,
 }.items():
     cosine_scores.slip(_hint, _over(_length))
-for _hint, *_typed in (
-    (
-        "That is the scaled dot product: √d_k is one number for all, a length "
-        "belongs to its vector.",
+for _hint, _typed in {
+    "That is the scaled dot product: √d_k is one number for all, a length "
+    "belongs to its vector.": (
         *("F.normalize(query, dim=-1)", "query / query.shape[-1] ** 0.5"),
         *("F.normalize(key, dim=-1)", "key"),
     ),
-    (
-        "Those are weights; the cosine comes first.",
+    "Those are weights; the cosine comes first.": (
         *("key.transpose(1, 2)", "key.transpose(1, 2), dim=-1)"),
         *("return ", "return torch.softmax("),
     ),
-    (
-        "Each number was divided by a length over the words: dim=-1.",
-        *("dim=-1", "dim=1"),
+    "Each number was divided by a length over the words: dim=-1.": (
+        "dim=-1",
+        "dim=1",
     ),
-    (_TURNED, "query @ key.transpose", "key @ query.transpose"),
-    (_NO_BATCH, "transpose(1, 2)", "sum(0).T"),
-):
+    _TURNED: ("query @ key.transpose", "key @ query.transpose"),
+    _NO_BATCH: (
+        "transpose(1, 2)",
+        "sum(0).T",
+    ),
+}.items():
     cosine_scores.slip(_hint, *_typed)
 
 
