@@ -1,7 +1,6 @@
 // The lattice's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bestPath, forwardSums, logSum } from "../../src/lookback/widgets/transducer.js";
 import { follow, readSentence, summed } from "../../src/lookback/widgets/lattice.js";
 import {
   fit,
@@ -13,6 +12,7 @@ import {
   through,
   ways,
 } from "../../src/lookback/widgets/paths.js";
+import { bestPath, forwardSums, logSum } from "../../src/lookback/widgets/transducer.js";
 import { near } from "./near.mjs";
 
 /** Every path of T places and U words. @param {number} T @param {number} U @returns {string[]} */

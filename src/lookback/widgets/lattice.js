@@ -3,7 +3,6 @@
 // them summed, and where the finger was. Python: lattice.py; the models:
 // cursors.js and rnnsearch.js.
 
-import { backwardSums, bestPath, forwardSums, lay, logSum, posteriorOf } from "./transducer.js";
 import limits from "./lattice.json" with { type: "json" };
 import { tiles } from "./lib/chart.js";
 import { among, integer, series } from "./lib/link.js";
@@ -32,6 +31,7 @@ import {
 } from "./lib/view.js";
 import { fit, lead, nodesOf, placesOf, straight, taken, ways } from "./paths.js";
 import { search } from "./rnnsearch.js";
+import { backwardSums, bestPath, forwardSums, lay, logSum, posteriorOf } from "./transducer.js";
 
 /** @typedef {Record<string, import("./lib/rows.js").Rows>} Packed */
 /** @typedef {import("./lib/recurrent.js").Weights} Weights */
