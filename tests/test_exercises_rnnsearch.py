@@ -4,10 +4,11 @@ import re
 
 import pytest
 import torch
-from test_exercises import BOOK, altered, said_about
+from test_exercises import BOOK, said_about
 from torch.nn import functional as F
 
 from lookback.exercises import check, rnnsearch
+from lookback.exercises.checking import edited
 
 pytestmark = pytest.mark.nightly
 
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.nightly
     ],
 )
 def test_soft_search_wants_its_parts(old, new, words, capsys):
-    wrong = altered(check.soft_search, old, new)
+    wrong = edited(check.soft_search.solution, old, new)
     assert words in said_about(capsys, "soft_search", wrong)
 
 

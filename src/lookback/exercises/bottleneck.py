@@ -468,7 +468,7 @@ def _train_on(loss, logits, slopes):
     (found,) = torch.autograd.grad(loss, logits, allow_unused=True)
     if found is None or not found.any():
         raise Hint(_CUT)
-    expect(found.double(), slopes, {}, otherwise=_GRADIENT)
+    expect(found.double(), slopes, _GRADIENT)
 
 
 def _by_logarithms(log_p):

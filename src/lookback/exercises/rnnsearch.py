@@ -317,7 +317,7 @@ def masked_softmax(mine):
             raise Hint(_LOW)
         truth = _masked_loop(scores, mask)
         for row, right, hint in zip(found, truth, hints, strict=True):
-            expect(row, right, {}, otherwise=hint)
+            expect(row, right, hint)
     scores = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     mask = torch.tensor([[False, False], [True, True]])
     found = as_tensor(mine(scores, mask), scores.shape, axes)
@@ -325,7 +325,7 @@ def masked_softmax(mine):
         raise Hint(_NAN)
     if found[0].abs().sum() > 0:
         raise Hint(_SHARED)
-    expect(found[1:], _masked_loop(scores[1:], mask[1:]), {})
+    expect(found[1:], _masked_loop(scores[1:], mask[1:]))
     return (
         "each row sums to 1 over what may be looked at, masked places are "
         "exactly 0, scores of ±1000 are safe, a fully masked row is zeros."

@@ -284,8 +284,7 @@ def log_likelihood(mine):
     expect(
         found,
         (alpha[-1] + float64(write)[-1]).logsumexp(0),
-        {},
-        otherwise="Right for short sentences. With 200 words on each side "
+        "Right for short sentences. With 200 words on each side "
         f"your answer is {found.item():.6g}: {_UNDERFLOW}",
     )
     write, step = torch.full((2, 3), -1.0), torch.full((2, 3), -3000.0)
@@ -294,8 +293,7 @@ def log_likelihood(mine):
     expect(
         found,
         float64(-3002.0),
-        {},
-        otherwise="Right where every move is likely; where the right answer is "
+        "Right where every move is likely; where the right answer is "
         f"-3002, yours is {found.item():.6g}. {_LEAK}",
     )
     return "six lattices, one of 200 × 200 among them."
