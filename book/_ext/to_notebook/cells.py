@@ -8,52 +8,13 @@ import nbformat
 from jupytext.myst import myst_to_notebook
 from nbformat import v4
 
+import lookback
 from to_notebook.code import import_lines
 from to_notebook.directives import DIRECTIVES
 from to_notebook.myst import SourceError
 from to_notebook.text import Piece, Writer, recorded
 
-SETUP = """\
-# Set-up: fetches the book's package where it is missing, as in Colab.
-# Where `lookback` is installed, this cell does nothing.
-import importlib.util
-import os
-import re
-import subprocess
-import sys
-from pathlib import Path
-from tempfile import TemporaryDirectory
-
-BOOK = "REPOSITORY"
-CAUSES = "fatal: .+|ERROR: .+|error: (?!subprocess).+|connection broken.+"
-
-
-def install(*wanted, **settings):
-    pip = [sys.executable, "-m", "pip", "install", "-q", *wanted]
-    env = {**os.environ, "GIT_TERMINAL_PROMPT": "0", **settings}
-    done = subprocess.run(pip, capture_output=True, text=True, env=env)
-    if done.returncode:
-        said = re.sub("<.+?>: ", "", done.stderr)
-        causes = dict.fromkeys(re.findall(CAUSES, said)) or [said.strip()]
-        advice = f"Does {BOOK} open in a browser? Then run this cell again."
-        why = [f"pip cannot install {wanted[-1]}:", *causes, advice]
-        raise RuntimeError("\\n".join(why))
-
-
-if importlib.util.find_spec("lookback") is None:
-    print("Fetching the book's package: about a minute …", flush=True)
-    with TemporaryDirectory() as git:
-        # All but the trained weights: a cell that needs one fetches it.
-        Path(git, "info").mkdir()
-        Path(git, "info", "sparse-checkout").write_text("/*\\n!*.gz")
-        Path(git, "config").write_text("[core]\\nsparseCheckout = true")
-        install(f"lookback @ git+{BOOK}@BRANCH", GIT_TEMPLATE_DIR=git)
-    try:
-        install("--no-deps", "bertviz")
-    except RuntimeError as error:
-        print("A few pictures will be missing:", *str(error).split("\\n")[:2])
-    importlib.invalidate_caches()
-    print("Ready.")"""
+SETUP = Path(__file__).with_name("set_up.py").read_text("utf-8")
 METADATA = {
     "colab": {"provenance": []},
     "kernelspec": {
@@ -78,10 +39,18 @@ def make_notebook(book, page, record=recorded, solutions="linked"):
     writer = Writer(book, page, DIRECTIVES, record)
     pieces = list(_solved(page, _pieces(writer, page), solutions))
     pieces = _live(page, pieces)
-    setup = SETUP.replace("REPOSITORY", book.repository)
-    setup = setup.replace("BRANCH", book.branch)
+    setup = set_up(book.repository, book.branch)
     cells = [Piece("code", setup, 1), *_cells(pieces)]
     return _notebook(Path(page.docname).name, cells)
+
+
+def set_up(repository, branch):
+    """The first cell: it installs the book's package where there is none."""
+    numbers = [int(n) for n in lookback.__version__.split(".")]
+    setup = SETUP.replace(
+        '"REPOSITORY", "BRANCH"', f'"{repository}", "{branch}"'
+    )
+    return setup.replace('"VERSION"', str(numbers)).strip()
 
 
 def _pieces(writer, page):

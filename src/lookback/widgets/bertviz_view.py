@@ -37,7 +37,8 @@ LIBRARIES = {
 }
 # What the frame says where BertViz, an extra of the package, is not installed.
 NOT_INSTALLED = """<p>BertViz draws this picture, and it is not installed. Run
-<code>%pip install --no-deps bertviz</code> in a cell, then this one again.</p>
+<code>%pip install --no-deps bertviz==1.4.1</code> in a cell, then this one
+again.</p>
 """
 # Stands for "<" until BertViz has written the tokens as JSON.
 LESS_THAN = "\ue03c"
