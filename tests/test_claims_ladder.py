@@ -12,7 +12,7 @@ import torch
 from saying import said
 
 from lookback.experiments import alignment
-from lookback.experiments.removal import REMOVALS
+from lookback.experiments.ablation import REMOVALS
 from lookback.experiments.tuned_baselines import FAMILIES, STAGES, best_of
 from lookback.lab import corpus, records
 from lookback.lab.comparison import (
@@ -32,7 +32,7 @@ from lookback.widgets import Swaps
 FOUND = records.load("ladder")["results"]
 BEST = records.load("tuned_baselines")["results"]
 GROWTH = records.load("growth")["results"]
-REMOVAL = records.load("removal")["results"]
+REMOVAL = records.load("ablation")["results"]
 PATH = way_to("transformer")
 
 

@@ -75,7 +75,7 @@ def test_the_learned_table_begins_as_loud_as_the_waves():
 
 
 def test_a_transformer_that_never_had_positions_is_a_poor_translator():
-    bag = records.load("removal")["results"]["positions"]
+    bag = records.load("ablation")["results"]["positions"]
     full = records.load("tuned_baselines")["results"]["transformer"]["tests"][
         "all"
     ]
@@ -234,7 +234,7 @@ def test_the_layer_did_not_pay_where_it_stood_bare():
 
 def test_the_finished_transformer_misses_the_layer():
     said("feedforward", "Trained without its feed-forward layers")
-    removal = records.load("removal")["results"]["feedforward"]
+    removal = records.load("ablation")["results"]["feedforward"]
     for place in (removal["tests"]["all"], removal["tests"]["all"]["beam"]):
         assert place["change"]["high"] < 0 and place["change"]["p"] < 0.01
 

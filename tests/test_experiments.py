@@ -21,6 +21,7 @@ from lookback import ladder as bench
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.experiments import (
     EXPERIMENTS,
+    ablation,
     alignment,
     brevity,
     copying,
@@ -31,7 +32,6 @@ from lookback.experiments import (
     length,
     memories,
     pruning,
-    removal,
     runs,
     search,
     serial,
@@ -142,9 +142,9 @@ def short(monkeypatch):
         for n in ("rnnsearch", "fixed")
     }
     monkeypatch.setattr(german, "PARTS", few)
-    few = {n: removal.PARTS[n] for n in ("heads", "warmup, slowly")}
-    monkeypatch.setattr(removal, "PARTS", few)
-    monkeypatch.setattr(removal, "chosen", cache(whole))
+    few = {n: ablation.PARTS[n] for n in ("heads", "warmup, slowly")}
+    monkeypatch.setattr(ablation, "PARTS", few)
+    monkeypatch.setattr(ablation, "chosen", cache(whole))
 
 
 def whole(name):
@@ -249,7 +249,7 @@ def trials():
         "tuned_baselines": (tuned_baselines, 6, set()),
         "german": (german, 2, set()),
         "growth": (growth, 4, set()),
-        "removal": (removal, 4, set()),  # the whole twice
+        "removal": (ablation, 4, set()),  # the whole twice
     }
 
 
@@ -301,16 +301,16 @@ def test_without_norms_the_first_scores_are_as_loud():
     spreads = []
     for name in ("norm", "smoothing"):
         torch.manual_seed(0)
-        model = removal.without(name, WHOLE, 50, 50).eval()
+        model = ablation.without(name, WHOLE, 50, 50).eval()
         said = model(torch.full((1, 3), 5), torch.full((1, 7), 6))
         spreads.append(said.std().item())
     assert max(spreads) < 1.5 * min(spreads)  # without that one, 14 times
-    assert removal.without("norm", WHOLE, 9, 9).config.norm == "none"
+    assert ablation.without("norm", WHOLE, 9, 9).config.norm == "none"
 
 
-@pytest.mark.parametrize("name", removal.REMOVALS)
+@pytest.mark.parametrize("name", ablation.REMOVALS)
 def test_every_removal_is_another_model_or_training(name):
-    model, settings = removal.REMOVALS[name]
+    model, settings = ablation.REMOVALS[name]
     full = WHOLE(9, 9).config
     assert (replace(full, **model) == full) == (not model)
     assert model or settings
@@ -318,7 +318,7 @@ def test_every_removal_is_another_model_or_training(name):
 
 @pytest.mark.nightly
 def test_a_slow_removal_has_a_quarter_of_the_rate(folders, monkeypatch):
-    run = removal.chosen("transformer")[1]
+    run = ablation.chosen("transformer")[1]
     low = run | {"setting": run["setting"] | {"rate": 1e-3 / 4}}
     other = run | {"setting": low["setting"], "tests": {}}
     tried = {
@@ -326,10 +326,10 @@ def test_a_slow_removal_has_a_quarter_of_the_rate(folders, monkeypatch):
         "transformer, rate": low,
         "transformer, at its best": run | {"tests": {}},
     }
-    monkeypatch.setattr(removal, "recorded", lambda: tried)
-    removal.main([])
-    results = records.load("removal")["results"]
-    full = removal.chosen("transformer")
+    monkeypatch.setattr(ablation, "recorded", lambda: tried)
+    ablation.main([])
+    results = records.load("ablation")["results"]
+    full = ablation.chosen("transformer")
     slow = results["warmup, slowly"]["runs"]
     assert full[0]["training"]["learning_rate"] == 1e-3
     changed = full[0]["training"] | {"learning_rate": 1e-3 / 4, "warmup": 0}
@@ -354,12 +354,12 @@ def test_a_slow_removal_has_a_quarter_of_the_rate(folders, monkeypatch):
 def test_a_removal_that_diverges_is_recorded_as_such(folders, monkeypatch):
     fast = [
         dict(run, setting=run["setting"] | {"rate": 1e30})
-        for run in removal.chosen("transformer")
+        for run in ablation.chosen("transformer")
     ]
-    monkeypatch.setattr(removal, "chosen", lambda _: fast)
-    removal.main(["--only", "heads"])
-    removal.main(["--record"])
-    heads = records.load("removal")["results"]["heads"]
+    monkeypatch.setattr(ablation, "chosen", lambda _: fast)
+    ablation.main(["--only", "heads"])
+    ablation.main(["--record"])
+    heads = records.load("ablation")["results"]["heads"]
     assert heads["runs"][0]["diverged"]
     assert heads["runs"][0]["training"]["learning_rate"] == 1e30
     assert "tests" not in heads
@@ -367,17 +367,17 @@ def test_a_removal_that_diverges_is_recorded_as_such(folders, monkeypatch):
 
 @pytest.mark.nightly
 def test_a_removal_that_becomes_nan_after_a_round_has_no_score(folders):
-    [run] = removal.chosen("transformer")[:1]
+    [run] = ablation.chosen("transformer")[:1]
     cut = run | {"curve": run["curve"][:-1]}
-    assert removal.survived(run) and not removal.survived(cut)
-    assert "tests" in removal.summary({"heads": [run]})["heads"]
-    assert "tests" not in removal.summary({"heads": [run, cut]})["heads"]
+    assert ablation.survived(run) and not ablation.survived(cut)
+    assert "tests" in ablation.summary({"heads": [run]})["heads"]
+    assert "tests" not in ablation.summary({"heads": [run, cut]})["heads"]
 
 
 def test_without_feed_forward_seven_layers_have_as_many_weights():
     """But for norms and biases, 84 d² in the layers of either."""
     full = WHOLE(9, 9)
-    changes, _ = removal.REMOVALS["feedforward, 7 layers"]
+    changes, _ = ablation.REMOVALS["feedforward, 7 layers"]
     other = Transformer(replace(full.config, **changes))
     counts = [sum(p.numel() for p in m.parameters()) for m in (full, other)]
     assert counts[1] == pytest.approx(counts[0], rel=0.01)

@@ -50,7 +50,7 @@ CORPUS = {  # the languages that an experiment reads
     "in_page": [("en", "fr")],
     "brevity": [("en", "fr")],
     "families": [("en", "fr")],
-    "removal": [("en", "fr")],
+    "ablation": [("en", "fr")],
     "probing": [("en", "fr")],
     "neighbours": [("en", "fr")],
     "explanation": [("en", "fr")],

@@ -14,7 +14,7 @@ EXPERIMENTS = (
     "tuned_baselines",
     "german",
     "growth",
-    "removal",
+    "ablation",
     "tuned",
     "in_page",
     "brevity",

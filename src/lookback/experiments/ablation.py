@@ -10,10 +10,10 @@ dropout and the layers are on the only way through, so once it is trained with
 no dropout and once with one layer. Without the norms one is left where a stack
 ends: the scores are to begin as loud. Without feed-forward layers the model is
 trained a second time with more layers, so that it has as many weights. Writes
-records/removal.json.
+records/ablation.json.
 
-    python -m lookback.experiments.removal
-    python -m lookback.experiments.removal --only heads --seeds 3
+    python -m lookback.experiments.ablation
+    python -m lookback.experiments.ablation --only heads --seeds 3
 """
 
 from collections.abc import Callable, Sequence
