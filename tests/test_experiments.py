@@ -25,12 +25,12 @@ from lookback.experiments import (
     alignment,
     brevity,
     copying,
+    feedforward_memories,
     german,
     growth,
     in_page,
     ladder,
     length,
-    memories,
     pruning,
     runs,
     search,
@@ -466,7 +466,7 @@ def measured_anew(module, monkeypatch):
         times.append(len(times))
         return {"times": len(times), "sides": {"times": len(times)}}
 
-    if module is memories:
+    if module is feedforward_memories:
         monkeypatch.setattr(module, "run", measure)
     elif module is pruning:
         monkeypatch.setattr(module, "measured", measure)
@@ -477,7 +477,7 @@ def measured_anew(module, monkeypatch):
     return times
 
 
-@pytest.mark.parametrize("module", [memories, pruning, serial])
+@pytest.mark.parametrize("module", [feedforward_memories, pruning, serial])
 def test_what_is_measured_is_measured_anew(module, folders, monkeypatch):
     name = module.__name__.rpartition(".")[2]
     times = measured_anew(module, monkeypatch)

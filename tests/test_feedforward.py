@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from lookback.experiments.memories import STRONGEST, fired, measure
+from lookback.experiments.feedforward_memories import STRONGEST, fired, measure
 from lookback.feedforward import ACTIVATIONS, FeedForward, as_memory
 from lookback.lab import records
 from lookback.lab.corpus import Pair
@@ -149,7 +149,7 @@ def test_what_fires_is_what_the_layer_computes():
 
 
 def test_the_record_of_memories_adds_up():
-    results = records.load("memories")["results"]
+    results = records.load("feedforward_memories")["results"]
     assert len(results["encoder"]) == len(results["decoder"]) == 3
     for layer in (*results["encoder"], *results["decoder"]):
         assert sum(layer["shares"]) + layer["seldom"] == layer["units"] == 1024

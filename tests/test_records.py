@@ -41,7 +41,7 @@ from lookback.vocabulary import Vocabulary
 CORPUS = {  # the languages that an experiment reads
     "search": [("en", "fr")],
     "length": [("en", "fr")],
-    "memories": [("en", "fr")],
+    "feedforward_memories": [("en", "fr")],
     "pruning": [("en", "fr")],
     "ladder": [("en", "fr")],
     "tuned_baselines": [("en", "fr")],

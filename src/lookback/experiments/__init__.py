@@ -38,7 +38,7 @@ EXPERIMENTS = (
     "neighbours",
     "explanation",
     "depth",
-    "memories",
+    "feedforward_memories",
     "pruning",
     "speed",
     "gpu",

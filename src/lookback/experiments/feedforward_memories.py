@@ -4,9 +4,9 @@ Every caption of the test set is read and its true translation is written,
 and at every position the hidden layer of each feed-forward layer is noted:
 how many of its units are above zero, and for every unit that fires at 20
 positions or more, the words at the 20 that excite it most.
-Writes records/memories.json.
+Writes records/feedforward_memories.json.
 
-    python -m lookback.experiments.memories
+    python -m lookback.experiments.feedforward_memories
 """
 
 from collections import Counter
@@ -105,7 +105,7 @@ def run(seed: int, folder: Path) -> dict:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
-        "memories",
+        "feedforward_memories",
         __doc__,
         {"transformer": run},
         lambda found: found["transformer"][0]["sides"],
