@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lookback.attention import Attention, causal
-from lookback.experiments import order
+from lookback.experiments import positions
 from lookback.lab import records
 from lookback.layers import Embedding
 from lookback.positions import LearnedPositions, angles, rotate, sinusoidal
@@ -96,14 +96,14 @@ def test_unmasked_attention_permutes_and_a_mask_ends_that(seed):
         assert not torch.allclose(a[:, -1], b[:, -1])
 
 
-@pytest.mark.parametrize("name", order.WAYS)
+@pytest.mark.parametrize("name", positions.WAYS)
 def test_the_task_has_one_answer_and_no_letter_twice(name):
     dice = torch.Generator().manual_seed(0)
-    letters = order.strings(7, 20, dice)
+    letters = positions.strings(7, 20, dice)
     assert letters.shape == (7, 21) and bool((letters[:, 0] == 1).all())
     assert all(len(set(row)) == 21 for row in letters.tolist())
-    logits = order.Reader(order.WAYS[name])(letters, start=3)
-    assert logits.shape == (7, 21, order.FIRST + order.LETTERS)
+    logits = positions.Reader(positions.WAYS[name])(letters, start=3)
+    assert logits.shape == (7, 21, positions.FIRST + positions.LETTERS)
 
 
 def test_the_summary_is_over_the_seeds():
@@ -111,15 +111,15 @@ def test_the_summary_is_over_the_seeds():
         {"lengths": {"24": {"right": right, "far": 1 - right}}}
         for right in (0.25, 0.5, 0.75)
     ]
-    way = order.summary({"none": runs})["ways"]["none"]
+    way = positions.summary({"none": runs})["ways"]["none"]
     assert (way["low"]["24"], way["high"]["24"]) == (0.25, 0.75)
     assert way["right"]["24"] == way["far"]["24"] == 0.5
 
 
 def test_the_experiment_writes_its_record(tmp_path, monkeypatch):
     ways = {
-        "none": replace(order.WAYS["none"], d_model=8),
-        "rotary": replace(order.WAYS["rotary"], d_model=8),
+        "none": replace(positions.WAYS["none"], d_model=8),
+        "rotary": replace(positions.WAYS["rotary"], d_model=8),
     }
     for name, value in (
         ("STEPS", 3),
@@ -128,10 +128,10 @@ def test_the_experiment_writes_its_record(tmp_path, monkeypatch):
         ("LENGTHS", (4, 24)),
         ("WAYS", ways),
     ):
-        monkeypatch.setattr(order, name, value)
+        monkeypatch.setattr(positions, name, value)
     monkeypatch.setattr(records, "FOLDER", tmp_path)
     monkeypatch.chdir(tmp_path)
-    order.main([])
+    positions.main([])
     found = json.loads((tmp_path / "order.json").read_text())["results"]
     assert set(found["ways"]) == set(ways)
     for way in found["ways"].values():
@@ -139,8 +139,8 @@ def test_the_experiment_writes_its_record(tmp_path, monkeypatch):
         assert all(0 <= x <= 1 for x in way["right"].values())
         assert way["low"]["4"] <= way["right"]["4"] <= way["high"]["4"]
         assert len(way["runs"]) == 2
-    monkeypatch.setattr(order, "train", None)  # all runs are kept
-    order.main([])
+    monkeypatch.setattr(positions, "train", None)  # all runs are kept
+    positions.main([])
     again = json.loads((tmp_path / "order.json").read_text())["results"]
     assert again == found
 

@@ -19,7 +19,7 @@ EXPERIMENTS = (
     "in_page",
     "brevity",
     "scores",
-    "order",
+    "positions",
     "serial",
     "latch",
     "capacity",

@@ -4,9 +4,9 @@ A toy task with nothing in it but order: under every letter the model writes
 the letter that stood before it. No letter occurs twice, so without positions
 all the others are equally likely. One or two layers of self-attention with
 each way of giving positions are trained on strings of 2 to LONGEST letters
-and tested up to FARTHEST. Writes records/order.json. Needs no corpus.
+and tested up to FARTHEST. Writes records/positions.json. Needs no corpus.
 
-    python -m lookback.experiments.order
+    python -m lookback.experiments.positions
 """
 
 from collections.abc import Sequence
@@ -162,7 +162,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
-        "order",
+        "positions",
         __doc__,
         {name: partial(run, name) for name in WAYS},
         summary,
