@@ -6,7 +6,7 @@ import pytest
 import torch
 from saying import said
 
-from lookback.experiments import capacity, linear, linear_transformer
+from lookback.experiments import capacity, linear_attention, linear_transformer
 from lookback.fastweights import delta, draw_features, favor, recall, remember
 from lookback.lab import records
 from lookback.linear_transformer import RULES, Softless, SoftlessConfig
@@ -59,14 +59,16 @@ def test_the_nearest_stored_value():
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("module", [capacity, linear, linear_transformer])
+@pytest.mark.parametrize(
+    "module", [capacity, linear_attention, linear_transformer]
+)
 def test_it_runs_resumes_and_writes_its_record(module, tmp_path, monkeypatch):
     """Code: a run, at a toy's size."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(records, "FOLDER", tmp_path)
     small = {
         capacity: {"STORED": (4,), "DRAWS": 2, "UPDATES": 2, "SEEDS": 2},
-        linear: {
+        linear_attention: {
             "LENGTHS": (8, 16),
             "ROUNDS": 1,
             "FEATURES": (2, 4),
@@ -210,7 +212,7 @@ def test_the_small_run_of_the_page():
 
 @pytest.fixture(scope="module")
 def timed():
-    return records.load("linear")["results"]
+    return records.load("linear_attention")["results"]
 
 
 def test_linear_attention_is_slower_below_some_hundred_words(timed):

@@ -23,7 +23,7 @@ EXPERIMENTS = (
     "serial",
     "latch",
     "capacity",
-    "linear",
+    "linear_attention",
     "linear_transformer",
     "glimpses",
     "memory_networks",
