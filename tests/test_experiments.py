@@ -28,10 +28,10 @@ from lookback.experiments import (
     feedforward_memories,
     german,
     growth,
-    in_page,
     ladder,
     length,
     pruning,
+    quantization,
     runs,
     search,
     serial,
@@ -925,8 +925,8 @@ def tuned_weights(folders, monkeypatch):
 
 @pytest.mark.nightly
 def test_in_page_measures_what_tuned_has_trained(tuned_weights):
-    in_page.main([])
-    for each in records.load("in_page")["results"].values():
+    quantization.main([])
+    for each in records.load("quantization")["results"].values():
         assert 0 <= each["same"] <= each["sentences"]
         assert each["parameters"] / 2 < each["bytes"] < 1e5
         assert {*each["full"]} == {*each["int8"]} == {"greedy", "beam"}

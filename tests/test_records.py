@@ -47,7 +47,7 @@ CORPUS = {  # the languages that an experiment reads
     "tuned_baselines": [("en", "fr")],
     "german": [("en", "de")],
     "growth": [("en", "fr")],
-    "in_page": [("en", "fr")],
+    "quantization": [("en", "fr")],
     "brevity": [("en", "fr")],
     "families": [("en", "fr")],
     "ablation": [("en", "fr")],

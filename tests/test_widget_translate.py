@@ -10,7 +10,7 @@ import torch
 from traitlets import TraitError
 from widgets_common import ask
 
-from lookback.experiments import in_page
+from lookback.experiments import quantization
 from lookback.heads import prune
 from lookback.lab import corpus, int8, metrics, phrasebook, records
 from lookback.lab.decoding import translate
@@ -205,27 +205,27 @@ def test_all_captions_come_out_as_from_torch(name, tmp_path):
     page, theirs, words, truths = captions(name, tmp_path / "file.weights")
     same = sum(a == b for a, b in zip(page, theirs, strict=True))
     assert same >= 0.99 * len(page)
-    record = records.load("in_page")["results"][name]
+    record = records.load("quantization")["results"][name]
     bleu = metrics.bleu(words, truths)["bleu"]
     assert bleu == pytest.approx(record["int8"]["greedy"]["bleu"], abs=0.1)
     assert bleu == pytest.approx(record["full"]["greedy"]["bleu"], abs=0.5)
 
 
 def test_rounding_costs_at_most_a_tenth_of_a_point():
-    for each in records.load("in_page")["results"].values():
+    for each in records.load("quantization")["results"].values():
         bleu = [each[w]["greedy"]["bleu"] for w in ("full", "int8")]
         assert bleu[0] - bleu[1] < 0.1
 
 
 def test_what_is_measured_is_what_is_fetched():
-    assert in_page.MACHINES == MACHINES
+    assert quantization.MACHINES == MACHINES
 
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_file_is_at_most_three_megabytes(name):
     data = packed(name)
     assert len(data) <= 3_000_000
-    assert len(data) == records.load("in_page")["results"][name]["bytes"]
+    assert len(data) == records.load("quantization")["results"][name]["bytes"]
 
 
 def test_the_same_weights_give_the_same_file(pieces):

@@ -16,7 +16,7 @@ EXPERIMENTS = (
     "growth",
     "ablation",
     "tuned",
-    "in_page",
+    "quantization",
     "brevity",
     "scores",
     "positions",

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lookback.experiments.in_page import BEAM, MACHINES
+from lookback.experiments.quantization import BEAM, MACHINES
 from lookback.experiments.runs import campaign
 from lookback.experiments.tuned import TRAINING as TUNED
 from lookback.lab import corpus, metrics, weights

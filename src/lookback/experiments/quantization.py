@@ -4,9 +4,9 @@ The Transformer and the RNNsearch of `experiments.tuned`, in float32 as it left
 them in its folder of runs, and with their matrices rounded as `lab.int8` rounds
 them, which is how the book keeps them: size of the file, BLEU on the captions
 of 2016, and how many translations stay as they were. Writes
-records/in_page.json.
+records/quantization.json.
 
-    python -m lookback.experiments.in_page
+    python -m lookback.experiments.quantization
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ def run(name: str, seed: int, folder: Path) -> dict:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
-        "in_page",
+        "quantization",
         __doc__,
         {name: partial(run, name) for name in MACHINES},
         lambda found: {name: runs[0] for name, runs in found.items()},
