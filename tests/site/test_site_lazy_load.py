@@ -4,11 +4,11 @@ import json
 
 import pytest
 from playwright.sync_api import expect
+from test_pages import MOST
 
 from contents import PAGES, SERVED_OR_NOT
 from heights import HEIGHTS
-from lookback.experiments import pages
-from test_pages import MOST
+from lookback.experiments import page_speed
 
 # The sections far below the screen that begin with a sleeping figure.
 SECTIONS = """() => {
@@ -84,22 +84,24 @@ def test_bertviz_sleeps_until_it_is_reached(visit):
 
 def test_nothing_waits_for_nobody(site):
     """Every file that waits is one that a page asks for, and the other way."""
-    pages = [(site / f"{name}.html").read_text("utf-8") for name in PAGES]
+    page_speed = [(site / f"{name}.html").read_text("utf-8") for name in PAGES]
     files = list((site / "_static" / "waiting").iterdir())
     assert files
     for path in files:
-        assert any(path.stem in page for page in pages), path.name
+        assert any(path.stem in page for page in page_speed), path.name
 
 
 @pytest.mark.nightly
 def test_what_a_reader_waits_for_is_measured(browser, site, monkeypatch):
     """Its experiment, on a line and a machine at full speed."""
     for name, value in {"SLOWER": 1, "LINE": 10**9, "DELAY": 0}.items():
-        monkeypatch.setattr(pages, name, value)
-    with pages.served(site) as address:
-        one = pages.visit(browser, f"{address}/book/transducer.html")
+        monkeypatch.setattr(page_speed, name, value)
+    with page_speed.served(site) as address:
+        one = page_speed.visit(browser, f"{address}/book/transducer.html")
     assert 1000 * one["kilobytes"] <= MOST
     assert 0 < one["first_paint"] < 60_000
     assert 0 < one["figure"] < 60_000
     assert 0 < one["answer"] < 60_000
-    assert len(pages.chapters(site)) == len(json.loads(HEIGHTS.read_text()))
+    assert len(page_speed.chapters(site)) == len(
+        json.loads(HEIGHTS.read_text())
+    )

@@ -42,5 +42,5 @@ EXPERIMENTS = (
     "pruning",
     "speed",
     "gpu",
-    "pages",
+    "page_speed",
 )

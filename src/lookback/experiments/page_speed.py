@@ -7,9 +7,9 @@ the reader does anything, when something is first seen, how long a figure takes
 from where it comes near until it stands, and how long the page takes to show
 the answer to the first click in it. Times mean little on a busy machine, so
 its load stands beside them. Needs a built book (`make book`) and a Chromium.
-Writes records/pages.json.
+Writes records/page_speed.json.
 
-    python -m lookback.experiments.pages
+    python -m lookback.experiments.page_speed
 """
 
 import functools
@@ -216,7 +216,7 @@ def run(seed: int, folder: Path) -> dict:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
-        "pages",
+        "page_speed",
         __doc__,
         {"visits": run},
         lambda found: found["visits"][0],
