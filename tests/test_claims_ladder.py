@@ -15,7 +15,7 @@ from lookback.experiments import alignment
 from lookback.experiments.ablation import REMOVALS
 from lookback.experiments.tuned_baselines import FAMILIES, STAGES, best_of
 from lookback.lab import corpus, records
-from lookback.lab.comparison import (
+from lookback.lab.significance import (
     bleu,
     caption_rows,
     compare,

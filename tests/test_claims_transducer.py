@@ -4,7 +4,7 @@ import pytest
 from saying import said
 
 from lookback.lab import phrasebook, records
-from lookback.lab.comparison import (
+from lookback.lab.significance import (
     chrf,
     pooled_counts,
     precision_and_brevity,

@@ -41,11 +41,11 @@ from lookback.experiments import (
     tuned_baselines,
 )
 from lookback.lab import (
-    comparison,
     corpus,
     metrics,
     phrasebook,
     records,
+    significance,
     training,
     weights,
 )
@@ -340,11 +340,11 @@ def test_a_slow_removal_has_a_quarter_of_the_rate(folders, monkeypatch):
         place = results["warmup, slowly"]["tests"]["all"]
         place = place["beam"] if kind == "beam" else place
         one, two = (
-            comparison.scores(runs, "all", kind)["bleu"]
+            significance.scores(runs, "all", kind)["bleu"]
             for runs in (full, slow)
         )
         assert place["change"]["gain"] == pytest.approx(two - one)
-        beside = comparison.scores([low], "all", kind)["bleu"]
+        beside = significance.scores([low], "all", kind)["bleu"]
         assert place["beside"]["bleu"] == beside
         assert place["beside"]["change"]["gain"] == pytest.approx(two - beside)
     assert "beside" not in results["heads"]["tests"]["all"]
@@ -646,7 +646,7 @@ def test_a_family_s_later_trials_stand_on_its_best_one(folders):
         assert (
             tuned_baselines.chosen(name) == results[f"{name}, {trial}"]["runs"]
         )
-        level = comparison.scores([runs[trial]], "all")
+        level = significance.scores([runs[trial]], "all")
         assert results[name]["tests"]["all"]["bleu"] == level["bleu"]
 
 

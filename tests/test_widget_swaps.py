@@ -6,7 +6,7 @@ import torch
 from traitlets import TraitError
 from widgets_common import ask, refuses, shown
 
-from lookback.lab.comparison import p_value
+from lookback.lab.significance import p_value
 from lookback.widgets import Swaps
 
 LABELS = ["one", "two", "three"]

@@ -9,7 +9,7 @@ import pytest
 import torch
 from playwright.sync_api import Locator
 
-from lookback.lab.comparison import (
+from lookback.lab.significance import (
     bleu,
     caption_rows,
     p_value,

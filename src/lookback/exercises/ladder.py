@@ -11,7 +11,7 @@ import torch
 
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import Hint, as_number, exercise, float64
-from lookback.lab.comparison import bleu, caption_rows
+from lookback.lab.significance import bleu, caption_rows
 
 
 def swaps_by_hand_solution():

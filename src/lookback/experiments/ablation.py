@@ -33,7 +33,7 @@ from lookback.experiments.ladder import (
 )
 from lookback.experiments.tuned_baselines import chosen, recorded, rung_with
 from lookback.lab import corpus
-from lookback.lab.comparison import compare_runs, cross_entropy, scores
+from lookback.lab.significance import compare_runs, cross_entropy, scores
 from lookback.lab.training import Diverged
 from lookback.ladder import draw
 from lookback.transformer import Transformer

@@ -29,7 +29,7 @@ from lookback.fastweights import (
     linear_attention,
     positive,
 )
-from lookback.lab.comparison import mean_and_spread
+from lookback.lab.significance import mean_and_spread
 from lookback.scores import unit
 
 RULES = ("sum", "delta", "positive", "softmax")

@@ -38,7 +38,7 @@ from lookback.glimpses import (
     windows,
 )
 from lookback.lab import glyphs, records
-from lookback.lab.comparison import mean_and_spread
+from lookback.lab.significance import mean_and_spread
 
 SEEDS, LOOKS = 5, 3
 EACH, TESTS = 100, 50  # pictures of each letter

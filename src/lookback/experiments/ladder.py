@@ -22,14 +22,14 @@ from pathlib import Path
 from statistics import mean
 
 from lookback.experiments.runs import Fitted, campaign, fit, losses, said
-from lookback.lab import comparison, corpus, metrics, training
-from lookback.lab.comparison import (
+from lookback.lab import corpus, metrics, significance, training
+from lookback.lab.corpus import Pair
+from lookback.lab.significance import (
     compare_runs,
     cross_entropy,
     joined_scores,
     scores,
 )
-from lookback.lab.corpus import Pair
 from lookback.lab.subwords import Subwords
 from lookback.ladder import RUNGS, Rung
 from lookback.translator import Translator
@@ -188,7 +188,7 @@ def gains(
     `FAMOUS`, where the stack stands whole, what it gains `over_positions`.
     """
     try:
-        comparison.bleu_deviation(rungs, split, kind)
+        significance.bleu_deviation(rungs, split, kind)
     except ValueError:
         return {name: {} for name in rungs}
     return {

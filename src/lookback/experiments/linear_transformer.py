@@ -28,7 +28,7 @@ from lookback.experiments.alignment import (
 )
 from lookback.experiments.runs import campaign
 from lookback.lab import training
-from lookback.lab.comparison import mean_and_spread
+from lookback.lab.significance import mean_and_spread
 from lookback.linear_transformer import RULES, Softless, SoftlessConfig
 
 PAIRS, TESTS = 6000, 500

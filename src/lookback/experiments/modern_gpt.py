@@ -30,7 +30,7 @@ from torch.nn import functional as F
 
 from lookback.experiments.runs import campaign
 from lookback.lab import corpus, download
-from lookback.lab.comparison import mean_and_spread
+from lookback.lab.significance import mean_and_spread
 from lookback.lab.training import device
 from lookback.modern_gpt import GPT, GPTConfig, generate, imbalance, routing
 

@@ -28,7 +28,7 @@ from lookback.experiments.runs import (
     score,
 )
 from lookback.lab import corpus, metrics, training, weights
-from lookback.lab.comparison import caption_rows, paired_randomization_test
+from lookback.lab.significance import caption_rows, paired_randomization_test
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.translator import Translator

@@ -38,9 +38,9 @@ from lookback.experiments.alignment import (
 )
 from lookback.experiments.runs import Fitted, campaign
 from lookback.lab import training, weights
-from lookback.lab.comparison import mean_and_spread
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.grammar import Pair as Aligned
+from lookback.lab.significance import mean_and_spread
 from lookback.latent_alignment import Afresh, Mixing, MixingConfig
 from lookback.rnnsearch import RNNsearch
 from lookback.serial import kept

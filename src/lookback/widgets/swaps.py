@@ -10,7 +10,7 @@ import torch
 from matplotlib.figure import Figure
 from traitlets import Int, List, validate
 
-from lookback.lab.comparison import (
+from lookback.lab.significance import (
     bleu,
     caption_rows,
     randomized_differences,

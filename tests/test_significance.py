@@ -9,7 +9,7 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 from lookback.lab import corpus, metrics
-from lookback.lab.comparison import (
+from lookback.lab.significance import (
     Deviation,
     bleu,
     bleu_deviation,
