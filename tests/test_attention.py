@@ -42,6 +42,14 @@ def test_equals_torch(lead, explicit, masked):
     assert (weights is not None) == explicit
 
 
+@PATHS
+def test_numbers_in_the_mask_s_place_are_added_to_the_scores(explicit):
+    given, bias = inputs(), 3 * torch.randn(5, 7)
+    scores = given[0] @ given[1].mT / math.sqrt(6) + bias
+    context, _ = attend(*given, bias, need_weights=explicit)
+    near(context, scores.softmax(-1) @ given[2])
+
+
 @LEADS
 def test_both_paths_agree_and_so_do_their_gradients(lead):
     grads = []
