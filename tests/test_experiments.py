@@ -249,7 +249,7 @@ def trials():
         "tuned_baselines": (tuned_baselines, 6, set()),
         "german": (german, 2, set()),
         "growth": (growth, 4, set()),
-        "removal": (ablation, 4, set()),  # the whole twice
+        "ablation": (ablation, 4, set()),  # the whole twice
     }
 
 

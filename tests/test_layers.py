@@ -9,7 +9,8 @@ from torch import nn
 
 from lookback.attention import causal
 from lookback.heads import attention_weights
-from lookback.layers import DecoderLayer, EncoderLayer, KVCache, LayerConfig
+from lookback.kv_cache import KVCache
+from lookback.layers import DecoderLayer, EncoderLayer, LayerConfig
 
 D, HEADS, D_FF = 12, 3, 20
 MASK = torch.tensor(

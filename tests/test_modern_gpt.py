@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from lookback.feedforward import FeedForward
-from lookback.layers import KVCache
+from lookback.kv_cache import KVCache
 from lookback.modern_gpt import (
     GPT,
     PUBLISHED,

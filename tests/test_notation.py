@@ -53,7 +53,7 @@ def axes_of_the_page():
 def axes_of_the_code():
     """The names in the jaxtyping strings of the models and comparisons."""
     found, package = set(), ROOT / "src/lookback"
-    for path in [*package.glob("*.py"), package / "lab/comparison.py"]:
+    for path in [*package.glob("*.py"), package / "lab/significance.py"]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Subscript) and isinstance(
                 node.slice, ast.Tuple

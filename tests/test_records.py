@@ -66,7 +66,7 @@ ALL_TESTS = (
     "brevity",
     "german",
     "growth",
-    "removal",
+    "ablation",
     "tuned",
 )
 KINDS = {
@@ -953,6 +953,12 @@ def test_every_experiment_is_known_here():
 
 # What an experiment was called when it ran, at the commit that its record has.
 FORMERLY = {
+    "ablation": "removal",
+    "feedforward_memories": "memories",
+    "linear_attention": "linear",
+    "page_speed": "pages",
+    "positions": "order",
+    "quantization": "in_page",
     "handwriting": "window",
     "linear_transformer": "softless",
     "memory_networks": "hops",

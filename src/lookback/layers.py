@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from lookback.feedforward import FeedForward
 from lookback.heads import MultiHeadAttention
+from lookback.kv_cache import KVCache
 from lookback.positions import LearnedPositions, rotate, sinusoidal
 from lookback.residual import Sublayer
 from lookback.vocabulary import PAD
@@ -38,47 +39,6 @@ class LayerConfig:
     scaled: bool = True  # 1/√d_k
     positions: str = "sinusoidal"
     activation: str = "relu"
-
-
-class KVCache:
-    """Keys and values of the tokens so far, in one layer.
-
-    Queries are not kept: nobody asks an old question twice. With a window,
-    what has left it is thrown away.
-    """
-
-    def __init__(
-        self,
-        keys: Float[Tensor, "batch kv_heads source d_k"] | None = None,
-        values: Float[Tensor, "batch kv_heads source d_v"] | None = None,
-        window: int | None = None,
-    ):
-        self.keys, self.values, self.window = keys, values, window
-        self.length = 0 if keys is None else keys.shape[-2]
-
-    def extend(
-        self,
-        keys: Float[Tensor, "batch kv_heads target d_k"],
-        values: Float[Tensor, "batch kv_heads target d_v"],
-    ) -> tuple[Tensor, Tensor]:
-        """Those of the tokens so far, and the new ones after them."""
-        self.length += keys.shape[-2]
-        if self.keys is not None:
-            keys = torch.cat([self.keys, keys], dim=-2)
-            values = torch.cat([self.values, values], dim=-2)
-        last = slice(-self.window if self.window else None, None)
-        self.keys, self.values = keys[..., last, :], values[..., last, :]
-        return keys, values
-
-    @property
-    def kept(self) -> int:
-        """How many tokens it holds; with a window fewer than it was given."""
-        return 0 if self.keys is None else self.keys.shape[-2]
-
-    def bytes(self) -> int:
-        """What it holds, counted."""
-        held = () if self.keys is None else (self.keys, self.values)
-        return sum(part.numel() * part.element_size() for part in held)
 
 
 class SelfAttention(MultiHeadAttention):

@@ -29,7 +29,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from lookback.feedforward import ACTIVATIONS, FeedForward
-from lookback.layers import KVCache, SelfAttention, xavier
+from lookback.kv_cache import KVCache
+from lookback.layers import SelfAttention, xavier
 from lookback.positions import sinusoidal
 from lookback.residual import NORMS, Sublayer
 

@@ -24,11 +24,11 @@ from torch.nn import functional as F
 
 from lookback.attention import causal
 from lookback.heads import attention_weights
+from lookback.kv_cache import KVCache
 from lookback.layers import (
     DecoderLayer,
     Embedding,
     EncoderLayer,
-    KVCache,
     xavier,
 )
 from lookback.translator import Translator

@@ -159,7 +159,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    bench("removal", __doc__, PARTS, summary, arguments)
+    bench("ablation", __doc__, PARTS, summary, arguments)
 
 
 if __name__ == "__main__":

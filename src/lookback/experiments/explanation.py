@@ -40,9 +40,10 @@ from torch.nn import functional as F
 from lookback.experiments.alignment import RECURRENT, WIDTH
 from lookback.experiments.runs import campaign
 from lookback.heads import attention_weights
+from lookback.kv_cache import KVCache
 from lookback.lab import corpus, metrics, phrasebook, weights
 from lookback.lab.corpus import Batch, Pair, batches, collate
-from lookback.layers import DecoderLayer, KVCache
+from lookback.layers import DecoderLayer
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transformer import Transformer
 from lookback.translator import Translator

@@ -6,7 +6,8 @@ every round, so that a busy machine slows all alike; medians. With one thread on
 a CPU the clock is the processor's time. *features*: attention by random
 features against the softmax that they stand for, over their number and over
 how large the scores are. Beside it stands what is lost if every word is simply
-given the mean of all values. Writes records/linear_attention.json. Needs no corpus.
+given the mean of all values. Writes records/linear_attention.json. Needs no
+corpus.
 
     python -m lookback.experiments.linear_attention
 """

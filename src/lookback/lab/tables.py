@@ -1,6 +1,6 @@
 """The counts of every caption: out of a record's text, into arrays beside it.
 
-A table is a text of whole numbers, as `comparison.caption_rows` reads it:
+A table is a text of whole numbers, as `significance.caption_rows` reads it:
 numbers with a blank between them, rows with a comma. In the record stands the
 SHA-256 of that text in its place, which a person can read past and a diff
 shows; the tables themselves are arrays, compressed, in a `.npz` beside it. What
