@@ -270,7 +270,9 @@ def test_nothing_may_be_written_to(reader):
     reader.site.chmod(0o555)
     (reader.folder / "home").chmod(0o555)
     reader.publish()
-    told = reader.is_told("not be written to", OWN, preexec_fn=as_anyone)
+    told = reader.is_told(
+        "You may not write where Python is", OWN, preexec_fn=as_anyone
+    )
     assert "Permission denied" in told
 
 
@@ -311,6 +313,13 @@ def test_a_proxy_that_does_not_answer(reader):
     proxy = "The proxy http://127.0.0.1:9 lets nothing through"
     told = reader.is_told(proxy, "%env https_proxy=")
     assert "Failed to connect" in told and "secret" not in told
+
+
+def test_a_proxy_that_only_pip_knows_of(reader):
+    (reader.folder / "bin/git").unlink()
+    reader.env["PIP_PROXY"] = "http://127.0.0.1:9"
+    told = reader.is_told("A proxy lets nothing through", "`pip config list`")
+    assert "Cannot connect to proxy" in told
 
 
 def test_a_proxy_that_wants_a_password(reader, serve):
@@ -370,7 +379,7 @@ def test_no_way_to_the_index(reader, uses):
 
 def test_an_index_without_the_package(reader):
     reader.publish("Requires-Dist: torch>=2.4\n")
-    told = reader.is_told("there is no such package", "an index of your own")
+    told = reader.is_told("there is no such package", "if that is not PyPI")
     assert "torch>=2.4" in told
 
 

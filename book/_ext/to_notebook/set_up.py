@@ -73,16 +73,20 @@ def why(said):
     this = "Python {}.{}".format(*sys.version_info)
     again = "then run this cell again."
     network = f"{BOOK} is out of reach: connect this computer, {again}"
+    proxies = "A proxy lets nothing through: correct it where it is set, see"
+    proxies += f" `pip config list` and `git config --list`; {again}"
     proxy = getproxies().get("https", getproxies().get("all"))
     if proxy:
-        network = f"The proxy {proxy} lets nothing through: ask for the right"
-        network += f" one, run\n    %env https_proxy=http://…\n{again}"
+        proxies = f"The proxy {proxy} lets nothing through: ask for the right"
+        proxies += f" one, run\n    %env https_proxy=http://…\n{again}"
+        network = proxies
     cures = {
         "emscripten": "This Python runs in a browser, where torch does not:"
         " open the notebook in Colab.",
         "no module named pip": f"This kernel's Python has no pip: {own}",
         "externally.managed": f"The system manages this Python: {own}",
-        "permission denied|read-only": f"Python may not be written to: {own}",
+        "permission denied|read-only": "You may not write where Python"
+        f" is: go where you may, and {own}",
         "no space|quota": "The disk is full: make room, some gigabytes;"
         f" {again}",
         "different python|satisfy python": "The book is not for"
@@ -90,9 +94,10 @@ def why(said):
         "certificate": "Your network's certificate is not known here: ask for"
         " its file, run\n    %env REQUESTS_CA_BUNDLE=/path/of/the/file.pem\n"
         + again,
-        "proxy|connect|resolve|timed out|unreachable": network,
+        "proxy|socks": proxies,
+        "connect|resolve|timed out|unreachable": network,
         "no matching|no solution": "Where pip looks, there is no such package"
-        f" for {this}: ask who set an index of your own, or {other}",
+        f" for {this}: if that is not PyPI, ask its keeper; if it is, {other}",
         "404|pathspec|repository .*not found|username": f"{BOOK} has no"
         f" “{BRANCH}” for you: open this notebook from the book's page again.",
         "kernel does not find": "Restart the kernel. If that is not enough,"
