@@ -40,7 +40,8 @@ def make_notebook(book, page, record=recorded, solutions="linked"):
     pieces = list(_solved(page, _pieces(writer, page), solutions))
     pieces = _live(page, pieces)
     setup = set_up(book.repository, book.branch)
-    cells = [Piece("code", setup, 1), *_cells(pieces)]
+    # Long, for it knows many causes of failure: readers see its name alone.
+    cells = [Piece("code", setup, 1, folded=True), *_cells(pieces)]
     return _notebook(Path(page.docname).name, cells)
 
 

@@ -1,4 +1,4 @@
-# Set-up: fetches the book's package where it is missing, as in Colab.
+# @title Set-up: fetches the book's package where it is missing, as in Colab
 # Where `lookback` is installed, this cell does nothing.
 import importlib
 import os
