@@ -26,7 +26,7 @@ def test_a_page_says_its_words(pages):
     for page, words in (
         ("one", "less than half"),
         ("two", "more than half"),  # it is another page that says so
-        ("one", "ore than half"),
+        ("one", "an half"),
     ):
         with pytest.raises(AssertionError, match=f"{page}.md .* “{words}”"):
             said(page, words)
