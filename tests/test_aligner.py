@@ -92,5 +92,5 @@ def test_it_beats_the_diagonal_on_the_phrasebook():
 
 @pytest.mark.parametrize(("pairs", "rounds"), [([], 3), (SMALL, 0)])
 def test_nothing_to_learn_is_refused(pairs, rounds):
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="pairs is empty|rounds is 0"):
         aligner.learn(pairs, rounds)

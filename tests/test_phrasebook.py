@@ -503,6 +503,6 @@ def test_bad_arguments_are_refused_at_once(arguments, message):
 
 
 def test_a_bad_count_is_refused():
-    with pytest.raises(ValueError, match="n is a whole"):
+    with pytest.raises(ValueError, match="n is -1: give a whole"):
         phrasebook.sample(-1)
     assert phrasebook.sample(0) == []

@@ -59,7 +59,7 @@ def test_there_and_back(pieces, sentences):
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"model": {}}'])
 def test_refuses_what_is_no_subwords(text):
-    with pytest.raises(ValueError, match="these are no subwords"):
+    with pytest.raises(ValueError, match="text has no subwords"):
         Subwords.load(text)
 
 

@@ -800,8 +800,10 @@ def test_a_batch_is_sorted_by_pieces_where_there_are_pieces(
         run.progress.tokens += 1
 
     monkeypatch.setattr(training, "train_step", look)
+    model, size = model_of(), len(pieces)
+    model.config = replace(model.config, source_vocab=size, target_vocab=size)
     train(
-        model_of(),
+        model,
         lambda epoch: pairs,
         pieces,
         pieces,

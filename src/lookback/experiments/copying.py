@@ -27,7 +27,7 @@ WIDTHS = (8, 16, 32, 64, 128)
 LONGEST = 24  # letters
 TESTS = 200  # strings of each length
 PER_EPOCH = 6400  # new strings in each epoch
-LETTERS = Vocabulary(string.ascii_lowercase)
+LETTERS = Vocabulary([*string.ascii_lowercase])
 TRAINING = training.TrainingConfig(
     epochs=100, learning_rate=4e-3, smoothing=0.0, patience=100, warmup=100
 )

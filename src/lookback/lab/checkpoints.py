@@ -21,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from lookback.lab import distributed
+from lookback.lab import asked, distributed
 from lookback.lab.corpus import Numbers, Pair
 from lookback.lab.download import digest
 from lookback.lab.fingerprint import code, differences, digest_of, reached
@@ -45,20 +45,11 @@ class TrainingConfig:
 
     def __post_init__(self):
         for name, least in LEAST.items():
-            if not getattr(self, name) >= least:
-                raise ValueError(
-                    f"{name} is {getattr(self, name)}: it has to be at least"
-                    f" {least}"
-                )
+            asked.whole(name, getattr(self, name), least)
         for name in ("learning_rate", "clip"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(
-                    f"{name} is {getattr(self, name)}: it has to be above 0"
-                )
-        if not 0 <= self.smoothing < 1:
-            raise ValueError(
-                f"smoothing is {self.smoothing}: it is a share, from 0 to 1"
-            )
+            if not asked.number(name, getattr(self, name), 0):
+                raise ValueError(f"{name} is 0.0: give a number above 0")
+        asked.number("smoothing", self.smoothing, 0, 1)
 
 
 LEAST = {
@@ -67,6 +58,7 @@ LEAST = {
     "patience": 1,
     "save_every": 1,
     "warmup": 0,
+    "seed": None,
 }
 
 

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from lookback.lab import asked
 from lookback.lab.corpus import Pair, collate, pad
 from lookback.translator import Translator
 from lookback.vocabulary import END, PAD, START, UNK, Vocabulary
@@ -27,6 +28,7 @@ class Translation(NamedTuple):
 
 def limit(source: Int[Tensor, "batch source"]) -> Int[Tensor, " batch"]:
     """The longest translation that is tried: twice the source and 10."""
+    source = asked.rows("source", source)
     return 2 * (source != PAD).sum(dim=1) + 10
 
 
@@ -52,13 +54,16 @@ def beam(
 ) -> list[Translation]:
     """The best of `width` prefixes kept at every step, for each sentence.
 
-    Raises ValueError for a width or a longest translation below 1, and for
-    a model whose logits are NaN.
+    Raises ValueError for a width or a longest translation below 1, for a
+    sentence without a word, and for a model whose logits are NaN.
     """
-    if width < 1:
-        raise ValueError(f"a beam of width {width} holds nothing: use >= 1")
-    if longest is not None and longest < 1:
-        raise ValueError(f"longest is {longest}: a translation has a word")
+    asked.translator(model)
+    asked.tokens("source", source, asked.sizes(model)["source"])
+    width = asked.whole("width", width, 1)
+    if longest is not None:
+        longest = asked.whole("longest", longest, 1)
+    asked.kind("forbid_unknown", forbid_unknown, bool, "True or False")
+    power = asked.number("power", power, 0)
     model.eval()
     count, where = len(source), source.device
     memory = model.encode(source)
@@ -174,11 +179,14 @@ def translate(
     """Words of the translation of each sentence, and their Translation.
 
     Sentences of about one length are decoded together; the answers come in
-    the order of the questions. Raises ValueError for an empty sentence.
+    the order of the questions. Raises ValueError for an empty sentence, and
+    for vocabularies that are not the model's.
     """
-    for number, words in enumerate(sentences):
+    asked.translator(model, source=source, target=target)
+    for number, words in enumerate(asked.sentences("sentences", sentences)):
         if not words:
-            raise ValueError(f"sentence {number} is empty: give it a word")
+            raise ValueError(f"sentences[{number}] is empty: give it a word")
+    size = asked.whole("size", size, 1)
     order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
     answers: dict[int, tuple[list[str], Translation]] = {}
     for start in range(0, len(order), size):
@@ -201,9 +209,12 @@ def force(
     """Where the model looks while it is made to say the given translations.
 
     For each pair the weights [target, source], both with <end>.
-    Raises ValueError for a model that never looks.
+    Raises ValueError for a model that never looks, for an empty source, and
+    for vocabularies that are not the model's.
     """
-    model.eval()
+    asked.translator(model, source=source, target=target).eval()
+    asked.pairs("pairs", pairs)
+    size = asked.whole("size", size, 1)
     answers = []
     for start in range(0, len(pairs), size):
         part = pairs[start : start + size]
@@ -213,7 +224,7 @@ def force(
         for token in batch.target_in.unbind(dim=1):
             _, state, weights = model.step(token, state, memory)
             if weights is None:
-                raise ValueError("this model never looks at the source")
+                raise ValueError("model never looks at the source")
             looks.append(weights)
         for pair, rows in zip(part, torch.stack(looks, dim=1), strict=True):
             ends = len(pair.target) + 1, len(pair.source) + 1

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
+from lookback.lab import asked
+
 Edited = TypeVar("Edited", bound=Callable)
 
 
@@ -24,6 +26,8 @@ def adopt(edited: Edited, into: str) -> Edited:
     it to the name. Raises ImportError or AttributeError if there is no such
     module, or no such name in it.
     """
+    asked.function("edited", edited, "a function or a class")
+    asked.kind("into", into, str, 'the name of a module, "lookback.residual"')
     old = getattr(importlib.import_module(into), edited.__name__)
     if isinstance(edited, type):
         return _refilled(old, edited)

@@ -10,6 +10,8 @@ from collections.abc import Collection, Sequence
 from sacrebleu.metrics import BLEU, CHRF
 from torch import Tensor
 
+from lookback.lab import asked
+
 Links = Collection[tuple[int, int]]
 
 
@@ -24,11 +26,12 @@ def bleu(
     says how much the score hangs on the choice of test sentences; it does not
     say how much it hangs on the seed of the training run.
     Raises ValueError for no sentences or unequal numbers of them, and for
-    resamples that are neither 0 nor at least 2.
+    resamples that are neither 0 nor at least 2; TypeError for what is no list
+    of lists of words.
     """
     texts, truths = matched(hypotheses, references)
-    if resamples == 1 or resamples < 0:
-        raise ValueError(f"{resamples} resamples: take 0, or 2 and more")
+    if asked.whole("resamples", resamples, 0) == 1:
+        raise ValueError("resamples is 1: give 0, or 2 and more")
     os.environ.setdefault("SACREBLEU_SEED", "12345")
     score = BLEU(tokenize="none", force=True).corpus_score(
         texts, [truths], n_bootstrap=resamples or 1
@@ -47,7 +50,7 @@ def counts(
 
     Runs of one, two, three and four words that the reference has too, the
     words of the translation, the words of the reference. BLEU is computed
-    from the rows' sum. Raises ValueError as `bleu` does.
+    from the rows' sum. Raises what `bleu` raises.
     """
     texts, truths = matched(hypotheses, references)
     scorer, rows = BLEU(tokenize="none", force=True, effective_order=True), []
@@ -62,7 +65,7 @@ def chrf(
 ) -> float:
     """Corpus chrF2 (Popović 2015), 0–100: runs of letters, not of words.
 
-    Raises ValueError as `bleu` does.
+    Raises what `bleu` raises.
     """
     texts, truths = matched(hypotheses, references)
     return CHRF().corpus_score(texts, [truths]).score
@@ -72,10 +75,12 @@ def matched(
     hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
 ) -> tuple[list[str], list[str]]:
     """Both as text; ValueError if they are none or not equally many."""
+    asked.sentences("hypotheses", hypotheses)
+    asked.sentences("references", references)
     if not hypotheses or len(hypotheses) != len(references):
         raise ValueError(
-            f"{len(hypotheses)} translations and {len(references)} references:"
-            " give at least one of each and equally many"
+            f"there are {len(hypotheses)} hypotheses and {len(references)}"
+            " references: give at least one of each and equally many"
         )
     return [" ".join(w) for w in hypotheses], [" ".join(w) for w in references]
 
@@ -93,10 +98,15 @@ def bleu_by_length(
     mean_length, and what `bleu` returns.
     Raises ValueError for edges that do not rise and for unequal numbers.
     """
+    for name, value in (("lengths", lengths), ("edges", edges)):
+        for i, each in enumerate(asked.listed(name, value, "whole numbers")):
+            asked.whole(f"{name}[{i}]", each, 0)
+    asked.sentences("hypotheses", hypotheses)
+    asked.sentences("references", references)
     if not len(hypotheses) == len(references) == len(lengths):
         raise ValueError(
-            f"{len(hypotheses)} translations, {len(references)} references and"
-            f" {len(lengths)} lengths: give equally many"
+            f"there are {len(hypotheses)} hypotheses, {len(references)}"
+            f" references and {len(lengths)} lengths: give equally many"
         )
     if list(edges) != sorted(set(edges)) or len(edges) < 2:
         raise ValueError(f"edges {list(edges)} must rise, and be two or more")
@@ -125,7 +135,14 @@ def links(weights: Tensor) -> set[tuple[int, int]]:
     """For each target word the source word with the largest weight.
 
     `weights` is [target, source]; links are (source, target) positions.
+    Raises ValueError for another shape, and for NaN.
     """
+    give = "the weights of one sentence, a tensor [target, source]"
+    asked.kind("weights", weights, Tensor, give)
+    if weights.ndim != 2 or not weights.shape[1]:
+        raise ValueError(f"weights is {asked.shown(weights)}: give {give}")
+    if weights.isnan().any():
+        raise ValueError(f"weights holds NaN: give {give}")
     return {(int(j), i) for i, j in enumerate(weights.argmax(dim=-1))}
 
 
@@ -141,6 +158,10 @@ def alignment_error_rate(
     of sentences and for a corpus without links.
     """
     possible = sure if possible is None else possible
+    for name, each in zip(
+        ("found", "sure", "possible"), (found, sure, possible), strict=True
+    ):
+        check_links(name, each)
     if not len(found) == len(sure) == len(possible):
         raise ValueError(
             f"{len(found)}, {len(sure)} and {len(possible)} sentences: give"
@@ -154,3 +175,18 @@ def alignment_error_rate(
     if not total:
         raise ValueError("no links at all: there is nothing to measure")
     return 1 - hits / total
+
+
+def check_links(name: str, value: Sequence[Links]) -> None:
+    """Raise TypeError, which names it, for what has no links a sentence."""
+    of = "links, for each sentence a set of (source, target)"
+    for i, links in enumerate(asked.listed(name, value, of)):
+        each = f"{name}[{i}]"
+        asked.kind(each, links, Collection, "a set of (source, target)")
+        for link in links:
+            if not (
+                isinstance(link, tuple) and [*map(type, link)] == [int, int]
+            ):
+                raise asked.wrong(
+                    f"a link of {each}", link, "(source, target), two places"
+                )

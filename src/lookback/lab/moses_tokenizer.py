@@ -9,6 +9,8 @@ page: widgets/moses_tokenizer.js.
 import re
 import unicodedata
 
+from lookback.lab import asked
+
 # Each becomes the other: what keyboards write, and what the corpus has.
 PLAIN = str.maketrans(
     {
@@ -43,6 +45,7 @@ WORD = re.compile(
 
 def words(text: str) -> list[str]:
     """The words of a sentence, lower-cased, as Multi30k writes them."""
+    asked.kind("text", text, str, "a sentence as text")
     text = unicodedata.normalize("NFKC", text.translate(PLAIN)).lower()
     text = BLANK.sub(" ", text)
     return [

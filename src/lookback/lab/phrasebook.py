@@ -23,7 +23,7 @@ import random
 from collections.abc import Iterator
 from itertools import islice
 
-from lookback.lab import grammar, lexicon
+from lookback.lab import asked, grammar, lexicon
 from lookback.lab.grammar import Pair, Phrase, rule
 from lookback.lab.lexicon import ADJECTIVE, DETERMINER, NOUN, VERB, words
 
@@ -224,12 +224,11 @@ def sentences(
     however long. ValueError: a seed that is no whole number from 0 up, an
     unknown length, clauses below 1, or both length and clauses.
     """
-    if not isinstance(seed, int) or seed < 0:
-        raise ValueError(f"seed is a whole number from 0 up, not {seed!r}")
-    if length not in LENGTHS:
-        raise ValueError(f"length is short, medium, long or None: {length!r}")
-    if clauses is not None and (not isinstance(clauses, int) or clauses < 1):
-        raise ValueError(f"clauses is a whole number from 1 up: {clauses!r}")
+    asked.whole("seed", seed, 0)
+    if length is not None:
+        asked.choice("length", length, [*LENGTHS][1:])
+    if clauses is not None:
+        asked.whole("clauses", clauses, 1)
     if clauses and length:
         raise ValueError("give length or clauses, not both")
     return _stream(_Writer(seed), LENGTHS[length], clauses)
@@ -245,6 +244,5 @@ def _stream(writer: _Writer, limits, clauses: int | None) -> Iterator[Pair]:
 
 def sample(n: int, seed=0, length=None, clauses=None) -> list[Pair]:
     """The first n pairs of `sentences`; ValueError for n below 0 too."""
-    if not isinstance(n, int) or n < 0:
-        raise ValueError(f"n is a whole number from 0 up, not {n!r}")
+    asked.whole("n", n, 0)
     return list(islice(sentences(seed, length, clauses), n))

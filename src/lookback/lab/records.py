@@ -20,7 +20,7 @@ from pathlib import Path
 import fastjsonschema
 import torch
 
-from lookback.lab import tables
+from lookback.lab import asked, tables
 from lookback.lab.schema import SCHEMA
 
 FOLDER = Path(__file__).parent.parent / "records"  # the book's
@@ -193,6 +193,9 @@ def load(name: str, folder: Path | None = None) -> dict:
 
     Raises RecordError if it is missing or broken.
     """
+    asked.kind("name", name, str, 'a record\'s name, "search"')
+    if folder is not None:
+        asked.folder("folder", folder)
     path = (folder or FOLDER) / f"{name}.json"
     try:
         text = path.read_text(encoding="utf-8")
@@ -249,6 +252,7 @@ def quote(place: str, folder: Path | None = None) -> str:
     RecordError if there is nothing at that place, or nothing that fits the
     format.
     """
+    asked.kind("place", place, str, 'a path, "search/rnnsearch/bleu:.1f"')
     path, _, form = place.partition(":")
     name, *steps = path.split("/")
     folder = folder or FOLDER

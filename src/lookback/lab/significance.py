@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor
 
-from lookback.lab import corpus
+from lookback.lab import asked, corpus
 
 Counts = Int[Tensor, "captions 9"]
 TRIALS, RESAMPLES = 10_000, 2_000  # of the test, of the bootstrap
@@ -39,11 +39,20 @@ def caption_rows(text: str) -> Counts:
     caption, as `lab.metrics.counts` gives them, captions divided by commas.
     Raises ValueError for a caption that has not six whole numbers.
     """
-    found = torch.tensor([[*map(int, r.split())] for r in text.split(",")])
-    if found.shape[1] != 6:
-        raise ValueError(f"{found.shape[1]} numbers a caption: give six")
+    asked.kind("text", text, str, "a text of six whole numbers a caption")
+    rows = [row.split() for row in text.split(",")]
+    if odd := [row for row in rows if len(row) != 6 or not _whole(row)]:
+        raise ValueError(
+            f"text has the caption {' '.join(odd[0])[:40]!r}: give six whole"
+            " numbers, captions divided by commas"
+        )
+    found = torch.tensor([[*map(int, row)] for row in rows])
     totals = (found[:, 4:5] - torch.arange(4)).clamp(min=0)  # t_n = c − n + 1
     return torch.cat([found[:, :4], totals, found[:, 5:]], dim=1)
+
+
+def _whole(row: list[str]) -> bool:
+    return all(number.isdecimal() for number in row)
 
 
 def bleu(sums: Real[Tensor, "*batch 9"]) -> Float[Tensor, "*batch"]:
@@ -68,17 +77,29 @@ def precision_and_brevity(
 
 def pooled_counts(run: dict, split: str, kind: str = "greedy") -> Counts:
     """The rows of a test set, or of "all" three, one after another."""
-    splits = corpus.TESTS if split == "all" else (split,)
+    splits = _splits(run, split, kind)
     return torch.cat(
         [caption_rows(run["tests"][each][kind]["counts"]) for each in splits]
     )
+
+
+def _splits(run: dict, split: str, kind: str = "greedy") -> tuple[str, ...]:
+    """The test sets that are meant; ValueError if the run has them not."""
+    if not isinstance(run, dict) or "tests" not in run:
+        raise asked.wrong("run", run, "a run of a record, with its tests")
+    known = [*run["tests"]] + ["all"] * (run["tests"].keys() >= {*corpus.TESTS})
+    asked.choice("split", split, known)
+    splits = corpus.TESTS if split == "all" else (split,)
+    asked.choice("kind", kind, [*run["tests"][splits[0]]])
+    return splits
 
 
 def caption_mean(
     run: dict, split: str, score: Callable[[dict], float]
 ) -> float:
     """A score of a test set, or the mean of all three's by their captions."""
-    splits = corpus.TESTS if split == "all" else (split,)
+    splits = _splits(run, split)
+    asked.function("score", score, "a function of what a test set tells")
     sizes = [len(pooled_counts(run, each)) for each in splits]
     scores = [score(run["tests"][each]) for each in splits]
     return sum(map(prod, zip(sizes, scores, strict=True))) / sum(sizes)
@@ -86,6 +107,7 @@ def caption_mean(
 
 def chrf(run: dict, split: str, kind: str = "greedy") -> float:
     """chrF (Popović 2015); of "all", the mean over the captions."""
+    _splits(run, split, kind)
     return caption_mean(run, split, lambda told: told[kind]["chrf"])
 
 
@@ -99,12 +121,16 @@ def cross_entropy(run: dict, split: str) -> float:
 
 def mean_and_spread(values: Sequence[float]) -> dict:
     """The mean, the sample standard deviation (None for one), and each."""
+    asked.numbers("values", values)
     spread = stdev(values) if len(values) > 1 else None
     return {"mean": mean(values), "spread": spread, "each": list(values)}
 
 
 def bleu_over_seeds(sums: Sequence[Tensor]) -> dict:
     """BLEU and its factors over several runs, from each one's summed rows."""
+    for i, each in enumerate(asked.some("sums", sums, "tensors [9]")):
+        if asked.kind(f"sums[{i}]", each, Tensor, "a tensor [9]").shape != (9,):
+            raise asked.wrong(f"sums[{i}]", each, "a tensor [9], rows.sum(0)")
     found = mean_and_spread([bleu(each).item() for each in sums])
     factors = [precision_and_brevity(each) for each in sums]
     return {
@@ -117,6 +143,7 @@ def bleu_over_seeds(sums: Sequence[Tensor]) -> dict:
 
 def scores(runs: Sequence[dict], split: str, kind: str = "greedy") -> dict:
     """A system's scores on a test set: means over its seeds; BLEU's spread."""
+    asked.some("runs", runs, "runs")
     return {
         **bleu_over_seeds([pooled_counts(r, split, kind).sum(0) for r in runs]),
         "chrf": mean(chrf(run, split, kind) for run in runs),
@@ -126,6 +153,8 @@ def scores(runs: Sequence[dict], split: str, kind: str = "greedy") -> dict:
 def joined_scores(runs: Sequence[dict], count: int) -> dict:
     """The same on joined captions of the first test set; with it the first
     translation, and how many full stops there are."""
+    for run in asked.some("runs", runs, "runs"):
+        asked.choice("count", str(count), [*run["long"]])
     told = [run["long"][str(count)] for run in runs]
     written, wanted = zip(*(each["stops"] for each in told), strict=True)
     return {
@@ -149,9 +178,13 @@ def pooled_deviation(scores: Sequence[Sequence[float]]) -> Deviation:
     √(Σ (n − 1) s² / Σ (n − 1)), with s the standard deviation of the n scores
     of a system. Raises ValueError where no system has two.
     """
+    for i, each in enumerate(asked.listed("scores", scores, "lists of scores")):
+        asked.numbers(f"scores[{i}]", each)
     several = [each for each in scores if len(each) > 1]
     if not several:
-        raise ValueError("no rung has two seeds: their spread is unknown")
+        raise ValueError(
+            "scores: no rung has two seeds, so their spread is unknown"
+        )
     freedom = sum(len(each) - 1 for each in several)
     total = sum((len(each) - 1) * stdev(each) ** 2 for each in several)
     return Deviation((total / freedom) ** 0.5, freedom)
@@ -161,6 +194,9 @@ def bleu_deviation(
     found: Mapping[str, list[dict]], split: str, kind: str = "greedy"
 ) -> Deviation:
     """The `pooled_deviation` of these systems' BLEU on a test set."""
+    asked.kind("found", found, Mapping, "a dictionary of lists of runs")
+    for name, runs in found.items():
+        asked.some(f"found[{name!r}]", runs, "runs")
     return pooled_deviation(
         [scores(runs, split, kind)["each"] for runs in found.values()]
     )
@@ -215,14 +251,36 @@ def p_value(
 
     Where there is no difference to beat it is 1.
     """
+    for name, part in (("difference", difference), ("randomized", randomized)):
+        asked.kind(name, part, Tensor, "a tensor of differences")
+        if not part.isfinite().all():
+            raise asked.wrong(name, part, "a tensor of finite numbers")
+    if difference.ndim:
+        raise asked.wrong("difference", difference, "a tensor of one number")
     if difference.abs() < 1e-9:
         return 1.0
     larger = (randomized.abs() > difference.abs() + 1e-9).sum().item()
     return (larger + 1) / (len(randomized) + 1)
 
 
+def _alike(one: Sequence[Counts], two: Sequence[Counts]) -> None:
+    """Raise an error if these are no runs over the same captions."""
+    for name, runs in (("one", one), ("two", two)):
+        for i, each in enumerate(asked.some(name, runs, "runs' rows")):
+            give = "a run's rows, a tensor [captions, 9]"
+            asked.kind(f"{name}[{i}]", each, Tensor, give)
+            if each.ndim != 2 or each.shape[1] != 9:
+                raise asked.wrong(f"{name}[{i}]", each, give)
+            if len(each) != len(one[0]):
+                raise ValueError(
+                    f"{name}[{i}] has {len(each)} captions and one[0] has"
+                    f" {len(one[0])}: give runs over the same captions"
+                )
+
+
 def difference(one: Sequence[Counts], two: Sequence[Counts]) -> float:
     """The second system's mean BLEU minus the first's."""
+    _alike(one, two)
     before, after = (
         mean(bleu(rows.sum(0)).item() for rows in runs) for runs in (one, two)
     )
@@ -238,6 +296,7 @@ def paired_randomization_test(
     In each trial the captions of all pairs of runs are swapped alike, and the
     pairs' differences averaged.
     """
+    _alike(one, two)
     swaps, _ = resamplings(len(one[0]))
     pairs = [randomized_differences(a, b, swaps) for a, b in product(one, two)]
     return p_value(
@@ -247,11 +306,14 @@ def paired_randomization_test(
 
 def standard_error(deviation: Deviation, one: int, two: int) -> float:
     """s √(1/n_A + 1/n_B): of a difference of means over so many seeds."""
+    asked.kind("deviation", deviation, Deviation, "what pooled_deviation gives")
+    asked.whole("one", one, 1), asked.whole("two", two, 1)
     return deviation.value * (1 / one + 1 / two) ** 0.5
 
 
 def student(freedom: int, count: int) -> Tensor:
     """Student's t, Z / √(Σ Z_i² / freedom), drawn RESAMPLES × count times."""
+    asked.whole("freedom", freedom, 1), asked.whole("count", count, 1)
     dice = torch.Generator().manual_seed(0)
     normal, *others = torch.randn(
         (1 + freedom, RESAMPLES, count), generator=dice
@@ -268,6 +330,7 @@ def confidence_interval(
     runs, each plus s √(1/n_A + 1/n_B) t: by Student's t, since the standard
     deviation s is itself an estimate.
     """
+    _alike(one, two)
     _, times = resamplings(len(one[0]))
     pairs = [bootstrap_differences(a, b, times) for a, b in product(one, two)]
     again = torch.stack(pairs).mean(0)
@@ -306,6 +369,8 @@ def compare_runs(
     The deviation is that of the two, if each has three seeds: some models
     depend more on their seed than others. Else it is pooled over all.
     """
+    asked.kind("runs", runs, Mapping, "a dictionary of lists of runs")
+    asked.choice("one", one, [*runs]), asked.choice("two", two, [*runs])
     couple = {name: runs[name] for name in (one, two)}
     several = all(len(each) > 2 for each in couple.values())
     deviation = bleu_deviation(couple if several else runs, split, kind)

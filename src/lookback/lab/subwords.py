@@ -8,9 +8,11 @@ text. The merging is done by the library `tokenizers`.
 import json
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from lookback.lab import asked
 from lookback.vocabulary import END, SPECIALS, Vocabulary
 
 LATELY = 200_000  # sentences
@@ -38,7 +40,8 @@ class Subwords(Vocabulary):
         pairs are equally frequent the library goes by the numbers of their
         parts, so the last letters of words are numbered here, in their order.
         """
-        sentences = list(sentences)
+        asked.whole("size", size, len(SPECIALS) + 1)
+        sentences = list(asked.sentences_of("sentences", sentences))
         ends = sorted({word[-1] for words in sentences for word in words})
         tokenizer = Tokenizer(
             models.BPE(unk_token="<unk>", end_of_word_suffix=LAST)
@@ -57,10 +60,11 @@ class Subwords(Vocabulary):
     @classmethod
     def load(cls, text: str) -> "Subwords":
         """From what `dump` gave. Raises ValueError if it is not that."""
+        asked.kind("text", text, str, "what `dump` gave")
         try:
             return cls(Tokenizer.from_str(text))
         except Exception as error:  # the library raises plain Exception
-            raise ValueError(f"these are no subwords: {error}") from error
+            raise ValueError(f"text has no subwords: {error}") from error
 
     def dump(self) -> str:
         """All that `load` needs, as JSON."""
@@ -75,21 +79,19 @@ class Subwords(Vocabulary):
 
     def encode(self, words: Sequence[str]) -> list[int]:
         """Piece numbers. A letter never seen in training becomes <unk>."""
-        return [*self.numbers(" ".join(words))]
+        return [*self.numbers(" ".join(asked.words_of("words", words)))]
 
     def decode(self, numbers: Iterable[int]) -> list[str]:
         """Words, put together again, up to the end of the sentence."""
-        kept = []
-        for number in numbers:
-            if number == END:
-                break
-            kept.append(number)
+        fit = asked.numbers_of("numbers", numbers, len(self))
+        kept = [*takewhile(END.__ne__, fit)]
         text = self.tokenizer.decode(kept, skip_special_tokens=False)
         return text.split()
 
 
 def dump(vocabulary: Vocabulary) -> str:
     """A vocabulary as JSON: a list of words, or what the subwords dump."""
+    asked.kind("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
     if isinstance(vocabulary, Subwords):
         return vocabulary.dump()
     words = vocabulary.words[len(SPECIALS) :]
@@ -98,7 +100,11 @@ def dump(vocabulary: Vocabulary) -> str:
 
 def restore(text: str) -> Vocabulary:
     """The vocabulary that `dump` wrote. Raises ValueError if it is not one."""
-    found = json.loads(text)
+    asked.kind("text", text, str, "what `dump` gave")
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"text is no vocabulary: {error}") from error
     if isinstance(found, list) and all(type(word) is str for word in found):
         return Vocabulary(found)
     return Subwords.load(text)

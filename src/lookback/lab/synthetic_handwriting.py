@@ -16,6 +16,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from lookback.lab import asked
+
 # x,y x,y …: a curve through points;  /: a corner;  |: the pen is lifted.
 # A stroke of a single point leaves no ink: the pen only passes there.
 STROKES = {
@@ -137,14 +139,25 @@ def letter(strokes: str, hand: Hand) -> tuple[np.ndarray, np.ndarray, float]:
     return points, np.array(lifted), points[:, 0].max() + GAP * size[0]
 
 
+def spelled(name: str, text: str) -> str:
+    """A text in letters of the alphabet, or an error."""
+    asked.kind(name, text, str, "text")
+    if strange := set(text) - set(LETTERS):
+        raise ValueError(
+            f"{name} has {sorted(strange)}: the alphabet is a to z and space"
+        )
+    return text
+
+
 def write(text: str, hand: Hand, rng: np.random.Generator) -> Line:
     """A text in a hand, and a rest behind it.
 
     Raises:
         ValueError: for a letter that the alphabet does not have.
     """
-    if strange := set(text) - set(LETTERS):
-        raise ValueError(f"the alphabet has no {sorted(strange)}")
+    asked.kind("hand", hand, Hand, "a Hand, Hand.draw(rng)")
+    asked.kind("rng", rng, np.random.Generator, "np.random.default_rng(0)")
+    spelled("text", text)
     points, lifted, letters, x = [], [], [], 0.0
     for i, strokes in enumerate([*(STROKES[one] for one in text), REST]):
         own, up, width = letter(strokes, hand)
@@ -173,12 +186,16 @@ class Lines(NamedTuple):
 
 def signs(text: str) -> Float[Tensor, "source vocab"]:
     """The text and the sign of its end, a 1 in each row."""
+    spelled("text", text)
     numbers = [*map(LETTERS.index, text), END]
     return torch.nn.functional.one_hot(torch.tensor(numbers), SIGNS).float()
 
 
 def lines(texts: Sequence[str], rng: np.random.Generator) -> Lines:
     """The texts, each in a hand of its own."""
+    for i, text in enumerate(asked.some("texts", texts, "texts")):
+        spelled(f"texts[{i}]", text)
+    asked.kind("rng", rng, np.random.Generator, "np.random.default_rng(0)")
     written = [write(text, Hand.draw(rng), rng) for text in texts]
 
     def pad(rows: list[Tensor]) -> Tensor:
@@ -195,6 +212,8 @@ def lines(texts: Sequence[str], rng: np.random.Generator) -> Lines:
 
 def words(length: int, rng: np.random.Generator) -> str:
     """A text of so many letters, drawn at random, in words of 1 to 9."""
+    asked.whole("length", length, 1)
+    asked.kind("rng", rng, np.random.Generator, "np.random.default_rng(0)")
     text = ""
     while len(text) < length:
         text += "".join(rng.choice(list(LETTERS[:-1]), rng.integers(1, 10)))
@@ -204,6 +223,8 @@ def words(length: int, rng: np.random.Generator) -> str:
 
 def ink(points: Float[np.ndarray, "points 3"]) -> list[np.ndarray]:
     """The strokes that can be seen, each [points, 2], in paces."""
+    if np.shape(points)[1:] != (3,):
+        raise asked.wrong("points", points, "points, an array [points, 3]")
     places = np.asarray(points)[:, :2].cumsum(0)
     ends = np.flatnonzero(np.asarray(points)[:, 2] > 0.5) + 1
     return [one for one in np.split(places, ends) if len(one) > 1]

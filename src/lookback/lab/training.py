@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
-from lookback.lab import distributed
+from lookback.lab import asked, distributed
 from lookback.lab.checkpoints import (
     Progress,
     Run,
@@ -81,7 +81,20 @@ def keep_memory() -> None:
 
 
 def loss(logits: Tensor, target_out: Tensor, smoothing: float = 0.0) -> Tensor:
-    """Cross-entropy in nats, summed over all words that are not padding."""
+    """Cross-entropy in nats, summed over all words that are not padding.
+
+    Raises ValueError where the shapes, [batch, target, vocab] and
+    [batch, target], do not go together.
+    """
+    asked.kind("logits", logits, Tensor, "a tensor [batch, target, vocab]")
+    asked.rows("target_out", target_out)
+    asked.number("smoothing", smoothing, 0, 1)
+    if logits.ndim != 3 or logits.shape[:2] != target_out.shape:
+        raise ValueError(
+            f"logits is {asked.shown(logits)} and target_out"
+            f" {asked.shown(target_out)}: give [batch, target, vocab] and"
+            " [batch, target]"
+        )
     return F.cross_entropy(
         logits.flatten(0, 1).float(),
         target_out.flatten(),
@@ -93,6 +106,8 @@ def loss(logits: Tensor, target_out: Tensor, smoothing: float = 0.0) -> Tensor:
 
 def learning_rate(config: TrainingConfig, step: int, steps: int) -> float:
     """Linear warm-up, then linear decay, to 0 after the last step."""
+    asked.kind("config", config, TrainingConfig, "a TrainingConfig")
+    asked.whole("step", step, 0), asked.whole("steps", steps, 1)
     rise = min(1.0, (step + 1) / max(1, config.warmup))
     return config.learning_rate * rise * max(0.0, 1 - step / steps)
 
@@ -105,8 +120,14 @@ def validation_loss(
     target: Vocabulary,
     size: int = 100,
 ) -> float:
-    """Mean cross-entropy in nats per target word, without smoothing."""
-    model.eval()
+    """Mean cross-entropy in nats per target word, without smoothing.
+
+    Raises ValueError for no pairs, and for vocabularies that are not the
+    model's.
+    """
+    asked.translator(model, source=source, target=target).eval()
+    asked.pairs("pairs", asked.some("pairs", pairs, "sentence pairs"))
+    size = asked.whole("size", size, 1)
     total = torch.zeros((), dtype=torch.float64, device=model.device)
     count = 0
     for start in range(0, len(pairs), size):
@@ -169,8 +190,15 @@ def train(
     stay there, for `average`. Raises Diverged where no epoch had a score that
     is a number, and ValueError where `folder` holds a run of other code
     (model, validation, or this training itself), data or settings, or where
-    another process trains in it.
+    another process trains in it, for vocabularies that are not the model's,
+    and for an epoch without pairs.
     """
+    asked.translator(model, source=source, target=target)
+    asked.kind("config", config, TrainingConfig, "a TrainingConfig")
+    asked.folder("folder", folder), asked.whole("keep", keep, 0)
+    asked.function("validate", validate, "a function of the model")
+    asked.function("pairs", pairs, "a function of the epoch, lambda _: pairs")
+    asked.some("pairs(0)", pairs(0), "sentence pairs")
     keep_memory()
     with alone(folder), no_denormals():
         torch.manual_seed(config.seed)
@@ -254,6 +282,10 @@ def finish_epoch(
     numbers = distributed.told(
         None if distributed.rank() else validate(run.model)
     )
+    if not isinstance(numbers, dict) or "score" not in numbers:
+        raise asked.wrong(
+            "what validate returned", numbers, 'a dictionary with a "score"'
+        )
     progress.epoch += 1
     progress.curve.append(
         {
@@ -285,9 +317,12 @@ def average(model: Translator, folder: Path, epochs: Sequence[int]) -> None:
     """Give the model the mean of the weights that `keep` left of the epochs.
 
     As Vaswani et al. 2017, section 6.1, do with the last 5 or 20 checkpoints.
-    Raises ValueError if one is not there, or is of another run than the
-    folder's last checkpoint.
+    Raises ValueError for no epochs, and if one is not there, or is of another
+    run than the folder's last checkpoint.
     """
+    asked.translator(model), asked.folder("folder", folder)
+    for epoch in asked.some("epochs", epochs, "whole numbers, [9, 10]"):
+        asked.whole("an epoch of epochs", epoch, 1)
     total: dict[str, Tensor] = {}
     for epoch in epochs:
         path = folder / f"epoch-{epoch}.safetensors"
