@@ -2,12 +2,14 @@
 
 A chapter's `` {term}`hidden state` `` leads there, and shows the term's
 sentence to who points at it or comes to it with the keyboard. A term's chapter
-is the first of the book that has it; one that no page has is left out.
+is the first of the book that has it; one that no page has is left out. The
+search lists that chapter first (`search.js`).
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import re
 from pathlib import Path
 
@@ -71,6 +73,24 @@ def listed() -> str:
     return "\n".join([*lines, "````"])
 
 
+def names() -> dict[str, str]:
+    """{name: its chapter}; `a (b)`, `a; b` and `a / b` are two names each."""
+    return {
+        name: f"book/{row['chapter']}"
+        for row in terms()
+        for name in re.split(r"\s*[;()]\s*| / ", row["term"])
+        if name
+    }
+
+
+def search_first(app: Sphinx, pagename: str, *_: object) -> None:
+    """Give the page of the search the terms' chapters, and its script."""
+    if pagename == "search":
+        known = f"const EXPLAINED = {json.dumps(names())}"
+        app.add_js_file(None, body=known, priority=900)
+        app.add_js_file("search.js", priority=900, loading_method="defer")
+
+
 def say(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Give each link to a term its sentence."""
     sentences = {anchor(term): row["sentence"] for term, row in rows().items()}
@@ -87,4 +107,6 @@ def setup(app: Sphinx) -> dict:
         "term-list", made(listed, lambda: [TERMS, *notation.pages()])
     )
     app.connect("doctree-resolved", say)
+    # Before book_site's, which keeps the scripts that are there.
+    app.connect("html-page-context", search_first, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -47,11 +47,19 @@
     hidden.classList.add("nohighlight");
   }
 
-  /* Sphinx takes "constructor", which every object has, for a word of its index. */
-  // @ts-expect-error: a constant of searchtools.js, on the page of the search.
-  const { terms, titleterms } = typeof Search === "undefined" ? {} : Search._index;
-  const bare = { hasOwnProperty: Object.prototype.hasOwnProperty, __proto__: null };
-  for (const words of [terms, titleterms]) if (words) Object.setPrototypeOf(words, bare);
+  /* Sphinx walks through the page for each word, and boxes each letter of "e". */
+  function boundHighlight() {
+    const url = new URL(location.href);
+    const key = "sphinx_highlight_terms";
+    const asked = localStorage.getItem(key) || url.searchParams.get("highlight");
+    if (!asked) return;
+    const words = asked.split(/\s+/).filter((word) => word.length > 1 && word.length <= 40);
+    const few = [...new Set(words)].slice(0, 10).join(" ");
+    localStorage.removeItem(key);
+    url.searchParams.set("highlight", few);
+    history.replaceState({}, "", url);
+  }
+  boundHighlight();
 
   /* The service worker keeps the site; the foot says so once that is true. Not
      from disk, not where data is dear, not where the browser forbids it. */

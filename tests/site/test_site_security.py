@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -221,6 +222,21 @@ def test_figures_live_without_storage(browser, address):
     hand.locator('[data-action="retry"]').wait_for()
     assert errors == []
     page.close()
+
+
+MANY = ["+".join("aeinorst" * 8), "e+" * 1500, "w1+w2+w3+" * 1000]
+
+
+@pytest.mark.parametrize("words", by_day(MANY, MANY[0]))
+def test_no_words_to_highlight_hold_up_the_page(visit, words):
+    """Ten words are enough, and a letter is none."""
+    one = visit("search")
+    start = time.monotonic()
+    one.page.goto(f"{one.base}/book/bottleneck.html?highlight={words}")
+    one.page.wait_for_timeout(50)  # Sphinx waits, too
+    assert one.page.locator(".highlighted").count() == 0
+    assert time.monotonic() - start < 5
+    assert one.troubles == []
 
 
 MARKUP = ["%3Cb%3E", "%22%5C"]

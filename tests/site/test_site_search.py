@@ -1,0 +1,67 @@
+"""The search: numbers, both spellings, and first the chapter that explains."""
+
+import pytest
+
+FIRST = {
+    "attention mechanism": "rnnsearch",
+    "self-attention": "attention",
+    "multi-head attention": "heads",
+    "scaled dot-product attention": "attention",
+    "additive attention": "scores",
+    "GQA": "modern_gpt",
+    "KV cache": "modern_gpt",
+    "LSTM": "recurrence",
+    "vanishing gradients": "recurrence",
+    "embedding": "bottleneck",
+    "BLEU": "bottleneck",
+    "beam search": "rnnsearch",
+    "softmax": "rnnsearch",
+    "transducer": "transducer",
+    "Neural Turing Machine": "ntm",
+    "RoPE": "positions",
+    "positional embedding": "positions",
+    "residual connection": "residual",
+    "layer normalization": "residual",
+    "layer normalisation": "residual",
+    "mixture of experts": "feedforward",
+    "label smoothing": "transformer",
+    "byte-pair encoding": "transformer",
+    "1409.0473": "bibliography",
+}
+# The pages that a reader of the search finds, the first one first.
+FOUND = """(queries) => queries.map((query) =>
+  Search._performSearch(...Search._parseQuery(query)).reverse()
+    .map(([page]) => page.replace("book/", "")))"""
+
+
+@pytest.fixture
+def found(visit):
+    """What the search lists, of many queries on one page."""
+    one = visit("search", place="?q=attention")
+    one.page.wait_for_selector("#search-results li")
+    return lambda *queries: one.page.evaluate(FOUND, list(queries))
+
+
+def test_the_chapter_that_explains_a_term_is_first(found):
+    pages = found(*FIRST)
+    first = {
+        query: some[0] if some else None
+        for query, some in zip(FIRST, pages, strict=True)
+    }
+    assert first == FIRST
+
+
+def test_attention_mechanism(found):
+    """RNNsearch and the chapter called Attention, before all others."""
+    (pages,) = found("attention mechanism")
+    assert list(dict.fromkeys(pages))[:2] == ["rnnsearch", "attention"]
+
+
+def test_years(found):
+    for pages in found("2014", "1964"):
+        assert {"timeline", "bibliography"} <= set(pages)
+
+
+def test_spelled_as_in_america(found):
+    here, there = found("neighbour colour", "neighbor color")
+    assert here and here == there
