@@ -61,7 +61,7 @@ def test_a_sleeping_figure_prints_its_picture(visit):
     asleep = page.locator(".widget-picture img")
     assert asleep.count() > 1
     page.emulate_media(media="print")
-    page.pdf()  # asks for them, and does not wait until they have come
+    page.pdf()  # asks for them; Chromium 150 does not wait until they have come
     page.wait_for_function(SHOWN)
     assert asleep.count() > 1  # those near the screen may have woken
 
