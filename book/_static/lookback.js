@@ -31,10 +31,19 @@
     entry.removeAttribute("role");
   }
 
+  /* Pictures wait until they come near; on paper all are wanted, and not every
+     browser fetches them for it. */
+  function fetchPictures() {
+    /** @type {NodeListOf<HTMLImageElement>} */
+    const late = document.querySelectorAll('img[loading="lazy"]');
+    for (const picture of late) picture.loading = "eager";
+  }
+
   /* Solutions print unfolded, and fold again. */
   /** @type {HTMLDetailsElement[]} */
   let folded = [];
   addEventListener("beforeprint", () => {
+    fetchPictures();
     folded = [...document.querySelectorAll("details")].filter((details) => !details.open);
     for (const details of folded) details.open = true;
   });
@@ -61,13 +70,15 @@
   }
   boundHighlight();
 
-  /* The service worker keeps the site; the foot says so once that is true. Not
-     from disk, not where data is dear, not where the browser forbids it. */
+  /* The service worker keeps the site; the foot says so once that is true, and
+     the pictures, which now cost nothing, are there for a print that would not
+     wait for them. Not where data is dear, not where the browser forbids it. */
   async function keep() {
     const { protocol } = location;
     /** @type {any} */
     const { connection, serviceWorker: workers } = navigator;
-    if (!protocol.startsWith("http") || connection?.saveData) return;
+    if (connection?.saveData) return;
+    if (!protocol.startsWith("http")) return fetchPictures();
     const before = workers.controller;
     workers.addEventListener("controllerchange", () => {
       if (before) say(".newer");
@@ -75,6 +86,7 @@
     await workers.register(`${document.documentElement.dataset.content_root}sw.js`);
     await workers.ready;
     say(".kept");
+    fetchPictures();
   }
 
   /** @param {string} selector */

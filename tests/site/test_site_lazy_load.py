@@ -4,11 +4,11 @@ import json
 
 import pytest
 from playwright.sync_api import expect
-from test_pages import MOST
 
 from contents import PAGES, SERVED_OR_NOT
 from heights import HEIGHTS
 from lookback.experiments import page_speed
+from test_page_speed import MOST
 
 # The sections far below the screen that begin with a sleeping figure.
 SECTIONS = """() => {
@@ -61,7 +61,7 @@ def test_a_sleeping_figure_prints_its_picture(visit):
     asleep = page.locator(".widget-picture img")
     assert asleep.count() > 1
     page.emulate_media(media="print")
-    page.pdf()  # asks for them, and does not wait until they have come
+    page.pdf()  # asks for them; Chromium 150 does not wait until they have come
     page.wait_for_function(SHOWN)
     assert asleep.count() > 1  # those near the screen may have woken
 
@@ -84,11 +84,11 @@ def test_bertviz_sleeps_until_it_is_reached(visit):
 
 def test_nothing_waits_for_nobody(site):
     """Every file that waits is one that a page asks for, and the other way."""
-    page_speed = [(site / f"{name}.html").read_text("utf-8") for name in PAGES]
+    pages = [(site / f"{name}.html").read_text("utf-8") for name in PAGES]
     files = list((site / "_static" / "waiting").iterdir())
     assert files
     for path in files:
-        assert any(path.stem in page for page in page_speed), path.name
+        assert any(path.stem in page for page in pages), path.name
 
 
 @pytest.mark.nightly

@@ -9,6 +9,7 @@ import pytest
 
 from contents import OTHERS, PAGES, ROOT, chapters
 from test_links import dead
+from test_site_lazy_load import SHOWN
 from watching import PATIENCE, Visit, served
 
 sys.path[:0] = [str(ROOT / "book" / "_ext")]
@@ -61,6 +62,7 @@ def test_once_a_page_has_been_opened_all_are_there_without_a_line(
     )
     assert tab.evaluate(HIDDEN)
     tab.wait_for_function(KEPT)
+    tab.wait_for_function(SHOWN)  # as on paper, which may not wait for them
     tab.context.set_offline(True)
     one = Visit(tab, published.address)
     for name in ["index", "search", *chapters()[-2:], *PAGES[-2:]]:

@@ -19,7 +19,8 @@ from playwright.sync_api import (
 # False on the door, which leads on to the landing page.
 ARRIVED = "() => !document.querySelector('meta[http-equiv=refresh]')"
 # Widgets sleep until they come near: brings one after the other into sight. And
-# until a page has been painted, Chromium drops the keys that are pressed.
+# until a page has been painted, Chromium drops the keys that are pressed. By
+# `scrollTo`: from what has come by `scrollIntoView`, Chromium 150 counts Tab.
 WAKE = """async () => {
   const tick = () => new Promise(requestAnimationFrame);
   const kind = "application/vnd.jupyter.widget-view+json";
@@ -27,7 +28,9 @@ WAKE = """async () => {
     const before = view.previousElementSibling;
     const place = before?.matches(".widget-picture") ? before
       : view.nextElementSibling;
-    place.scrollIntoView({ behavior: "instant", block: "center" });
+    const { top, height } = place.getBoundingClientRect();
+    const middle = scrollY + top + (height - innerHeight) / 2;
+    scrollTo({ top: middle, behavior: "instant" });
     await tick();
     await tick();
   }
