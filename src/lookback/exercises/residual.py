@@ -135,11 +135,11 @@ _TORCHS = (
 def normalise(mine):
     """Layer normalisation over the last axis, with gain, bias and ε."""
     x, gain, bias = random_inputs(3, (2, 3, 4), (4,), (4,))
-    usual = 2 * x + 1, gain, bias, 0.5
+    usual = [(2 * x + 1, gain, bias, 0.5), (x / 4, gain, bias, 0.01)]
     equal = torch.full((1, 1, 4), 3.0), gain, bias, 1e-5
     with Called() as called:
-        for given, about in (usual, ""), (equal, "for four equal numbers"):
-            cases = [(given, _token_by_token(*given))]
+        for some, about in (usual, ""), ([equal], "for four equal numbers"):
+            cases = [(given, _token_by_token(*given)) for given in some]
             normalise.compare(mine, cases, "[batch, length, d_model]", about)
     if "layer_norm" in called.names:
         raise Hint(_TORCHS)
@@ -149,6 +149,7 @@ def normalise(mine):
     )
 
 
+_FIXED = "ε is a number of your own; take the argument epsilon."
 _SQUARES = "x.square().mean(dim=-1, keepdim=True)"
 _VARIANCE = "x.var(dim=-1, keepdim=True, correction=0)"
 _ROOT = "torch.sqrt(variance + epsilon)"
@@ -169,6 +170,7 @@ for _hint, _typed in {
     "You took one mean and one variance for a whole sentence. Each token has "
     "its own, over its own numbers: dim=-1.": ("dim=-1", "dim=(1, 2)"),
     "ε is missing under the root.": (" + epsilon", ""),
+    _FIXED: ("+ epsilon", "+ 1e-5"),
     "You divide by the variance; divide by its root.": ("torch.sqrt", ""),
     "Gain and bias are missing.": ("gain * ", "", " + bias", ""),
     "The bias is missing.": (" + bias", ""),
@@ -203,6 +205,10 @@ for _hint, _typed in {
     ),
 }.items():
     normalise.slip(_hint, *_typed)
+
+
+for _fixed in ("0.5", "0.01", "1e-3", "1e-2"):
+    normalise.slip(_FIXED, "+ epsilon", f"+ {_fixed}")
 
 
 normalise.style(_token_by_token)
