@@ -185,6 +185,8 @@ def gru_cell(mine):
         gru_cell.compare(mine, cases, "[batch, hidden]")
     if called.names & {"gru", "gru_cell"}:
         raise Hint(_OWN)
+    for given, _ in cases:
+        learnable(mine, *given)
     return (
         "shape, order of the gates, reset, new content, update and biases "
         "agree with torch's own cell on three batches."
@@ -211,6 +213,9 @@ for _hint, *_typed in (
     ),
     ("Yours is [hidden, batch].", _MIX, f"({_MIX}).T"),
     (_OWN, lambda x, h, *weights: torch.gru_cell(x, h, *weights)),
+    (NO_GRADIENT, _MIX, f"({_MIX}).detach()"),
+    (NO_GRADIENT, "h @ W_hh", "h @ W_hh.detach()"),
+    (OTHER_GRADIENT, "z * h", "z * h.detach()"),
 ):
     gru_cell.slip(_hint, *_typed)
 
@@ -229,7 +234,7 @@ gru_cell.style(
 )
 
 
-@gru_cell.style
+@gru_cell.slip("numpy knows no gradients")
 def _by_numpy(x, h, W_ih, W_hh, b_ih, b_hh):
     """In float64, one row of the batch after another."""
     given = (x, h, W_ih, W_hh, b_ih, b_hh)
@@ -245,7 +250,6 @@ def _by_numpy(x, h, W_ih, W_hh, b_ih, b_hh):
 
 
 @gru_cell.style
-@torch.no_grad()
 def _by_einsum(x, h, W_ih, W_hh, b_ih, b_hh):
     gates, own = W_ih.view(3, -1, x.shape[1]), W_hh.view(3, -1, h.shape[1])
     a = torch.einsum("gij,bj->gib", gates, x) + b_ih.view(3, -1, 1)

@@ -156,6 +156,7 @@ def add_a_hop(mine):
     add_a_hop.compare(
         *(mine, after, "u [batch, d]", f"in the new u, {size}"), ask=_part(0)
     )
+    learnable(mine, *weights[0][0])
     return "three batches, one of a single sentence: that one has weight 1."
 
 
@@ -212,6 +213,8 @@ for _hint, *_typed in (
         *("u + (", "u * ("),
     ),
     (_TWO, ", p\n", "\n"),
+    (NO_GRADIENT, "(M @", "(M.detach() @"),
+    (OTHER_GRADIENT, "return u +", "return u.detach() +"),
     (
         "The new u comes first, then the weights.",
         *("return u", "return p, u", ", p\n", "\n"),

@@ -17,6 +17,8 @@ from tqdm.auto import tqdm
 
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
+    NO_GRADIENT,
+    OTHER_GRADIENT,
     Answer,
     Hint,
     as_module,
@@ -25,6 +27,8 @@ from lookback.exercises.checking import (
     expect,
     fill,
     float64,
+    learnable,
+    learnable_module,
     random_inputs,
     rounding,
 )
@@ -148,6 +152,7 @@ def additive_scores(mine):
         )
         cases.append((given, _score_loop(*map(float64, given))))
     additive_scores.compare(mine, cases, "[batch, source]")
+    learnable(mine, *cases[2][0])
     return (
         "shape; equal to a loop over sentences and positions on three "
         "batches; each query stays with its own sentence."
@@ -210,6 +215,7 @@ for _hint, *_typed in (
         *(" @ v", ""),
     ),
     ("Drop the last axis: squeeze(-1).", "@ v", "@ v.unsqueeze(-1)"),
+    (NO_GRADIENT, "s @ W.T", "s.detach() @ W.T"),
     ("Yours is [source, batch].", _SCORE, f"({_SCORE}).T"),
     (
         "You summed over the positions; each position keeps its own score.",
@@ -229,14 +235,13 @@ def _scores_by_loops(s, H, W, U, v):
 
 
 @additive_scores.style
-@torch.no_grad()
 def _scores_by_einsum(s, H, W, U, v):
     query = torch.einsum("aq,bq->ba", W, s)
     keys = torch.einsum("ak,bsk->sba", U, H)
     return torch.einsum("sba,a->bs", (query + keys).tanh(), v)
 
 
-@additive_scores.style
+@additive_scores.slip("numpy knows no gradients")
 def _scores_by_numpy(s, H, W, U, v):
     s, H, W, U, v = (each.double().numpy() for each in (s, H, W, U, v))
     return torch.from_numpy(np.tanh(s[:, None] @ W.T + H @ U.T) @ v)
@@ -910,6 +915,9 @@ def soft_search(mine):
             about=what,
             ask=lambda answer, *each, i=i: _by_the_reader(answer, *each)[i],
         )
+    source, target = _ASKED
+    parts = _by_name(_book_search(given[0][0], *given[0][1]))
+    learnable_module(mine, given[0][1], parts, source=source, target=target)
     return (
         "weights and logits are those of the book's RNNsearch, word by word, "
         "with the same numbers in both models, on sentences with padding."
@@ -1026,6 +1034,8 @@ for _hint, *_typed in (
         "You used ReLU; maxout takes the larger of each pair of neighbours.",
         *(_PAIRS, "t[..., ::2].relu()"),
     ),
+    (NO_GRADIENT, "self.W(s)", "self.W(s).detach()"),
+    (OTHER_GRADIENT, "c], dim=-1), s)", "c], dim=-1), s.detach())"),
     (_TWO, f", {_LOOKS}", ""),
     (_BATCH_FIRST, ", dim=1", ""),
     (_BATCH_FIRST, _LOOKS, "torch.stack(looks)"),

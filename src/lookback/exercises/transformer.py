@@ -23,9 +23,11 @@ from lookback.exercises.checking import (
     as_tensor,
     edited,
     exercise,
+    expect,
     fill,
     float64,
     learnable,
+    learnable_module,
     random_inputs,
 )
 from lookback.exercises.rnnsearch import (
@@ -906,6 +908,24 @@ def _torchs(layer, sizes, parts, *given, **masks):
     return made(*(x.double() for x in given), **masks)
 
 
+_LOW = (
+    "Right for usual scores. Beside scores of −800 a forbidden place got "
+    "weight: the number that you use for −infinity is not low enough. Use "
+    "-torch.inf."
+)
+
+
+def _lowered(parts):
+    """The parts, but all scores about 20² √d_k lower."""
+    low = dict(parts)
+    for name in parts:
+        by = {"W_Q": 20, "W_K": -20}.get(name[-3:])
+        if by:
+            matrix, bias = parts[name]
+            low[name] = [matrix / 20, bias + by]
+    return low
+
+
 @exercise(EncoderLayer)
 def encoder_layer(mine):
     """An encoder layer against nn.TransformerEncoderLayer."""
@@ -916,16 +936,25 @@ def encoder_layer(mine):
         return found.where(real.unsqueeze(-1), 0) if right else found
 
     for seed, (batch, length, _, *sizes) in enumerate(_SIZES):
-        parts = _drawn(seed, ("attention",), sizes[0], sizes[2])
+        usual = _drawn(seed, ("attention",), sizes[0], sizes[2])
         x, _, real = _sentences(seed, batch, length, 1, sizes[0])
-        truth = _torchs(
-            nn.TransformerEncoderLayer,
-            *(sizes, parts, x),
-            src_key_padding_mask=~real,
-        ).where(real.unsqueeze(-1), 0)
-        case = (sizes, parts, x, real), truth
-        axes = "[batch, source, d_model]"
-        encoder_layer.compare(mine, [case], axes, otherwise=_blind, ask=encode)
+        for parts in usual, _lowered(usual):
+            given = sizes, parts, x, real
+            truth = _torchs(
+                nn.TransformerEncoderLayer,
+                *(sizes, parts, x),
+                src_key_padding_mask=~real,
+            ).where(real.unsqueeze(-1), 0)
+            if parts is usual:
+                axes = "[batch, source, d_model]"
+                encoder_layer.compare(
+                    *(mine, [(given, truth)], axes),
+                    otherwise=_blind,
+                    ask=encode,
+                )
+            else:
+                expect(encode(mine, *given).double(), truth, _LOW, 1e-3)
+    learnable_module(mine, sizes, usual, x=x, mask=real[:, None, None])
     return (
         "equal to torch's own encoder layer with the same weights, with two "
         "and with three heads, on sentences with padding."
@@ -941,18 +970,28 @@ def decoder_layer(mine):
         return _run(answer, sizes, parts, y=y, x=x, **masks)
 
     for seed, (batch, source, target, *sizes) in enumerate(_SIZES):
-        parts = _drawn(seed, ("attention", "cross"), sizes[0], sizes[2])
+        usual = _drawn(seed, ("attention", "cross"), sizes[0], sizes[2])
         x, y, real = _sentences(seed, batch, source, target, sizes[0])
         causal = torch.ones(target, target, dtype=torch.bool).tril()
-        truth = _torchs(
-            nn.TransformerDecoderLayer,
-            *(sizes, parts, y, x),
-            tgt_mask=~causal,
-            memory_key_padding_mask=~real,
-        )
-        case = (sizes, parts, y, x, real, causal), truth
-        axes = "[batch, target, d_model]"
-        decoder_layer.compare(mine, [case], axes, otherwise=_blind, ask=decode)
+        for parts in usual, _lowered(usual):
+            given = sizes, parts, y, x, real, causal
+            truth = _torchs(
+                nn.TransformerDecoderLayer,
+                *(sizes, parts, y, x),
+                tgt_mask=~causal,
+                memory_key_padding_mask=~real,
+            )
+            if parts is usual:
+                axes = "[batch, target, d_model]"
+                decoder_layer.compare(
+                    *(mine, [(given, truth)], axes),
+                    otherwise=_blind,
+                    ask=decode,
+                )
+            else:
+                expect(decode(mine, *given).double(), truth, _LOW, 1e-3)
+    masks = {"source_mask": real[:, None, None], "target_mask": causal}
+    learnable_module(mine, sizes, usual, y=y, x=x, **masks)
     return (
         "equal to torch's own decoder layer with the same weights: no word "
         "sees what is still to be said, and none sees padding."
@@ -981,6 +1020,22 @@ for _hint, *_typed in (
         "Cross-attention runs without its own maps: it is `cross` that "
         "attends to x.",
         *(_CROSS, "self.attention(y, x, source_mask)"),
+    ),
+    (
+        "The residual connection around cross-attention is missing: "
+        "norm(y + f(y)).",
+        *(f"y + {_CROSS}", _CROSS),
+    ),
+    (
+        "Cross-attention comes before the look at the words so far; it comes "
+        "after it.",
+        *(f"self.norm_1(y + {_OWN})", "¤", f"self.norm_2(y + {_CROSS})", "§"),
+        *("¤", f"self.norm_2(y + {_CROSS})", "§", f"self.norm_1(y + {_OWN})"),
+    ),
+    (
+        "Cross-attention comes before the look at the words so far; it comes "
+        "after it.",
+        *(_OWN, "§", _CROSS, _OWN, "§", _CROSS),
     ),
     (
         "The two masks are exchanged: the target mask is for attention to y, "
@@ -1016,6 +1071,8 @@ def _everywhere(form):
     return typed
 
 
+_FIRST = "self.norm_2(x + self.attention(x, x, mask))"
+_LAST = "self.norm_3(y + self.cross(y, x, source_mask))"
 _MASKED = ".masked_fill(~mask, -torch.inf)"
 _SPLIT = "x.unflatten(-1, (self.heads, -1)).transpose(1, 2)"
 _CUT = "x.reshape(len(x), self.heads, -1, x.shape[-1] // self.heads)"
@@ -1067,6 +1124,18 @@ for _hint, *_typed in (
     ),
     ("You divide by d_k and not by its root.", "[-1] ** 0.5", "[-1]"),
     (
+        "You divide by √d_k after the softmax; divide the scores, before it.",
+        *(" / q.shape[-1] ** 0.5", ""),
+        *(".softmax(dim=-1)", ".softmax(dim=-1) / q.shape[-1] ** 0.5"),
+    ),
+    *((_LOW, "-torch.inf", low) for low in ("-10.0", "-20.0", "-100.0")),
+    (NO_GRADIENT, "weights @ v", "(weights @ v).detach()"),
+    (
+        OTHER_GRADIENT,
+        *("self.norm_2(x +", "self.norm_2(x.detach() +"),
+        *("self.norm_3(y +", "self.norm_3(y.detach() +"),
+    ),
+    (
         "The heads are split wrongly: reshape alone mixes words with heads. "
         "Cut the last axis into (heads, d_k) first, then transpose.",
         *(_SPLIT, _CUT),
@@ -1113,6 +1182,37 @@ for _hint, *_typed in (
     (
         "The residual connection is missing: norm(x + f(x)).",
         *_everywhere("{norm}({part})"),
+    ),
+    (
+        "The residual connection around the feed-forward part is missing: "
+        "norm(x + f(x)).",
+        *("self.norm_2(x + self.f", "self.norm_2(self.f"),
+        *("self.norm_3(y + self.f", "self.norm_3(self.f"),
+    ),
+    (
+        "The residual connection around the first attention is missing: "
+        "norm(x + f(x)).",
+        *("self.norm_1(x +", "self.norm_1(", "self.norm_1(y +", "self.norm_1("),
+    ),
+    (
+        "The parts are exchanged: attention comes first, and the feed-forward "
+        "part after it.",
+        *("self.norm_1(x + self.attention(x, x, mask))", "¤"),
+        *("self.norm_2(x + self.feedforward(x))", _FIRST),
+        *("¤", "self.norm_1(x + self.feedforward(x))"),
+        *("self.norm_2(y + self.cross(y, x, source_mask))", "¤"),
+        *("self.norm_3(y + self.feedforward(y))", _LAST),
+        *("¤", "self.norm_2(y + self.feedforward(y))"),
+    ),
+    (
+        "The parts are exchanged: attention comes first, and the feed-forward "
+        "part after it.",
+        *("self.norm_1(x + self.attention(x, x, mask))", "¤"),
+        *("self.norm_2(x + self.feedforward(x))", _FIRST.replace("2", "1")),
+        *("¤", "self.norm_2(x + self.feedforward(x))"),
+        *("self.norm_2(y + self.cross(y, x, source_mask))", "¤"),
+        *("self.norm_3(y + self.feedforward(y))", _LAST.replace("3", "2")),
+        *("¤", "self.norm_3(y + self.feedforward(y))"),
     ),
     (
         "The norms are not used: norm(x + f(x)).",
@@ -1295,6 +1395,7 @@ def transformer(mine):
         case = (sizes, parts, source, target), truth
         axes = "[batch, target, vocab]"
         transformer.compare(mine, [case], axes, otherwise=_blind, ask=logits)
+    learnable_module(mine, sizes, parts, source=source, target=target)
     fresh = as_module(mine, 100, 16, 2, 2, 1).embedding.weight.std().item()
     if not 0.5 < fresh * 16**0.5 < 2:
         raise Hint(
