@@ -11,10 +11,14 @@ from torch.nn import functional as F
 
 from lookback.exercises.by_hand import around, as_numbers, by_hand, stage
 from lookback.exercises.checking import (
+    NO_GRADIENT,
     Called,
     Hint,
+    as_tensor,
     exercise,
+    expect,
     float64,
+    learnable,
     plain,
     random_inputs,
 )
@@ -154,6 +158,15 @@ _NAN = (
     "Your result holds NaN: 0 times infinity, or 0/0. Fill the scores with "
     "masked_fill(~mask, -torch.inf) before softmax."
 )
+_LOW = (
+    "Right for small scores. Beside scores of −45,000 a forbidden key got "
+    "weight: the number that you use for −infinity is not low enough. Use "
+    "-torch.inf, before softmax."
+)
+_OVERFLOW = (
+    "Right for small scores. For scores of −45,000 every exp is 0, and 0/0 is "
+    "no weight: torch.softmax subtracts the maximum first."
+)
 _FINISHED = (
     "The numbers are right. Now without torch's finished attention: two "
     "products and a softmax."
@@ -178,7 +191,8 @@ def attend_from_scratch(mine):
             seed, (2, target, d_k), (2, source, d_k), (2, source, d_v)
         )
         truth = _attend_loop(*map(float64, (Q, K, V)), mask)
-        case, axes = ((Q, K, V, mask), truth), "[batch, target, d_v]"
+        given, axes = (Q, K, V, mask), "[batch, target, d_v]"
+        case = given, truth
         with Called() as called:
             attend_from_scratch.compare(
                 mine,
@@ -190,6 +204,15 @@ def attend_from_scratch(mine):
             )
         if any("attention" in name for name in called.names):
             raise Hint(_FINISHED)
+    Q, K = torch.zeros(1, 1, 4), torch.zeros(1, 3, 4)
+    Q[..., 0], K[..., 0], K[:, 2, 0] = 300, -300, -299.8
+    mask = torch.tensor([[[True, True, False]]])
+    (V,) = random_inputs(2, (1, 3, 2))
+    found = as_tensor(mine(Q, K, V, mask), (1, 1, 2), axes)
+    if not found.isfinite().all():
+        raise Hint(_OVERFLOW)
+    expect(found, V[:, :2].mean(1, keepdim=True), _LOW)
+    learnable(mine, *given)
     return "equal to a loop over queries and keys, on two batches with masks."
 
 
@@ -219,6 +242,10 @@ for _hint, *_typed in (
         *("~mask", "mask"),
     ),
     (
+        "True and False are swapped: True is where a query MAY look.",
+        *("~mask, -torch.inf", "mask, -1e9"),
+    ),
+    (
         "You masked after the softmax: the forbidden keys have taken their "
         "share already, and the rows no longer sum to 1.",
         *(_MASKED, "scores", _SOFT, f"{_SOFT} * mask"),
@@ -233,6 +260,24 @@ for _hint, *_typed in (
         *("dim=-1", "dim=-2"),
     ),
     ("Your weights are not divided by their sum.", _SOFT, "scores.exp()"),
+    (
+        "You divide by √d_k after the softmax; divide the scores, before it.",
+        *(" / Q.shape[-1] ** 0.5", "", _SOFT, f"{_SOFT} / Q.shape[-1] ** 0.5"),
+    ),
+    (
+        "d_k is the length of a key, not of a value: you divide by √d_v.",
+        *("Q.shape[-1]", "V.shape[-1]"),
+    ),
+    (_LOW, "-torch.inf", "-20.0"),
+    (_LOW, "-torch.inf", "-10.0"),
+    (_LOW, "-torch.inf", "-10000.0"),
+    (_LOW, _MASKED, "scores + ~mask * -20.0"),
+    (
+        _OVERFLOW,
+        *(_SOFT, "(scores.exp() / scores.exp().sum(-1, keepdim=True))"),
+    ),
+    (NO_GRADIENT, _SOFT, f"{_SOFT}.detach()"),
+    (NO_GRADIENT, f"{_SOFT} @ V", f"({_SOFT} @ V).detach()"),
     *(
         (
             "softmax is missing: those are values mixed by scores.",
@@ -253,7 +298,6 @@ for _hint, *_typed in (
     ),
 ):
     attend_from_scratch.slip(_hint, *_typed)
-attend_from_scratch.style(_attend_loop)
 
 
 @attend_from_scratch.style
@@ -289,7 +333,7 @@ def causal_mask(mine):
     """Which word may see which, so that nobody sees the future."""
     cases = []
     for batch, n in ((2, 4), (3, 1), (1, 6)):
-        tokens = torch.arange(4, 4 + batch * n).view(batch, n)
+        tokens = torch.arange(batch * n).flip(0).view(batch, n) * 5 % 13 + 4
         truth = [[float(j <= i) for j in range(n)] for i in range(n)]
         cases.append(((tokens,), float64(truth)))
     causal_mask.compare(mine, cases, "[target, target]", ask=_mask)
@@ -332,6 +376,11 @@ for _hint, *_typed in (
         "The causal mask is the same for every sentence: leave the batch axis "
         "out.",
         *(_SEES, f"({_SEES}).expand(len(tokens), -1, -1)"),
+    ),
+    (
+        "You compare the numbers of the words. It is their places that count: "
+        "torch.arange(tokens.shape[1]).",
+        *("torch.arange(tokens.shape[1])", "tokens[0]"),
     ),
     (_NO_BOOLEANS, _SEES, f"({_SEES}).float()"),
 ):
@@ -453,6 +502,7 @@ def soft_dictionary(mine):
     close = torch.cat([keys, 0.9995 * keys[best:][:1]]), tied[1][:6]
     rounds = [(keys, values, t) for t in (1.0, 0.25, 4.0, 0.01, 0.0)]
     rounds += [(*close, 0.0), (*tied, 0.0), (2**-20 * keys, values, 0.0)]
+    rounds += [(*close, 0.01), (2**-20 * keys, values, 2**-21)]
     for k, v, t in rounds:
         truth = _dictionary_loop(*map(float64, (query, k, v)), t)
         soft_dictionary.compare(
@@ -462,7 +512,7 @@ def soft_dictionary(mine):
             f"at T = {t}:",
             otherwise=_unknown,
         )
-    return "equal to a loop at four temperatures, and at 0, ties included."
+    return "equal to a loop at five temperatures, and at 0, ties included."
 
 
 for _floor in (0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6):
@@ -471,6 +521,11 @@ for _floor in (0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6):
         "are then mixed that should not be; only 0 is an exception.",
         *("if temperature == 0", "if False"),
         *("/ temperature", f"/ max(temperature, {_floor})"),
+    )
+    soft_dictionary.slip(
+        "You take the best entry alone at every low temperature. Close entries "
+        "are still mixed there; only 0 is an exception.",
+        *("temperature == 0", f"temperature < {_floor}"),
     )
 _SOFT = "torch.softmax(scores / temperature, dim=0)"
 _MEAN = "best / best.sum() @ values"

@@ -12,12 +12,16 @@ import torch
 
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
+    NO_GRADIENT,
+    OTHER_GRADIENT,
     Called,
     Hint,
+    as_tensor,
     edited,
     exercise,
     expect,
     float64,
+    learnable,
     plain,
     random_inputs,
 )
@@ -149,7 +153,7 @@ def gru_by_hand(x=2, h=0.5, W=(0.5, -1, -1), U=(-1, 2, 1), b=1):
     )
     return (
         "h' is what torch's own cell gives with the same numbers.",
-        stage(truth, mistakes, otherwise, around(0.006)),
+        stage(truth, mistakes, otherwise, around(0.012)),
     )
 
 
@@ -181,6 +185,8 @@ def gru_cell(mine):
         gru_cell.compare(mine, cases, "[batch, hidden]")
     if called.names & {"gru", "gru_cell"}:
         raise Hint(_OWN)
+    for given, _ in cases:
+        learnable(mine, *given)
     return (
         "shape, order of the gates, reset, new content, update and biases "
         "agree with torch's own cell on three batches."
@@ -207,6 +213,9 @@ for _hint, *_typed in (
     ),
     ("Yours is [hidden, batch].", _MIX, f"({_MIX}).T"),
     (_OWN, lambda x, h, *weights: torch.gru_cell(x, h, *weights)),
+    (NO_GRADIENT, _MIX, f"({_MIX}).detach()"),
+    (NO_GRADIENT, "h @ W_hh", "h @ W_hh.detach()"),
+    (OTHER_GRADIENT, "z * h", "z * h.detach()"),
 ):
     gru_cell.slip(_hint, *_typed)
 
@@ -225,7 +234,7 @@ gru_cell.style(
 )
 
 
-@gru_cell.style
+@gru_cell.slip("numpy knows no gradients")
 def _by_numpy(x, h, W_ih, W_hh, b_ih, b_hh):
     """In float64, one row of the batch after another."""
     given = (x, h, W_ih, W_hh, b_ih, b_hh)
@@ -241,7 +250,6 @@ def _by_numpy(x, h, W_ih, W_hh, b_ih, b_hh):
 
 
 @gru_cell.style
-@torch.no_grad()
 def _by_einsum(x, h, W_ih, W_hh, b_ih, b_hh):
     gates, own = W_ih.view(3, -1, x.shape[1]), W_hh.view(3, -1, h.shape[1])
     a = torch.einsum("gij,bj->gib", gates, x) + b_ih.view(3, -1, 1)
@@ -399,14 +407,6 @@ def _mean_loss(logits, target, pad):
     return float64(sum(losses) / len(losses))
 
 
-def _slopes(logits, wanted, pad):
-    """∂ loss / ∂ logits: (p − 1 at the true word) / n, and 0 at padding."""
-    slopes = logits.softmax(-1)
-    slopes -= torch.nn.functional.one_hot(wanted, logits.shape[-1])
-    real = wanted != pad
-    return slopes * real[:, :, None] / real.sum()
-
-
 _PLAIN = (
     "A plain number cannot be trained on: return the tensor itself, without "
     ".item() or float()."
@@ -415,13 +415,10 @@ _OTHER_PAD = (
     "Right with pad = 0, wrong with pad = 4: use the argument pad, not the "
     "number 0."
 )
-_CUT = (
-    "The value is right, but no gradient can flow back: .detach() or "
-    "torch.tensor(...) has cut the graph."
-)
-_GRADIENT = (
-    "The value is right, its gradient is not: a part of your loss was "
-    "detached, or made anew from plain numbers."
+_FAR = (
+    "Right for small logits. For 0, 2000 and −1000 exp overflows, or the "
+    "softmax is 0, whose logarithm is infinite: take log_softmax or "
+    "cross_entropy."
 )
 
 
@@ -443,7 +440,7 @@ def masked_loss(mine):
         target = torch.tensor(rows)
         (logits,) = random_inputs(seed, (len(rows), len(rows[0]) - 1, 8))
         truth = _mean_loss(logits.double(), target, pad)
-        cases.append(((logits.requires_grad_(), target, pad), truth))
+        cases.append(((logits, target, pad), truth))
     for some, otherwise in ((cases[:1], None), (cases, _OTHER_PAD)):
         masked_loss.compare(
             mine,
@@ -452,23 +449,14 @@ def masked_loss(mine):
             otherwise=otherwise,
             ask=trainable,
         )
-    for (logits, target, pad), _ in cases:
-        slopes = _slopes(logits.detach().double(), target[:, 1:], pad)
-        _train_on(mine(logits, target, pad), *mine.handed[:1], slopes)
+    for given, _ in cases:
+        learnable(mine, *given)
+    far = torch.tensor([[[0.0, 2000, -1000]] * 2]), torch.tensor([[2, 1, 2]]), 0
+    expect(as_tensor(mine(*far), (), "one number"), 1500.0, _FAR)
     return (
         "shifted target, mean over real tokens only (two batches, two ids "
-        "for padding), and the gradient is right."
+        "for padding), logits far apart, and the gradient is right."
     )
-
-
-def _train_on(loss, logits, slopes):
-    """The hint that the loss, of the right value, teaches nothing or wrong."""
-    if not loss.requires_grad:
-        raise Hint(_CUT)
-    (found,) = torch.autograd.grad(loss, logits, allow_unused=True)
-    if found is None or not found.any():
-        raise Hint(_CUT)
-    expect(found.double(), slopes, _GRADIENT)
 
 
 def _by_logarithms(log_p):
@@ -564,13 +552,13 @@ for _hint, *_typed in (
     ),
     (_OTHER_PAD, "wanted != pad", "wanted != 0"),
     (_PLAIN, _MEAN, f"({_MEAN}).item()"),
-    (_CUT, _MEAN, f"({_MEAN}).detach()"),
-    (_CUT, _MEAN, f"torch.tensor(({_MEAN}).item(), requires_grad=True)"),
-    (_CUT, "logits.transpose", "logits.detach().transpose"),
-    (_CUT, _MEAN, f"({_MEAN}).detach() + 0 * logits.sum()"),
-    (_GRADIENT, _MEAN, "(losses + losses.detach())[real].mean() / 2"),
+    (NO_GRADIENT, _MEAN, f"({_MEAN}).detach()"),
+    (NO_GRADIENT, _MEAN, f"torch.tensor(({_MEAN}).item(), requires_grad=True)"),
+    (NO_GRADIENT, "logits.transpose", "logits.detach().transpose"),
+    (OTHER_GRADIENT, _MEAN, f"({_MEAN}).detach() + 0 * logits.sum()"),
+    (OTHER_GRADIENT, _MEAN, "(losses + losses.detach())[real].mean() / 2"),
     (
-        _GRADIENT,
+        OTHER_GRADIENT,
         *(_MEAN, "(losses * real + ~real * (losses - losses.detach())).sum()"),
         *(".detach())).sum()", ".detach())).sum() / real.sum()"),
     ),
@@ -579,7 +567,12 @@ for _hint, *_typed in (
 
 masked_loss.style(_in_one_line)
 masked_loss.style(_by_logarithms(lambda logits: logits.log_softmax(-1)))
-masked_loss.style(_by_logarithms(lambda logits: logits.softmax(-1).log()))
+for _log_p in (
+    lambda logits: logits.softmax(-1).log(),
+    lambda logits: logits - logits.exp().sum(-1, keepdim=True).log(),
+    lambda logits: (logits.softmax(-1) + 1e-9).log(),
+):
+    masked_loss.slip(_FAR, _by_logarithms(_log_p))
 
 
 @masked_loss.style
@@ -607,6 +600,7 @@ _RECORDS = (
     ({"3": 0.5, "4": 0.4}, 4),
     ({"3": 0.4, "4": 0.6, "5": 0.3}, 3),
     ({"3": 0.9, "4": 0.8}, None),
+    ({"3": 0.51, "4": 0.502, "5": 0.498, "6": 0.48, "7": 0.2}, 5),
 )
 _TEXT = "Give the length as a number: int(length)."
 _NEVER = "Never under one half: give back None, not a length."
@@ -638,7 +632,7 @@ def half_length(mine):
         tolerance=0,
         ask=_length,
     )
-    return "five records: unsorted lengths, an exact half, rates that rise."
+    return "six records: unsorted lengths, an exact half, rates that rise."
 
 
 for _hint, *_typed in (
@@ -661,6 +655,13 @@ for _hint, *_typed in (
         *(", key=int", ""),
     ),
     ("One half is not under one half: use <.", "< 0.5", "<= 0.5"),
+    *(
+        (
+            "One half is 0.5; your line is drawn at another rate.",
+            *("< 0.5", f"< {line}"),
+        )
+        for line in (0.42, 0.45, 0.4, 0.49, 0.505, 0.55)
+    ),
     (_TEXT, "int(length)", "length"),
     (_NEVER, "return None", "return 0"),
     (_RATE, "int(length)", "rates[length]"),

@@ -6,17 +6,23 @@ Inputs come in the reader's default dtype, so that a plain `torch.zeros` fits
 them; what is right is computed in float64, by another route than the solution.
 """
 
+import builtins
+import contextlib
 import copy
 import difflib
 import dis
 import functools
 import inspect
 import linecache
+import math
+import sys
 import textwrap
 import traceback
+import unicodedata
 from decimal import Decimal
 from numbers import Real
 
+import numpy
 import torch
 from torch.overrides import TorchFunctionMode
 
@@ -39,6 +45,56 @@ class Called(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         self.names.add(getattr(function, "__name__", ""))
         return function(*args, **(kwargs or {}))
+
+
+# Where the functions live that checks use, and what is there before any answer.
+_SPACES = (
+    *(builtins, math, numpy, torch, torch.linalg, torch.autograd),
+    *(torch.nn, torch.nn.init, torch.nn.functional, torch.func),
+    *(torch.nn.Module, torch.Tensor),
+)
+
+
+def _contents():
+    """What each of these modules and classes holds, by name."""
+    return [
+        {
+            name: value
+            for name, value in vars(space).items()
+            if isinstance(space, type) or not name.startswith("_")
+        }
+        for space in _SPACES
+    ]
+
+
+_OWN = _contents()
+_put, _drop, _inherits = setattr, delattr, hasattr  # lest these are changed
+
+
+def _restore(contents):
+    """Put back what an answer has put something else in the place of."""
+    for space, own in zip(_SPACES, contents, strict=True):
+        now = space.__dict__
+        changed = [name for name in own if now.get(name) is not own[name]]
+        for name in changed:
+            _put(space, name, own[name])
+        if space is torch.Tensor and len(now) > len(own):
+            for name in [name for name in now if name not in own]:
+                if _inherits(torch._C.TensorBase, name):
+                    _drop(space, name)
+
+
+@contextlib.contextmanager
+def _own_references():
+    """A check works with what it was written with, whoever has changed it."""
+    before, dtype = _contents(), torch.get_default_dtype()
+    _restore(_OWN)
+    try:
+        yield
+    finally:
+        _restore(_OWN)
+        _restore(before)
+        torch.set_default_dtype(dtype)
 
 
 def random_inputs(seed, *shapes):
@@ -81,6 +137,18 @@ def as_tensor(result, shape, axes, known=None):
         hint = (known or {}).get(tuple(result.shape), "")
         raise Hint(_with_shape(result, torch.empty(shape), axes, hint))
     return result
+
+
+def rounding(*given, at_least=1e-4):
+    """How far off a right result may be: numbers of this size are rounded.
+
+    ±8 steps of the given tensors' type at their largest finite number.
+    """
+    sizes = [
+        8 * torch.finfo(one.dtype).eps * one[one.isfinite()].abs().max().item()
+        for one in given
+    ]
+    return max(at_least, *sizes)
 
 
 def _ordinary(result, shape, axes):
@@ -154,13 +222,15 @@ def expect(found, truth, otherwise=None, tolerance=1e-4):
         raise Hint(otherwise or _furthest(found, truth, ""))
 
 
-def _furthest(found, truth, given):
+def _furthest(found, truth, given, place=None):
     """Where a result is furthest from the truth, in words."""
     if not found.isfinite().all():
         return f"Your result holds NaN or infinity{given and ' ' + given}."
     gap = (found - truth).abs()
     at = [int(i) for i in torch.unravel_index(gap.argmax(), gap.shape)]
     spot = f" at {at}" if at else ""
+    if place:
+        spot = f" {place(*at)}"
     what = "The shape is right, a value is not" if at else "Not the right value"
     yours, wanted = _apart(found[tuple(at)].item(), truth[tuple(at)].item())
     return (
@@ -176,6 +246,85 @@ def _apart(one, other):
         if both[0] != both[1]:
             break
     return both
+
+
+NO_GRADIENT = "The values are right, but no gradient can flow back to"
+_CUT = (
+    f"{NO_GRADIENT} {{}}: .detach(), .item(), numpy, torch.no_grad() or "
+    "torch.tensor(...) has cut the graph."
+)
+OTHER_GRADIENT = (
+    "The values are right, their gradient is not: a part of what you compute "
+    "was detached, or made anew from plain numbers."
+)
+
+
+IN_PLACE = (
+    "The values are right, but torch finds no gradient: a tensor that it needs "
+    "for this is changed in place afterwards."
+)
+
+
+def learnable(mine, *given, to=None):
+    """Nothing if what a right answer gives can be learned with; else a hint.
+
+    Asked is the gradient to all tensors of numbers, or to those named in
+    `to`. Along a random step from there it is held against the difference of
+    the values at both ends, so that no other truth is needed.
+    """
+    at = [
+        i
+        for i, (name, one) in enumerate(zip(mine.inputs, given, strict=True))
+        if isinstance(one, torch.Tensor) and one.is_floating_point()
+        if to is None or name in to
+    ]
+    steps = random_inputs(17, *(given[i].shape for i in at))
+
+    def summed(by, wanted=False):
+        moved = list(given)
+        for i, step in zip(at, steps, strict=True):
+            moved[i] = given[i].detach() + by * step.to(given[i])
+            moved[i].requires_grad_(wanted)
+        found = mine(*moved)
+        parts = found if isinstance(found, (list, tuple)) else [found]
+        if wanted and not any(
+            isinstance(one, torch.Tensor) and one.requires_grad for one in parts
+        ):
+            raise Hint(_CUT.format(", ".join(mine.inputs[i] for i in at)))
+        weights = random_inputs(23, *(one.shape for one in parts))
+        pairs = zip(parts, weights, strict=True)
+        return sum((one.double() * weight).sum() for one, weight in pairs)
+
+    total = summed(0, wanted=True)
+    handed = [mine.handed[i] for i in at]
+    try:
+        slopes = torch.autograd.grad(total, handed, allow_unused=True)
+    except RuntimeError:
+        raise Hint(IN_PLACE) from None
+    slope = 0.0
+    for i, one, step in zip(at, slopes, steps, strict=True):
+        if one is None and given[i].numel():
+            raise Hint(_CUT.format(mine.inputs[i]))
+        if one is not None:
+            slope += (one.double() * step).sum().item()
+    for by in (2e-3, 5e-4, 1e-4):  # short, where a bend lies near
+        seen = ((summed(by) - summed(-by)) / (2 * by)).item()
+        if abs(slope - seen) < 3e-3 * (1 + abs(seen)):
+            return
+    raise Hint(OTHER_GRADIENT)
+
+
+def learnable_module(mine, sizes, parts, **given):
+    """`learnable` for a class: with respect to its parameters and `given`."""
+    module = as_module(mine, *sizes)
+    fill(module, parts)
+    own = dict(module.named_parameters())
+
+    def forward(*numbers):
+        named = dict(zip(own, numbers, strict=False))
+        return torch.func.functional_call(module, named, numbers[len(own) :])
+
+    learnable(Answer(forward, [*own, *given]), *own.values(), *given.values())
 
 
 def as_module(mine, *sizes):
@@ -278,6 +427,7 @@ class Exercise:
         tolerance=1e-4,
         otherwise=None,
         ask=lambda answer, *given: answer(*given),
+        place=None,
     ):
         """Nothing if the answer is right in all cases; else raise a Hint.
 
@@ -289,7 +439,8 @@ class Exercise:
         off in the first case that is wrong, with `about` before it, in which
         {0}, {1}, … are the inputs. `ask` gets from an answer and the inputs
         what is compared: tensors and numbers within the tolerance, all else
-        exactly.
+        exactly. Where this is not the answer's own tensor, `place` makes words
+        of an index.
         """
         found, broke = [], None
         for given, truth in cases:
@@ -331,7 +482,7 @@ class Exercise:
         if otherwise:
             raise Hint(otherwise)
         if isinstance(first, torch.Tensor):
-            raise Hint(_furthest(first, truth, about))
+            raise Hint(_furthest(first, truth, about, place))
         raise Hint(
             f"{about and about + ' '}yours is {first!r}, and it should be "
             f"{truth!r}."
@@ -350,6 +501,7 @@ class Exercise:
         Several answers are taken as if they stood in brackets.
         """
         outcome, text = self.verdict((answer, *more) if more else answer)
+        text = _printable(text, sys.stdout)
         print(f"{_VERDICTS[outcome]}: {self.name}")
         for paragraph in text.split("\n"):
             print(
@@ -362,14 +514,20 @@ class Exercise:
     def verdict(self, answer):
         """What `__call__` gives back, and what it says."""
         try:
-            with torch.device("cpu"), torch.inference_mode(False):
-                with torch.enable_grad():
-                    return True, self.judge(self._take(answer))
+            with (
+                _own_references(),
+                torch.device("cpu"),
+                torch.inference_mode(False),
+                torch.enable_grad(),
+            ):
+                return True, self.judge(self._take(answer))
         except NotAttempted as what:
             return None, str(what)
         except Hint as hint:
             return False, str(hint)
-        except Exception as error:  # an answer that nobody has thought of
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # an answer that nobody has thought of
             return False, (
                 "Your answer is of a kind that this check cannot read "
                 f"({_in_words(error)}). Give plain numbers or ordinary tensors."
@@ -428,7 +586,10 @@ class Answer:
         self.handed = handed = copy.deepcopy(given)
         try:
             result = self.function(*handed)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            _restore(_OWN)
             line = _line_of(error, self.function)
             if isinstance(error, NotImplementedError) and (
                 not error.args or "raise NotImplementedError" in line
@@ -438,6 +599,7 @@ class Answer:
                     "run the cell, and check again."
                 ) from None
             raise Hint(self._report(error, line, given)) from None
+        _restore(_OWN)
         if result is ... or (result is None and not may_be_none):
             self._empty()
         for name, before, after in zip(self.inputs, given, handed, strict=True):
@@ -594,11 +756,43 @@ def _describe(value):
     return textwrap.shorten(repr(value), 60)
 
 
+# How a sign is spelled where a console does not have it.
+_SPELLED = {
+    **{"√": "sqrt ", "‖": "|", "∘": "*", "·": "*", "×": "x", "∞": "infinity"},
+    **{"−": "-", "–": "-", "←": "<-", "≤": "<=", "≥": ">=", "±": "+-"},
+    **{"Σ": "sum ", "∇": "gradient ", "∂": "d", "∩": " and ", "μ": "mu"},
+    **{"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon"},
+    **{"κ": "kappa", "π": "pi", "ρ": "rho", "σ": "sigma", "φ": "phi"},
+    **{"\N{COMBINING CIRCUMFLEX ACCENT}": "^", "\N{COMBINING MACRON}": "-mean"},
+    **{"ω": "omega", "⌈": "ceil(", "⌉": ")", "“": '"', "”": '"', "’": "'"},
+}
+
+
+def _printable(text, out):
+    """The text in signs that `out` can print; of ½ and h₂ plain 1/2, h2."""
+    kind = getattr(out, "encoding", None) or "utf-8"
+
+    def spelled(sign):
+        try:
+            sign.encode(kind)
+            return sign
+        except UnicodeEncodeError:
+            if sign in "⁰¹²³⁴⁵⁶⁷⁸⁹":
+                return f"^{unicodedata.digit(sign)}"
+            sign = _SPELLED.get(sign) or unicodedata.normalize("NFKD", sign)
+            plain = sign.replace("\N{FRACTION SLASH}", "/")
+            return plain.encode(kind, "replace").decode(kind)
+
+    return "".join(map(spelled, text))
+
+
 def _in_words(error):
     """An error's type and the first line of what it says, if it can speak."""
     try:
         said = str(error).strip().split("\n")[0]
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         said = "(it does not say why)"
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 

@@ -10,10 +10,14 @@ from torch.nn import functional as F
 from lookback import families
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
+    NO_GRADIENT,
+    OTHER_GRADIENT,
     Hint,
     as_tensor,
     exercise,
+    expect,
     float64,
+    learnable,
     plain,
     random_inputs,
 )
@@ -419,9 +423,18 @@ def covered_loss(mine):
         "softmax at the right word, in every chosen place, and the mean of "
         "these.",
     )
-    return "two batches, by a sum over the chosen places."
+    learnable(mine, *cases[0][0])
+    logits = torch.tensor([[[0.0, 2000, -1000]] * 2])
+    far = logits, torch.tensor([[1, 2]]), torch.tensor([[True, True]])
+    expect(as_tensor(mine(*far), (), "one number"), 1500.0, _FAR)
+    return "two batches, logits far apart, and the gradient."
 
 
+_FAR = (
+    "Right for small logits. For 0, 2000 and −1000 exp overflows, or the "
+    "softmax is 0, whose logarithm is infinite: take log_softmax or "
+    "cross_entropy."
+)
 _LOG_P = "torch.log_softmax(logits, dim=-1)"
 _MEAN = "-right[chosen].mean()"
 for _hint, _typed in {
@@ -483,11 +496,13 @@ for _hint, _typed in {
         _MEAN,
         f"{_MEAN} / torch.tensor(2.0).log()",
     ),
+    _FAR: (_LOG_P, "torch.softmax(logits, dim=-1).log()"),
 }.items():
     covered_loss.slip(_hint, *_typed)
-
-
-covered_loss.style(_by_two_loops)
+covered_loss.slip(_FAR, _LOG_P, "logits - logits.exp().sum(-1, True).log()")
+covered_loss.slip(NO_GRADIENT, _MEAN, f"({_MEAN}).detach()")
+covered_loss.slip(NO_GRADIENT, _by_two_loops)
+covered_loss.slip(OTHER_GRADIENT, "-right", "-0.5 * (right + right.detach())")
 covered_loss.style(
     lambda logits, tokens, chosen: F.cross_entropy(
         logits[chosen], tokens[chosen]
@@ -757,6 +772,7 @@ def top_p(mine):
         ([0.35, 0.1, 0.4, 0.15], 0.3),
         ([0.3, 0.1, 0.4, 0.2], 1.0),
         ([0.06, 0.24, 0.1, 0.22, 0.2, 0.18], 0.55),
+        ([0.103338, 0.403738, 0.296258, 0.196666], 0.7),  # 0.699996 by two
     ):
         truth = _nucleus(float64(numbers), threshold)
         cases.append(((torch.tensor(numbers), threshold), truth))
@@ -768,9 +784,13 @@ def top_p(mine):
             mine(p, threshold), p.shape, "[vocab]"
         ).nan_to_num(0.0),  # where nothing is left
     )
-    return "five vocabularies, one in which the sum is met exactly."
+    return "six vocabularies; in one the sum is met, in one just missed."
 
 
+_ROUNDED = (
+    "You rounded the probabilities or their sums. Take them as they are: a sum "
+    "just below the threshold has not reached it."
+)
 _KEPT = "kept[order] = torch.where(before < threshold, ordered, 0)"
 _SOON = ("before < threshold", "ordered.cumsum(dim=0) <= threshold")
 _SOONER = ("before < threshold", "ordered.cumsum(dim=0) < threshold")
@@ -838,6 +858,12 @@ for _hint, _typed in {
     ),
 }.items():
     top_p.slip(_hint, *_typed)
+
+
+for _digits in (1, 2, 3, 4):
+    _so = f", decimals={_digits})"
+    top_p.slip(_ROUNDED, "p.sort(", f"torch.round(p{_so}.sort(")
+    top_p.slip(_ROUNDED, "before <", f"torch.round(before{_so} <")
 
 
 top_p.style(_nucleus)

@@ -10,7 +10,15 @@ import torch
 from torch.nn import functional as F
 
 from lookback.exercises.by_hand import around, by_hand, stage
-from lookback.exercises.checking import exercise, float64, random_inputs
+from lookback.exercises.checking import (
+    IN_PLACE,
+    NO_GRADIENT,
+    OTHER_GRADIENT,
+    exercise,
+    float64,
+    learnable,
+    random_inputs,
+)
 
 _K1, _K2, _V1, _V2 = (1, 0), (0.6, 0.8), (2, 1), (0, 5)
 
@@ -124,6 +132,7 @@ def linear_loop(mine):
         cases.append((given, _by_pairs(*map(float64, given))))
     about = "with {0.shape[0]} words"
     linear_loop.compare(mine, cases, "[length, d_v]", about)
+    learnable(mine, *cases[0][0])
     return "sentences of four, one and seven words, against the square."
 
 
@@ -226,6 +235,7 @@ for _hint, *_typed in (
     linear_loop.slip(_hint, *_typed)
 
 
+linear_loop.slip(OTHER_GRADIENT, "W = W +", "W = W.detach() +")
 linear_loop.style(_by_pairs)
 
 
@@ -276,6 +286,7 @@ def delta_rule(mine):
         cases.append((given, _by_numbers(*map(float64, given))))
     about = "with {0.shape[0]} pairs"
     delta_rule.compare(mine, cases, "[d_v, d_k]", about)
+    learnable(mine, *cases[0][0])
     return "four, one and six pairs, number by number."
 
 
@@ -356,7 +367,11 @@ for _hint, *_typed in (
     delta_rule.slip(_hint, *_typed)
 
 
-delta_rule.style(_by_numbers)
+delta_rule.slip(IN_PLACE, _by_numbers)
+
+
+delta_rule.slip(OTHER_GRADIENT, "- W @ k", "- W.detach() @ k")
+delta_rule.slip(NO_GRADIENT, _STEP, "beta.detach()[i] * missing")
 
 
 @delta_rule.style

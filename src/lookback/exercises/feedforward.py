@@ -14,11 +14,13 @@ from torch.nn import functional as F
 from lookback.budget import Sizes, count
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
+    NO_GRADIENT,
     Called,
     Hint,
     as_number,
     exercise,
     float64,
+    learnable,
     random_inputs,
 )
 
@@ -113,6 +115,7 @@ def position_wise(mine):
     inside = F.conv1d(columns, W_1.T[..., None], b_1).relu()
     truth = F.conv1d(inside, W_2.T[..., None], b_2).transpose(1, 2)
     position_wise.compare(mine, [(given, truth)], "[batch, length, d_model]")
+    learnable(mine, *given, to=("x",))
     return (
         "it agrees with two of torch's convolutions of kernel size 1: each "
         "position is computed alone, all with the same maps."
@@ -166,6 +169,7 @@ for _hint, *_typed in (
         "That is the hidden layer, d_ff wide; W_2 takes it back.",
         *(" @ W_2 + b_2", ""),
     ),
+    (NO_GRADIENT, "(x @ W_1", "(x.detach() @ W_1"),
     (
         "One vector a sentence: the layer has one for each position.",
         *("x @ W_1", "x.mean(1) @ W_1"),
@@ -182,7 +186,7 @@ def _by_module(x, W_1, b_1, W_2, b_2):
     return nn.Sequential(first, nn.ReLU(), second)(x)
 
 
-@position_wise.style
+@position_wise.slip("numpy knows no gradients")
 def _by_numpy(x, W_1, b_1, W_2, b_2):
     x, W_1, b_1, W_2, b_2 = (y.numpy() for y in (x, W_1, b_1, W_2, b_2))
     return torch.from_numpy((x @ W_1 + b_1).clip(min=0) @ W_2 + b_2)
@@ -229,6 +233,7 @@ def swiglu(mine):
     cases = [(given, _swiglu_loop(*map(float64, given)))]
     with Called() as called:
         swiglu.compare(mine, cases, "[positions, d_model]")
+    learnable(mine, *given)
     if "silu" in called.names:
         raise Hint(_RIGHT)
     return "every hidden unit is Swish(x · k_i) times its own x · g_i."
@@ -292,7 +297,7 @@ for _hint, *_typed in (
     swiglu.slip(_hint, *_typed)
 
 
-swiglu.style(_swiglu_loop)
+swiglu.slip(NO_GRADIENT, _swiglu_loop)
 swiglu.style(
     lambda x, W_1, W_3, W_2: (
         (x @ W_1) * (x @ W_3) / (1 + (-x @ W_1).exp()) @ W_2

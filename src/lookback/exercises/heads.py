@@ -9,7 +9,14 @@ import math
 import torch
 
 from lookback.exercises.by_hand import around, by_hand, stage
-from lookback.exercises.checking import exercise, float64, random_inputs
+from lookback.exercises.checking import (
+    NO_GRADIENT,
+    OTHER_GRADIENT,
+    exercise,
+    float64,
+    learnable,
+    random_inputs,
+)
 
 _SCORES = ((0.0, math.log(2), 0.0), (math.log(3), 0.0, 0.0))
 _VALUES = ((4.0, 2.0, 0.0), (5.0, -5.0, 10.0))
@@ -179,6 +186,7 @@ def multi_head(mine):
         truth = _by_loops(*map(float64, given), heads)
         cases.append(((*given, heads), truth))
     multi_head.compare(mine, cases, "[batch, length, d_model]")
+    learnable(mine, *cases[0][0], to=("x",))
     return "shape; equal to a loop over sentences and heads, for 1, 2, 4 heads."
 
 
@@ -272,6 +280,30 @@ for _hint, *_typed in (
         *("@ W_Q", "@ W_Q.T", "@ W_K", "@ W_K.T", "@ W_V", "@ W_V.T"),
         *("@ W_O", "@ W_O.T"),
     ),
+    (
+        "W_Q, W_K and W_V are transposed: here a row of x stands on the left, "
+        "x @ W_Q (nn.Linear keeps the transposed matrix).",
+        *("@ W_Q", "@ W_Q.T", "@ W_K", "@ W_K.T", "@ W_V", "@ W_V.T"),
+    ),
+    (
+        "You divide by √d_k after the softmax; divide the scores, before it.",
+        *(" / query.shape[-1] ** 0.5", ""),
+        *("dim=-1) @ value", "dim=-1) / query.shape[-1] ** 0.5 @ value"),
+    ),
+    (
+        "Your sentences attend to each other: the first axis is taken for the "
+        "words. Words are the second one here; nn.MultiheadAttention needs "
+        "batch_first=True for that.",
+        *("split(x @", "split(x.transpose(0, 1) @"),
+        *(
+            "return c",
+            "return (c",
+            "flatten(2) @ W_O",
+            "flatten(2) @ W_O).transpose(0, 1)",
+        ),
+    ),
+    (NO_GRADIENT, "context.transpose", "context.detach().transpose"),
+    (OTHER_GRADIENT, "query @ key", "query.detach() @ key"),
     (
         "W_O is transposed: here a row stands on the left, @ W_O.",
         "@ W_O",

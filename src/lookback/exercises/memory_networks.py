@@ -11,10 +11,13 @@ from torch.nn import functional as F
 
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
+    NO_GRADIENT,
+    OTHER_GRADIENT,
     Hint,
     as_tensor,
     exercise,
     float64,
+    learnable,
     random_inputs,
 )
 
@@ -153,6 +156,7 @@ def add_a_hop(mine):
     add_a_hop.compare(
         *(mine, after, "u [batch, d]", f"in the new u, {size}"), ask=_part(0)
     )
+    learnable(mine, *weights[0][0])
     return "three batches, one of a single sentence: that one has weight 1."
 
 
@@ -209,6 +213,8 @@ for _hint, *_typed in (
         *("u + (", "u * ("),
     ),
     (_TWO, ", p\n", "\n"),
+    (NO_GRADIENT, "(M @", "(M.detach() @"),
+    (OTHER_GRADIENT, "return u +", "return u.detach() +"),
     (
         "The new u comes first, then the weights.",
         *("return u", "return p, u", ", p\n", "\n"),
@@ -500,6 +506,7 @@ def margin_loss(mine):
         cases.append((given, _by_loop(float64(given[0]), given[1])))
     about = "for {0.shape[0]} stories of {0.shape[1]} sentences"
     margin_loss.compare(mine, cases, "[], one number,", about)
+    learnable(mine, *given)
     return "three batches; a story that is right by 1 everywhere costs nothing."
 
 
@@ -549,11 +556,13 @@ for _hint, *_typed in (
     ),
     ("One number a story; take their mean.", _SUM, "short.sum(dim=1)"),
     ("One number for every sentence; add them up.", _SUM, "short"),
+    (NO_GRADIENT, _SUM, f"{_SUM}.detach()"),
+    (OTHER_GRADIENT, "scores[rows, right]", "scores[rows, right].detach()"),
+    (NO_GRADIENT, _by_loop),
 ):
     margin_loss.slip(_hint, *_typed)
 
 
-margin_loss.style(_by_loop)
 margin_loss.style(
     lambda scores, right: F.multi_margin_loss(scores, right) * scores.shape[1]
 )

@@ -13,10 +13,13 @@ from torch.nn import functional as F
 
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
+    NO_GRADIENT,
+    OTHER_GRADIENT,
     Hint,
     as_tensor,
     exercise,
     float64,
+    learnable,
     random_inputs,
 )
 from lookback.positions import rotate
@@ -149,11 +152,14 @@ def root_mean_square(mine):
     cases = []
     for seed, sizes in enumerate(((2, 3, 6), (1, 5, 4), (4, 2, 3))):
         x, gain = random_inputs(seed, sizes, sizes[-1:])
-        x, epsilon = 0.5 * x + 0.7, 0.25  # an ε that shows where it stands
+        by, epsilon = ((1, 0.25), (1, 0.1), (1e-3, 1e-6))[seed]  # so ε shows
+        x = by * (0.5 * x + 0.7)
         truth = _by_length(float64(x), float64(gain), epsilon)
-        cases.append(((x, gain, epsilon), truth))
+        given = x, gain, epsilon
+        cases.append((given, truth))
     root_mean_square.compare(mine, cases, "[batch, length, d]")
-    return "three batches, with an ε large enough to be seen."
+    learnable(mine, *cases[0][0])
+    return "three batches, with values of ε large enough to be seen."
 
 
 _SQUARE = "(x * x).mean(dim=-1, keepdim=True)"
@@ -221,6 +227,15 @@ for _hint, _typed in {
     "That is the size alone. Divide x by it.": (f"{_TOP} / ", ""),
 }.items():
     root_mean_square.slip(_hint, *_typed)
+for _fixed in ("0.25", "0.1", "1e-5", "1e-6", "1e-8"):
+    root_mean_square.slip(
+        "ε is a number of your own; take the argument epsilon.",
+        *("+ epsilon", f"+ {_fixed}"),
+    )
+root_mean_square.slip(NO_GRADIENT, _TOP, "gain.detach() * x")
+root_mean_square.slip(
+    OTHER_GRADIENT, "/ torch.sqrt(square", "/ torch.sqrt(square.detach()"
+)
 for _few, _root, _gain in product((0, 1), _ROOTS, ("", "The gain is missing.")):
     _over = "(Torch's std divides by d − 1 besides.)" if _few else ""
     for _hint, _top in {
@@ -514,9 +529,14 @@ def absorb(mine):
     absorb.compare(
         mine,
         cases,
-        about="with tiles of {2} keys, a row for each tile with maximum, sum "
-        "and context:",
+        about="with tiles of {2} keys",
         ask=_tile_by_tile,
+        place=lambda tile, i: (
+            f"after tile {tile}, in "
+            + ("the maximum", "the sum", f"number {i - 2} of the context")[
+                min(i, 2)
+            ]
+        ),
     )
     return (
         "four rows of scores in tiles of other sizes, rising ones and ones "

@@ -18,6 +18,7 @@ from lookback.exercises.checking import (
     exercise,
     float64,
     random_inputs,
+    rounding,
 )
 
 
@@ -432,6 +433,12 @@ def _shares(query, keys):
     return sizes / sum(sizes.tolist())
 
 
+def _from_both_ends(query, keys):
+    """Sees both; a place weighs as much as the one as far from the end."""
+    place = torch.arange(len(keys)).to(keys)
+    return (keys @ query + place * place.flip(0) / 8).softmax(-1)
+
+
 def _all_alike(query, keys):
     """Sees neither."""
     return torch.full_like(keys[:, 0], 1 / len(keys))
@@ -465,10 +472,16 @@ _ANY = (
     "to these rows or leave them show that. So move all of them, and ask "
     "whether ANY weight has not gone along."
 )
+_EVENLY = (
+    "You say no of a look whose places weigh the same from both ends. To turn "
+    "the keys round, or to exchange the first with the last, takes each to a "
+    "place of its old weight. Take an order without symmetry, such as roll(1)."
+)
 _PLACED = (  # look, truth, hint
     (lookups.dot, False, _OLD),
     (_slanted, True, _BOTH),
     (_last_doubled, True, _ANY),
+    (_from_both_ends, True, _EVENLY),
     (lookups.soft_window, True, _STAY),
     (lookups.memory_network, False, _wrong("memory network")),
     (_all_alike, False, _wrong("the plain mean")),
@@ -506,7 +519,7 @@ def sees_place(mine):
         if all(says(one) != it for one, it, _ in _PLACED):
             raise Hint(_TURNED)
         raise Hint(hint)
-    return "eight looks: content, place, both, and neither."
+    return "nine looks: content, place, both, and neither."
 
 
 _MOVED = "torch.allclose(moved, look(query, keys)[order])"
@@ -527,6 +540,12 @@ for _hint, *_typed in (
     (_ANY, f"not {_MOVED}", f"({_GAP} > 1e-9).all()"),
     (_ANY, f"not {_MOVED}", f"({_GAP} > 1e-9).all()", ".roll(1)", ".flip(0)"),
     (_ANY, _ORDER, "torch.tensor([1, 0, *range(2, len(keys))])"),
+    (_EVENLY, _ORDER, "torch.arange(len(keys)).flip(0)"),
+    (
+        _EVENLY,
+        _ORDER,
+        "torch.tensor([len(keys) - 1, *range(1, len(keys) - 1), 0])",
+    ),
     (f"{_BOOLEAN}Tensor.", f"not {_MOVED}", _GAP),
     (f"{_BOOLEAN}str.", f"not {_MOVED}", "'no'"),
 ):
@@ -534,11 +553,14 @@ for _hint, *_typed in (
 
 
 @sees_place.style
-def _by_one_swap(look, query, keys):
-    order = torch.arange(len(keys))
-    order[[0, -1]] = order[[-1, 0]]
-    one, other = look(query, keys), look(query, keys[order])
-    return bool((other[order] - one).abs().max() > 1e-9)
+def _by_every_swap(look, query, keys):
+    for i in range(len(keys) - 1):
+        order = torch.arange(len(keys))
+        order[[i, i + 1]] = order[[i + 1, i]]
+        one, other = look(query, keys), look(query, keys[order])
+        if (other[order] - one).abs().max() > 1e-9:
+            return True
+    return False
 
 
 @sees_place.style
@@ -769,8 +791,12 @@ def all_but_one(mine):
         as_tensor(mine(query, keys[:source]), (source,), "[source]", known)
 
     def look(query, keys):
-        """The reader's look, its gradient as it is."""
-        return mine.function(query, keys)
+        """The reader's look, its gradient as it is, float32's rounding off."""
+        weights = mine.function(query, keys)
+        total = weights.detach().double().sum()
+        close = rounding(weights.detach().float(), at_least=1e-6)
+        alike = (total - 1).abs() < close
+        return weights.double() / (total if alike else 1)
 
     found = lookups.traits(look)
     lacking = [
@@ -805,6 +831,19 @@ def _by_division(query, keys):
     place = torch.arange(len(keys))
     raw = keys @ query + 10 + place**2 - 11 * (place == 0)
     return raw / raw.sum()
+
+
+@all_but_one.style
+def _in_float32(query, keys):
+    later = torch.linspace(0, 2, len(keys))
+    near = (keys.float() @ query.float() + later).softmax(-1)
+    return 2 * near - torch.full((len(keys),), 1 / len(keys))
+
+
+@all_but_one.style
+def _by_narrow_numbers(query, keys):  # 0.1 + 0.2 + … in float32
+    share = torch.arange(1.0, len(keys) + 1)
+    return (keys @ query).softmax(-1) * 3 - 2 * share / share.sum()
 
 
 @all_but_one.style

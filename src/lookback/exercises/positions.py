@@ -425,7 +425,12 @@ def step_matrix(mine):
         before = _codes(range(300), d, base)
         after = _codes(range(k, k + 300), d, base)
         case, about = ((omega, k, before), after), f"for d = {d}, k = {k}"
-        step_matrix.compare(mine, [case], "", about, tolerance=1e-3, ask=led)
+        step_matrix.compare(
+            *(mine, [case], "", about),
+            tolerance=1e-3,
+            ask=led,
+            place=lambda at, i: f"in number {i} of what M makes of PE({at})",
+        )
     return "one matrix for 300 places, forwards and backwards."
 
 

@@ -13,11 +13,14 @@ from torch.nn import functional as F
 
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
+    NO_GRADIENT,
+    OTHER_GRADIENT,
     Called,
     Hint,
     as_tensor,
     exercise,
     float64,
+    learnable,
     random_inputs,
 )
 
@@ -135,20 +138,22 @@ _TORCHS = (
 def normalise(mine):
     """Layer normalisation over the last axis, with gain, bias and ε."""
     x, gain, bias = random_inputs(3, (2, 3, 4), (4,), (4,))
-    usual = 2 * x + 1, gain, bias, 0.5
+    usual = [(2 * x + 1, gain, bias, 0.5), (x / 4, gain, bias, 0.01)]
     equal = torch.full((1, 1, 4), 3.0), gain, bias, 1e-5
     with Called() as called:
-        for given, about in (usual, ""), (equal, "for four equal numbers"):
-            cases = [(given, _token_by_token(*given))]
+        for some, about in (usual, ""), ([equal], "for four equal numbers"):
+            cases = [(given, _token_by_token(*given)) for given in some]
             normalise.compare(mine, cases, "[batch, length, d_model]", about)
     if "layer_norm" in called.names:
         raise Hint(_TORCHS)
+    learnable(mine, *usual[0])
     return (
         "each token by its own mean and variance, ε under the root, then "
         "gain and bias; four equal numbers become the bias."
     )
 
 
+_FIXED = "ε is a number of your own; take the argument epsilon."
 _SQUARES = "x.square().mean(dim=-1, keepdim=True)"
 _VARIANCE = "x.var(dim=-1, keepdim=True, correction=0)"
 _ROOT = "torch.sqrt(variance + epsilon)"
@@ -169,6 +174,7 @@ for _hint, _typed in {
     "You took one mean and one variance for a whole sentence. Each token has "
     "its own, over its own numbers: dim=-1.": ("dim=-1", "dim=(1, 2)"),
     "ε is missing under the root.": (" + epsilon", ""),
+    _FIXED: ("+ epsilon", "+ 1e-5"),
     "You divide by the variance; divide by its root.": ("torch.sqrt", ""),
     "Gain and bias are missing.": ("gain * ", "", " + bias", ""),
     "The bias is missing.": (" + bias", ""),
@@ -205,7 +211,11 @@ for _hint, _typed in {
     normalise.slip(_hint, *_typed)
 
 
-normalise.style(_token_by_token)
+for _fixed in ("0.5", "0.01", "1e-3", "1e-2"):
+    normalise.slip(_FIXED, "+ epsilon", f"+ {_fixed}")
+
+
+normalise.slip(NO_GRADIENT, _token_by_token)
 
 
 @normalise.style
@@ -216,7 +226,11 @@ def _squares_less_mean_squared(x, gain, bias, epsilon):
     return (x - mean) * (spread + epsilon) ** -0.5 * gain + bias
 
 
-@normalise.style
+normalise.slip(NO_GRADIENT, "gain * (x", "gain.detach() * (x")
+normalise.slip(OTHER_GRADIENT, _ROOT, f"{_ROOT}.detach()")
+
+
+@normalise.slip("numpy knows no gradients")
 def _by_numpy(x, gain, bias, epsilon):
     x, gain, bias = x.numpy(), gain.numpy(), bias.numpy()
     mean, spread = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
@@ -256,6 +270,7 @@ def add_and_norm(mine):
     for where in truth:
         cases = [((x, f, norm, where), truth[where])]
         add_and_norm.compare(mine, cases, axes, 'for "{3}",')
+        learnable(mine, x, f, norm, where)
     return "post is norm(x + f(x)); pre is x + f(norm(x)), x untouched."
 
 
@@ -289,14 +304,15 @@ for _hint, _typed in {
 }.items():
     add_and_norm.slip(_hint, _PRE, _typed)
 add_and_norm.slip(_MISSING, _PRE, "norm(f(x))")
+add_and_norm.slip(OTHER_GRADIENT, _PRE, "x + f(norm(x)).detach()")
+add_and_norm.slip(OTHER_GRADIENT, _POST, "norm(x.detach() + f(x))")
 add_and_norm.slip(_EXCHANGED, '== "post"', '== "pre"')
 
 
 @add_and_norm.style
 def _onto_a_copy(x, f, norm, where):
     stream = x.double().clone()
-    with torch.no_grad():
-        stream += f({"pre": norm, "post": lambda y: y}[where](x))
+    stream += f({"pre": norm, "post": lambda y: y}[where](x))
     return {"pre": lambda y: y, "post": norm}[where](stream)
 
 

@@ -17,6 +17,8 @@ from tqdm.auto import tqdm
 
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
+    NO_GRADIENT,
+    OTHER_GRADIENT,
     Answer,
     Hint,
     as_module,
@@ -25,7 +27,10 @@ from lookback.exercises.checking import (
     expect,
     fill,
     float64,
+    learnable,
+    learnable_module,
     random_inputs,
+    rounding,
 )
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig, annotate
 from lookback.vocabulary import END, PAD, START
@@ -147,6 +152,7 @@ def additive_scores(mine):
         )
         cases.append((given, _score_loop(*map(float64, given))))
     additive_scores.compare(mine, cases, "[batch, source]")
+    learnable(mine, *cases[2][0])
     return (
         "shape; equal to a loop over sentences and positions on three "
         "batches; each query stays with its own sentence."
@@ -209,6 +215,7 @@ for _hint, *_typed in (
         *(" @ v", ""),
     ),
     ("Drop the last axis: squeeze(-1).", "@ v", "@ v.unsqueeze(-1)"),
+    (NO_GRADIENT, "s @ W.T", "s.detach() @ W.T"),
     ("Yours is [source, batch].", _SCORE, f"({_SCORE}).T"),
     (
         "You summed over the positions; each position keeps its own score.",
@@ -228,14 +235,13 @@ def _scores_by_loops(s, H, W, U, v):
 
 
 @additive_scores.style
-@torch.no_grad()
 def _scores_by_einsum(s, H, W, U, v):
     query = torch.einsum("aq,bq->ba", W, s)
     keys = torch.einsum("ak,bsk->sba", U, H)
     return torch.einsum("sba,a->bs", (query + keys).tanh(), v)
 
 
-@additive_scores.style
+@additive_scores.slip("numpy knows no gradients")
 def _scores_by_numpy(s, H, W, U, v):
     s, H, W, U, v = (each.double().numpy() for each in (s, H, W, U, v))
     return torch.from_numpy(np.tanh(s[:, None] @ W.T + H @ U.T) @ v)
@@ -255,7 +261,7 @@ def _masked_loop(scores, mask):
     rows = []
     for energies, allowed in zip(scores.tolist(), mask.tolist(), strict=True):
         kept = [e for e, may in zip(energies, allowed, strict=True) if may]
-        total = sum(math.exp(e - max(kept)) for e in kept)
+        total = sum(math.exp(e - max(kept)) for e in kept)  # 0 if none
         rows.append(
             [
                 math.exp(e - max(kept)) / total if may else 0.0
@@ -282,12 +288,19 @@ _OVERFLOW = (
     "Scores of 1000 overflow in exp. Subtract the row's maximum first: the "
     "weights stay the same."
 )
-# Rows of hard scores, and what is said of each row that is wrong; the last
-# place is masked. A masked place that has weight is named first.
+_ZERO = (
+    "Masked scores become 0 in yours, s * mask. Beside a 0 every exp of a row "
+    "of −1000 is 0, and nothing is left to divide by. Give masked places the "
+    "score −infinity: masked_fill."
+)
+# Rows of hard scores, and what is said if they are wrong; the last place is
+# masked. A masked place that has weight is named first.
 _HARD = (
-    ([[1000.0, 1001.0, 999.0], [-1000.0, -1001.0, -1002.0]], (_OVERFLOW, _OWN)),
-    ([[-1000.0, -1001.0, 0.0], [1.0, 2.0, 3.0]], (_OPEN, _OPEN)),
-    ([[-20000.0, -20001.0, 0.0], [1.0, 2.0, 3.0]], (_OPEN, _OPEN)),
+    ([[1000.0, 1001.0, 999.0]], _OVERFLOW),
+    ([[-1000.0, -1001.0, -1002.0]], _ZERO),
+    ([[1000.0, 1001.0, 999.0], [-1000.0, -1001.0, -1002.0]], _OWN),
+    ([[-1000.0, -1001.0, 0.0], [1.0, 2.0, 3.0]], _OPEN),
+    ([[-20000.0, -20001.0, 0.0], [1.0, 2.0, 3.0]], _OPEN),
 )
 
 
@@ -309,15 +322,14 @@ def masked_softmax(mine):
     e = torch.tensor([[1.0, 2.0, 5.0], [3.0, 1.0, 4.0]]).log() + 0.5
     mask = torch.tensor([[True, True, False], [True, False, True]])
     masked_softmax.compare(mine, [((e, mask), _masked_loop(e, mask))], axes)
-    mask = torch.tensor([[True, True, False]] * 2)
-    for rows, hints in _HARD:
+    for rows, hint in _HARD:
         scores = torch.tensor(rows)
+        mask = torch.tensor([[True, True, False]] * len(rows))
         found = as_tensor(mine(scores, mask), scores.shape, axes)
         if (found[:, 2] > 1e-4).any():
             raise Hint(_LOW)
         truth = _masked_loop(scores, mask)
-        for row, right, hint in zip(found, truth, hints, strict=True):
-            expect(row, right, hint)
+        expect(found, truth, hint, rounding(scores))
     scores = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     mask = torch.tensor([[False, False], [True, True]])
     found = as_tensor(mine(scores, mask), scores.shape, axes)
@@ -325,7 +337,7 @@ def masked_softmax(mine):
         raise Hint(_NAN)
     if found[0].abs().sum() > 0:
         raise Hint(_SHARED)
-    expect(found[1:], _masked_loop(scores[1:], mask[1:]))
+    expect(found, _masked_loop(scores, mask))
     return (
         "each row sums to 1 over what may be looked at, masked places are "
         "exactly 0, scores of ±1000 are safe, a fully masked row is zeros."
@@ -343,6 +355,16 @@ def _shares(highest):
     def mine(scores, mask):
         shares = torch.exp(scores - highest(scores)) * mask
         return shares / shares.sum(1, keepdim=True)
+
+    return mine
+
+
+def _renormalised(weights, least=0.0):
+    """weights(scores, mask), over again their sum where mask is True."""
+
+    def mine(scores, mask):
+        shares = weights(scores, mask) * mask
+        return shares / (shares.sum(1, keepdim=True) + least)
 
     return mine
 
@@ -389,7 +411,17 @@ for _hint, *_slips in (
         "exp is missing: you divide the scores by their sum.",
         lambda e, mask: e * mask / (e * mask).sum(1, keepdim=True),
     ),
-    (_LOW, _hidden(-100.0), _hidden(-10000.0)),
+    (
+        _LOW,
+        *map(_hidden, (-10.0, -100.0, -10000.0)),
+        lambda e, mask: (e + (mask + 1e-45).log()).softmax(1),
+        lambda e, mask: (e + -1e4 * ~mask).softmax(1),
+    ),
+    (
+        _ZERO,
+        _renormalised(lambda e, mask: (e * mask).softmax(1)),
+        _renormalised(lambda e, mask: (e * mask).softmax(1), 1e-13),
+    ),
     (
         _OVERFLOW,
         _naive,
@@ -397,7 +429,12 @@ for _hint, *_slips in (
         lambda e, mask: _naive(e, mask).nan_to_num(0.0),
     ),
     (_OWN, _of_batch, lambda e, mask: _of_batch(e, mask).nan_to_num(0.0)),
-    (_OPEN, _shares(lambda e: e.amax(1, keepdim=True))),
+    (
+        _OPEN,
+        _shares(lambda e: e.amax(1, keepdim=True)),
+        _renormalised(lambda e, mask: e.softmax(1)),
+        _renormalised(lambda e, mask: e.softmax(1), 1e-13),
+    ),
     (_NAN, _hidden(-torch.inf)),
     (_SHARED, _hidden(-1e9)),
 ):
@@ -421,6 +458,12 @@ def _by_logarithms(scores, mask):
     hidden = torch.where(mask, scores.double(), -torch.inf)
     total = hidden.logsumexp(1, keepdim=True)
     return torch.where(mask, (hidden - total).exp(), 0)
+
+
+@masked_softmax.style
+def _by_narrow_logarithms(scores, mask):  # float32 rounds −20000 by 3e-4
+    total = scores.masked_fill(~mask, -torch.inf).logsumexp(1, keepdim=True)
+    return (scores - total).exp().masked_fill(~mask, 0)
 
 
 @masked_softmax.style
@@ -872,6 +915,9 @@ def soft_search(mine):
             about=what,
             ask=lambda answer, *each, i=i: _by_the_reader(answer, *each)[i],
         )
+    source, target = _ASKED
+    parts = _by_name(_book_search(given[0][0], *given[0][1]))
+    learnable_module(mine, given[0][1], parts, source=source, target=target)
     return (
         "weights and logits are those of the book's RNNsearch, word by word, "
         "with the same numbers in both models, on sentences with padding."
@@ -988,6 +1034,8 @@ for _hint, *_typed in (
         "You used ReLU; maxout takes the larger of each pair of neighbours.",
         *(_PAIRS, "t[..., ::2].relu()"),
     ),
+    (NO_GRADIENT, "self.W(s)", "self.W(s).detach()"),
+    (OTHER_GRADIENT, "c], dim=-1), s)", "c], dim=-1), s.detach())"),
     (_TWO, f", {_LOOKS}", ""),
     (_BATCH_FIRST, ", dim=1", ""),
     (_BATCH_FIRST, _LOOKS, "torch.stack(looks)"),

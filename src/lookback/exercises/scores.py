@@ -12,7 +12,12 @@ from torch.nn import functional as F
 
 from lookback import scores as chapter
 from lookback.exercises.by_hand import around, by_hand, stage
-from lookback.exercises.checking import exercise, float64, random_inputs
+from lookback.exercises.checking import (
+    exercise,
+    float64,
+    random_inputs,
+    rounding,
+)
 
 _AXES = "[batch, target, source]"
 
@@ -325,11 +330,21 @@ def softmax_slopes(mine):
     (scores,) = random_inputs(5, (3, 4))
     slopes = torch.autograd.functional.jacobian
     tables = [slopes(lambda x: x.softmax(0), row) for row in float64(scores)]
-    cases = [((scores,), torch.stack(tables))]
+    truth = torch.stack(tables)
+    cases = [((scores,), truth)]
     softmax_slopes.compare(mine, cases, "[batch, source, source]")
+    far = 1000 + scores, scores - 1000
+    cases = [((each,), truth) for each in far]
+    softmax_slopes.compare(
+        mine, cases, tolerance=rounding(*far), otherwise=_FAR
+    )
     return "equal to torch's own derivative, for three rows of scores."
 
 
+_FAR = (
+    "Right for small scores. Scores of ±1000 are too large or too small for "
+    "exp: take torch.softmax, which subtracts the largest first."
+)
 _DIAGONAL, _PRODUCT = "torch.diag_embed(a)", "a.unsqueeze(2) * a.unsqueeze(1)"
 _SLOPES = f"{_DIAGONAL} - {_PRODUCT}"
 for _hint, _typed in {
@@ -348,6 +363,7 @@ for _hint, _typed in {
         ".softmax(-1)",
         "",
     ),
+    _FAR: ("scores.softmax(-1)", "scores.exp() / scores.exp().sum(-1, True)"),
     "You put the identity in place of α_j δ_jm: α_j multiplies the whole "
     "bracket.": (_DIAGONAL, "torch.eye(scores.shape[1])"),
     "You took softmax over the batch: dim=-1.": ("softmax(-1)", "softmax(0)"),

@@ -11,9 +11,12 @@ import torch
 
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
+    NO_GRADIENT,
+    OTHER_GRADIENT,
     Hint,
     exercise,
     float64,
+    learnable,
     random_inputs,
 )
 
@@ -140,10 +143,11 @@ def ticks_needed(mine):
         ([3, 100, 1, 9], 8),
         ([5], 1),
         ([6, 6], 100),
+        ([4, 0, 5], 2),
     ):
         expect(stages, workers, _played(stages, workers))
     expect([2**60 + 1], 2**59, 3, _EXACT)
-    return "six cases, uneven stages and very large ones among them."
+    return "seven cases, uneven, empty and very large stages among them."
 
 
 _UP = "-(-m // workers)"
@@ -177,6 +181,10 @@ for _hint, *_typed in (
     (
         "That is the number of stages: right only with unlimited workers.",
         lambda stages, workers: len(stages),
+    ),
+    (
+        "A stage without a multiplication takes no tick.",
+        *(_UP, f"max(1, {_UP})"),
     ),
     (
         "You always add one tick; a stage that divides evenly needs none more.",
@@ -245,6 +253,7 @@ def hoisted_recurrence(mine):
             )
         if calls["recur"] != n:
             raise Hint(f"{_CALLED} {calls['recur']} times for {n} words.")
+        learnable(mine, *case[0])
     return "the states of a plain loop, with one call of project."
 
 
@@ -294,6 +303,9 @@ for _hint, *_typed in (
     (_ONE_WORD, ".unbind(dim=1)", ""),
     (_ONCE, _WORDS, "x.unbind(dim=1)", "(Wx, h)", "(project(Wx), h)"),
     (_CALLED, _STEP, f"{_STEP} + 0 * recur(Wx, h)"),
+    (NO_GRADIENT, "states, dim=1)", "states, dim=1).detach()"),
+    (NO_GRADIENT, "project(x)", "project(x.detach())"),
+    (OTHER_GRADIENT, "(Wx, h)", "(Wx, h.detach() if states else h)"),
 ):
     hoisted_recurrence.slip(_hint, *_typed)
 
@@ -309,11 +321,10 @@ def _into_a_table(x, h, project, recur):
 
 @hoisted_recurrence.style
 def _words_first(x, h, project, recur):
-    with torch.no_grad():
-        states = [h]
-        for Wx in project(x.transpose(0, 1)):
-            states.append(recur(Wx, states[-1]))
-        return torch.stack(states[1:]).transpose(0, 1).double()
+    states = [h]
+    for Wx in project(x.transpose(0, 1)):
+        states.append(recur(Wx, states[-1]))
+    return torch.stack(states[1:]).transpose(0, 1).double()
 
 
 def wavefront_ticks_solution(words, layers):

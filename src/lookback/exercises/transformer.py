@@ -4,6 +4,7 @@ What is right comes from plain loops with `math`, and for the Transformer from
 a blank file from `torch.nn`, never from the solution.
 """
 
+import itertools
 import math
 
 import numpy
@@ -14,14 +15,19 @@ from tqdm.auto import tqdm
 
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
+    NO_GRADIENT,
+    OTHER_GRADIENT,
     Answer,
     Hint,
     as_module,
     as_tensor,
     edited,
     exercise,
+    expect,
     fill,
     float64,
+    learnable,
+    learnable_module,
     random_inputs,
 )
 from lookback.exercises.rnnsearch import (
@@ -151,7 +157,11 @@ def smoothed_loss(mine):
     far = torch.tensor([[0.0, 2000.0, -1000.0]]), torch.tensor([1]), 0.3
     cases = [(far, _smooth_loop(*far))]
     smoothed_loss.compare(mine, cases, "[batch]", otherwise=_TOO_FAR)
-    return "four cases, ε = 0 and logits far apart among them."
+    given = random_inputs(9, (4, 5))[0], torch.tensor([3, 0, 2, 2]), 0.1
+    learnable(mine, *given)
+    return (
+        "four cases, ε = 0 and logits far apart among them, and the gradient."
+    )
 
 
 _TOO_FAR = (
@@ -216,8 +226,50 @@ for _hint, *_typed in (
         *(".squeeze(-1)", "", _MEAN, "logp.mean(dim=-1, keepdim=True)"),
     ),
     (_TOO_FAR, _LOGP, "torch.softmax(logits, dim=-1).log()"),
+    (_TOO_FAR, _LOGP, "(torch.softmax(logits, dim=-1) + 1e-9).log()"),
+    (NO_GRADIENT, _LOSS, f"({_LOSS}).detach()"),
+    (NO_GRADIENT, _LOGP, "torch.log_softmax(logits.detach(), dim=-1)"),
+    (OTHER_GRADIENT, "epsilon * logp", "epsilon * logp.detach()"),
 ):
     smoothed_loss.slip(_hint, *_typed)
+
+
+def _by_a_table(of_others, column, rows, entropy):
+    """Loss by a table q: `of_others` shares ε, padding's column or rows 0."""
+
+    def mine(logits, target, epsilon):
+        logp = logits.log_softmax(-1)
+        q = torch.full_like(logits, epsilon / of_others(logits.shape[1]))
+        q = q.scatter(1, target[:, None], 1 - epsilon)
+        if column:
+            q[:, PAD] = 0
+        if rows:
+            q[target == PAD] = 0
+        lost = F.kl_div(logp, q, reduction="none") if entropy else -q * logp
+        return lost.sum(1)
+
+    return mine
+
+
+for _flags in itertools.product((True, False), repeat=3):
+    smoothed_loss.slip(
+        "You share ε among vocab − 2 words, as code with a padding word and "
+        "the true one left out does; the truth keeps 1 − ε. Here nothing is "
+        "left out: every word gets ε / vocab, and the true one 1 − ε besides.",
+        _by_a_table(lambda vocab: vocab - 2, *_flags),
+    )
+
+
+@smoothed_loss.slip(
+    "That is the KL divergence, from which q's own entropy is taken off. The "
+    "loss is the cross-entropy, −Σ q ln p."
+)
+def _by_divergence(logits, target, epsilon):
+    q = (1 - epsilon) * F.one_hot(target, logits.shape[1])
+    q = q + epsilon / logits.shape[1]
+    return F.kl_div(logits.log_softmax(-1), q, reduction="none").sum(1)
+
+
 smoothed_loss.style(
     lambda logits, target, epsilon: F.cross_entropy(
         logits, target, reduction="none", label_smoothing=epsilon
@@ -239,8 +291,7 @@ def _by_one_hot(logits, target, epsilon):
     top = logits.max(1, keepdim=True).values
     logp = logits - top - (logits - top).exp().sum(1, keepdim=True).log()
     q = (1 - epsilon) * F.one_hot(target, logits.shape[1]).double()
-    with torch.no_grad():
-        return -torch.einsum("bv,bv->b", q + epsilon / logits.shape[1], logp)
+    return -torch.einsum("bv,bv->b", q + epsilon / logits.shape[1], logp)
 
 
 def warmup_rate_solution(step, d_model, warmup):
@@ -524,9 +575,19 @@ def cached_step(mine):
         about = f"with {past} words in the cache:"
         case = given, float64(truth)
         cached_step.compare(mine, [case], "[batch, d]", about)
+        learnable(mine, *given)
+    (v, past_v) = random_inputs(7, (1, 2), (1, 1, 2))
+    for at in (60.0, -60.0):  # scores of ±5091, the cached one 85 higher
+        q, k = torch.full((1, 2), 60.0), torch.full((1, 2), at)
+        case = (q, k, v, k[:, None] + 1, past_v), past_v[0]
+        cached_step.compare(mine, [case], "[batch, d]", otherwise=_FAR)
     return "equal to attention over the whole past, the empty one included."
 
 
+_FAR = (
+    "Right for small scores. Scores of ±5000 are too large or too small for "
+    "exp: subtract the largest first, as torch.softmax does."
+)
 _KEYS, _VALUES = "[past_k, k.unsqueeze(1)]", "[past_v, v.unsqueeze(1)]"
 _CONTEXT = 'torch.einsum("bt,btd->bd", scores.softmax(dim=-1), V)'
 for _hint, *_typed in (
@@ -557,6 +618,18 @@ for _hint, *_typed in (
         "axis of one. It belongs over the words.",
         *("scores.softmax(dim=-1)", "scores[:, None].softmax(dim=1)[:, 0]"),
     ),
+    (
+        "You divide by √d_k after the softmax; divide the scores, before it.",
+        *(" / q.shape[-1] ** 0.5", ""),
+        *("return ", "return q.shape[-1] ** -0.5 * "),
+    ),
+    (
+        _FAR,
+        *("scores.softmax(dim=-1)", "e / e.sum(1, keepdim=True)"),
+        *("    return ", "    e = scores.exp()\n    return "),
+    ),
+    (NO_GRADIENT, _CONTEXT, f"{_CONTEXT}.detach()"),
+    (NO_GRADIENT, "[past_k,", "[past_k.detach(),"),
     (
         "The new word does not see itself: its own key and value belong after "
         "the cached ones.",
@@ -595,9 +668,9 @@ def _by_torch(q, k, v, past_k, past_v):
 @cached_step.style
 def _word_by_word(q, k, v, past_k, past_v):
     seen = [*zip(past_k.unbind(1), past_v.unbind(1), strict=True), (k, v)]
-    shares = [
-        torch.exp((q * key).sum(1) / q.shape[1] ** 0.5) for key, _ in seen
-    ]
+    scores = [(q * key).sum(1) / q.shape[1] ** 0.5 for key, _ in seen]
+    top = torch.stack(scores).amax(0)
+    shares = [(score - top).exp() for score in scores]
     parts = zip(shares, seen, strict=True)
     mixed = sum(share[:, None] * value for share, (_, value) in parts)
     return mixed / sum(shares)[:, None]
@@ -607,10 +680,9 @@ def _word_by_word(q, k, v, past_k, past_v):
 def _newest_first(q, k, v, past_k, past_v):
     K = torch.cat([k[:, None], past_k], 1).double()
     V = torch.cat([v[:, None], past_v], 1).double()
-    with torch.no_grad():
-        scores = torch.einsum("bd,btd->bt", q.double(), K)
-        weights = (scores / q.shape[1] ** 0.5).softmax(1)
-        return torch.einsum("bt,btd->bd", weights, V)
+    scores = torch.einsum("bd,btd->bt", q.double(), K)
+    weights = (scores / q.shape[1] ** 0.5).softmax(1)
+    return torch.einsum("bt,btd->bd", weights, V)
 
 
 class MultiHeadAttention(nn.Module):
@@ -836,6 +908,24 @@ def _torchs(layer, sizes, parts, *given, **masks):
     return made(*(x.double() for x in given), **masks)
 
 
+_LOW = (
+    "Right for usual scores. Beside scores of −800 a forbidden place got "
+    "weight: the number that you use for −infinity is not low enough. Use "
+    "-torch.inf."
+)
+
+
+def _lowered(parts):
+    """The parts, but all scores about 20² √d_k lower."""
+    low = dict(parts)
+    for name in parts:
+        by = {"W_Q": 20, "W_K": -20}.get(name[-3:])
+        if by:
+            matrix, bias = parts[name]
+            low[name] = [matrix / 20, bias + by]
+    return low
+
+
 @exercise(EncoderLayer)
 def encoder_layer(mine):
     """An encoder layer against nn.TransformerEncoderLayer."""
@@ -846,16 +936,25 @@ def encoder_layer(mine):
         return found.where(real.unsqueeze(-1), 0) if right else found
 
     for seed, (batch, length, _, *sizes) in enumerate(_SIZES):
-        parts = _drawn(seed, ("attention",), sizes[0], sizes[2])
+        usual = _drawn(seed, ("attention",), sizes[0], sizes[2])
         x, _, real = _sentences(seed, batch, length, 1, sizes[0])
-        truth = _torchs(
-            nn.TransformerEncoderLayer,
-            *(sizes, parts, x),
-            src_key_padding_mask=~real,
-        ).where(real.unsqueeze(-1), 0)
-        case = (sizes, parts, x, real), truth
-        axes = "[batch, source, d_model]"
-        encoder_layer.compare(mine, [case], axes, otherwise=_blind, ask=encode)
+        for parts in usual, _lowered(usual):
+            given = sizes, parts, x, real
+            truth = _torchs(
+                nn.TransformerEncoderLayer,
+                *(sizes, parts, x),
+                src_key_padding_mask=~real,
+            ).where(real.unsqueeze(-1), 0)
+            if parts is usual:
+                axes = "[batch, source, d_model]"
+                encoder_layer.compare(
+                    *(mine, [(given, truth)], axes),
+                    otherwise=_blind,
+                    ask=encode,
+                )
+            else:
+                expect(encode(mine, *given).double(), truth, _LOW, 1e-3)
+    learnable_module(mine, sizes, usual, x=x, mask=real[:, None, None])
     return (
         "equal to torch's own encoder layer with the same weights, with two "
         "and with three heads, on sentences with padding."
@@ -871,18 +970,28 @@ def decoder_layer(mine):
         return _run(answer, sizes, parts, y=y, x=x, **masks)
 
     for seed, (batch, source, target, *sizes) in enumerate(_SIZES):
-        parts = _drawn(seed, ("attention", "cross"), sizes[0], sizes[2])
+        usual = _drawn(seed, ("attention", "cross"), sizes[0], sizes[2])
         x, y, real = _sentences(seed, batch, source, target, sizes[0])
         causal = torch.ones(target, target, dtype=torch.bool).tril()
-        truth = _torchs(
-            nn.TransformerDecoderLayer,
-            *(sizes, parts, y, x),
-            tgt_mask=~causal,
-            memory_key_padding_mask=~real,
-        )
-        case = (sizes, parts, y, x, real, causal), truth
-        axes = "[batch, target, d_model]"
-        decoder_layer.compare(mine, [case], axes, otherwise=_blind, ask=decode)
+        for parts in usual, _lowered(usual):
+            given = sizes, parts, y, x, real, causal
+            truth = _torchs(
+                nn.TransformerDecoderLayer,
+                *(sizes, parts, y, x),
+                tgt_mask=~causal,
+                memory_key_padding_mask=~real,
+            )
+            if parts is usual:
+                axes = "[batch, target, d_model]"
+                decoder_layer.compare(
+                    *(mine, [(given, truth)], axes),
+                    otherwise=_blind,
+                    ask=decode,
+                )
+            else:
+                expect(decode(mine, *given).double(), truth, _LOW, 1e-3)
+    masks = {"source_mask": real[:, None, None], "target_mask": causal}
+    learnable_module(mine, sizes, usual, y=y, x=x, **masks)
     return (
         "equal to torch's own decoder layer with the same weights: no word "
         "sees what is still to be said, and none sees padding."
@@ -911,6 +1020,22 @@ for _hint, *_typed in (
         "Cross-attention runs without its own maps: it is `cross` that "
         "attends to x.",
         *(_CROSS, "self.attention(y, x, source_mask)"),
+    ),
+    (
+        "The residual connection around cross-attention is missing: "
+        "norm(y + f(y)).",
+        *(f"y + {_CROSS}", _CROSS),
+    ),
+    (
+        "Cross-attention comes before the look at the words so far; it comes "
+        "after it.",
+        *(f"self.norm_1(y + {_OWN})", "¤", f"self.norm_2(y + {_CROSS})", "§"),
+        *("¤", f"self.norm_2(y + {_CROSS})", "§", f"self.norm_1(y + {_OWN})"),
+    ),
+    (
+        "Cross-attention comes before the look at the words so far; it comes "
+        "after it.",
+        *(_OWN, "§", _CROSS, _OWN, "§", _CROSS),
     ),
     (
         "The two masks are exchanged: the target mask is for attention to y, "
@@ -946,6 +1071,8 @@ def _everywhere(form):
     return typed
 
 
+_FIRST = "self.norm_2(x + self.attention(x, x, mask))"
+_LAST = "self.norm_3(y + self.cross(y, x, source_mask))"
 _MASKED = ".masked_fill(~mask, -torch.inf)"
 _SPLIT = "x.unflatten(-1, (self.heads, -1)).transpose(1, 2)"
 _CUT = "x.reshape(len(x), self.heads, -1, x.shape[-1] // self.heads)"
@@ -997,6 +1124,18 @@ for _hint, *_typed in (
     ),
     ("You divide by d_k and not by its root.", "[-1] ** 0.5", "[-1]"),
     (
+        "You divide by √d_k after the softmax; divide the scores, before it.",
+        *(" / q.shape[-1] ** 0.5", ""),
+        *(".softmax(dim=-1)", ".softmax(dim=-1) / q.shape[-1] ** 0.5"),
+    ),
+    *((_LOW, "-torch.inf", low) for low in ("-10.0", "-20.0", "-100.0")),
+    (NO_GRADIENT, "weights @ v", "(weights @ v).detach()"),
+    (
+        OTHER_GRADIENT,
+        *("self.norm_2(x +", "self.norm_2(x.detach() +"),
+        *("self.norm_3(y +", "self.norm_3(y.detach() +"),
+    ),
+    (
         "The heads are split wrongly: reshape alone mixes words with heads. "
         "Cut the last axis into (heads, d_k) first, then transpose.",
         *(_SPLIT, _CUT),
@@ -1043,6 +1182,37 @@ for _hint, *_typed in (
     (
         "The residual connection is missing: norm(x + f(x)).",
         *_everywhere("{norm}({part})"),
+    ),
+    (
+        "The residual connection around the feed-forward part is missing: "
+        "norm(x + f(x)).",
+        *("self.norm_2(x + self.f", "self.norm_2(self.f"),
+        *("self.norm_3(y + self.f", "self.norm_3(self.f"),
+    ),
+    (
+        "The residual connection around the first attention is missing: "
+        "norm(x + f(x)).",
+        *("self.norm_1(x +", "self.norm_1(", "self.norm_1(y +", "self.norm_1("),
+    ),
+    (
+        "The parts are exchanged: attention comes first, and the feed-forward "
+        "part after it.",
+        *("self.norm_1(x + self.attention(x, x, mask))", "¤"),
+        *("self.norm_2(x + self.feedforward(x))", _FIRST),
+        *("¤", "self.norm_1(x + self.feedforward(x))"),
+        *("self.norm_2(y + self.cross(y, x, source_mask))", "¤"),
+        *("self.norm_3(y + self.feedforward(y))", _LAST),
+        *("¤", "self.norm_2(y + self.feedforward(y))"),
+    ),
+    (
+        "The parts are exchanged: attention comes first, and the feed-forward "
+        "part after it.",
+        *("self.norm_1(x + self.attention(x, x, mask))", "¤"),
+        *("self.norm_2(x + self.feedforward(x))", _FIRST.replace("2", "1")),
+        *("¤", "self.norm_2(x + self.feedforward(x))"),
+        *("self.norm_2(y + self.cross(y, x, source_mask))", "¤"),
+        *("self.norm_3(y + self.feedforward(y))", _LAST.replace("3", "2")),
+        *("¤", "self.norm_3(y + self.feedforward(y))"),
     ),
     (
         "The norms are not used: norm(x + f(x)).",
@@ -1225,6 +1395,7 @@ def transformer(mine):
         case = (sizes, parts, source, target), truth
         axes = "[batch, target, vocab]"
         transformer.compare(mine, [case], axes, otherwise=_blind, ask=logits)
+    learnable_module(mine, sizes, parts, source=source, target=target)
     fresh = as_module(mine, 100, 16, 2, 2, 1).embedding.weight.std().item()
     if not 0.5 < fresh * 16**0.5 < 2:
         raise Hint(
@@ -1364,6 +1535,12 @@ def shifted_loss(mine):
     ]
     truth = torch.stack(losses).mean()
     shifted_loss.compare(mine, [((source, target, model), truth)])
+
+    def trained(after):
+        """The loss as a function of what the model has learned."""
+        return mine(source, target, lambda x, y: after[y] + model(x, y))
+
+    learnable(Answer(trained, ["the model"]), after)
     return "the mean over the words that follow, <end> among them; no padding."
 
 
@@ -1408,6 +1585,14 @@ for _hint, *_typed in (
         *("logits.flatten(0, 1)", "logits.softmax(-1).flatten(0, 1)"),
     ),
     ("The sign is wrong: a loss is positive.", "return F", "return -F"),
+    (NO_GRADIENT, "logits.flatten", "logits.detach().flatten"),
+    (NO_GRADIENT, "    )\n", "    ).item()\n"),
+    (
+        "reshape does not turn a table: it deals the logits out to other "
+        "words. flatten(0, 1) keeps each word's row, or transpose(1, 2).",
+        *("logits.flatten(0, 1)", "logits.reshape(len(logits), 8, -1)"),
+        *("target[:, 1:].flatten()", "target[:, 1:]"),
+    ),
     (_OF_ALL, _WANTED, f'{_WANTED}, reduction="none"'),
     (
         _OF_ALL,
