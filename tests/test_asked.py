@@ -25,8 +25,8 @@ from lookback.bottleneck import Bottleneck
 from lookback.lab import (
     aligner,
     checkpoints,
-    comparison,
     corpus,
+    significance,
     story_task,
     subwords,
     synthetic_handwriting,
@@ -51,7 +51,7 @@ PIECES = subwords.Subwords.learn(SAID, 20)
 TABLE = aligner.learn(PAIRS, 1)
 CONFIG = checkpoints.TrainingConfig(epochs=1)
 COUNTS = "3 2 1 0 4 5, 1 0 0 0 1 2"
-ROWS_OF = comparison.caption_rows(COUNTS)
+ROWS_OF = significance.caption_rows(COUNTS)
 RUN = {
     "tests": {
         split: {
@@ -62,7 +62,7 @@ RUN = {
     },
     "long": {"2": {"counts": COUNTS, "first": "a", "stops": [1.0, 1.0]}},
 }
-SPREAD = comparison.Deviation(1.0, 2)
+SPREAD = significance.Deviation(1.0, 2)
 RUNS = {"old": [RUN, RUN], "new": [RUN, RUN]}
 
 # What people give instead
@@ -469,7 +469,7 @@ ROWS = dict(
         ),
         row("subwords.restore", dict(text='["a"]'), text=(*TEXT, "", "a", "{")),
         row(
-            "comparison.caption_rows",
+            "significance.caption_rows",
             dict(text=COUNTS),
             text=(
                 *TEXT,
@@ -481,57 +481,57 @@ ROWS = dict(
             ),
         ),
         row(
-            "comparison.pooled_counts",
+            "significance.pooled_counts",
             dict(run=RUN, split="all"),
             run=NO_RUN,
             split=SPLIT,
             kind=(None, "beam", 5),
         ),
         row(
-            "comparison.caption_mean",
+            "significance.caption_mean",
             dict(run=RUN, split="all", score=lambda told: told["loss"]),
             run=NO_RUN,
             split=SPLIT,
             score=(None, "loss", 1.0),
         ),
         row(
-            "comparison.chrf",
+            "significance.chrf",
             dict(run=RUN, split="all"),
             run=NO_RUN,
             split=SPLIT,
             kind=(None, "beam", 5),
         ),
         row(
-            "comparison.cross_entropy",
+            "significance.cross_entropy",
             dict(run=RUN, split="all"),
             run=NO_RUN,
             split=SPLIT,
         ),
         row(
-            "comparison.mean_and_spread",
+            "significance.mean_and_spread",
             dict(values=[1.0, 2.0]),
             values=(*NUMBERS, torch.tensor([1.0, 2.0])),
         ),
         row(
-            "comparison.bleu_over_seeds",
+            "significance.bleu_over_seeds",
             dict(sums=[ROWS_OF.sum(0)]),
             sums=(None, [], ROWS_OF, [ROWS_OF], [RUN], [3], once([ROWS_OF])),
         ),
         row(
-            "comparison.scores",
+            "significance.scores",
             dict(runs=[RUN], split="all"),
             runs=(None, RUN, [], once([RUN]), 3),
             split=SPLIT,
             kind=(None, "beam", 5),
         ),
         row(
-            "comparison.joined_scores",
+            "significance.joined_scores",
             dict(runs=[RUN], count=2),
             runs=(None, RUN, [], once([RUN]), 3),
             count=(None, 3, "two", 2.5),
         ),
         row(
-            "comparison.pooled_deviation",
+            "significance.pooled_deviation",
             dict(scores=[[1.0, 2.0], [3.0]]),
             scores=(
                 *(None, 3.0, [1.0, 2.0], "12", [], [[1.0]], once([[1.0]])),
@@ -539,40 +539,40 @@ ROWS = dict(
             ),
         ),
         row(
-            "comparison.bleu_deviation",
+            "significance.bleu_deviation",
             dict(found=RUNS, split="all"),
             found=(None, [RUN], RUN["tests"]["test_2016_flickr"], "old"),
             split=SPLIT,
             kind=(None, "beam", 5),
         ),
         row(
-            "comparison.difference",
+            "significance.difference",
             dict(one=[ROWS_OF], two=[ROWS_OF]),
             one=NO_RUNS,
             two=NO_RUNS,
         ),
         row(
-            "comparison.paired_randomization_test",
+            "significance.paired_randomization_test",
             dict(one=[ROWS_OF], two=[ROWS_OF]),
             one=NO_RUNS,
             two=NO_RUNS,
         ),
         row(
-            "comparison.confidence_interval",
+            "significance.confidence_interval",
             dict(one=[ROWS_OF], two=[ROWS_OF], deviation=SPREAD),
             one=NO_RUNS,
             two=NO_RUNS,
             deviation=(None, 1.0, (1.0, 2)),
         ),
         row(
-            "comparison.compare",
+            "significance.compare",
             dict(one=[ROWS_OF], two=[ROWS_OF], deviation=SPREAD),
             one=NO_RUNS,
             two=NO_RUNS,
             deviation=(None, 1.0, (1.0, 2)),
         ),
         row(
-            "comparison.compare_runs",
+            "significance.compare_runs",
             dict(runs=RUNS, one="old", two="new", split="all"),
             runs=(None, [RUN], "old"),
             one=(None, "older", RUN, 3),
@@ -581,20 +581,20 @@ ROWS = dict(
             kind=(None, "beam", 5),
         ),
         row(
-            "comparison.p_value",
+            "significance.p_value",
             dict(difference=torch.tensor(1.0), randomized=torch.randn(9)),
             difference=(None, 1.0, "1", torch.tensor(nan), torch.randn(2)),
             randomized=(None, 1.0, [1.0], torch.tensor([nan])),
         ),
         row(
-            "comparison.standard_error",
+            "significance.standard_error",
             dict(deviation=SPREAD, one=2, two=2),
             deviation=(None, 1.0, (1.0, 2)),
             one=(*WHOLE, 0),
             two=(*WHOLE, 0),
         ),
         row(
-            "comparison.student",
+            "significance.student",
             dict(freedom=2, count=2),
             freedom=(*WHOLE, 0),
             count=(*WHOLE, 0),
@@ -729,7 +729,7 @@ ROWS = dict(
 
 LEFT = {
     "it holds what a function of the bench has made": (
-        "checkpoints.Progress comparison.Deviation corpus.Pair corpus.Numbers"
+        "checkpoints.Progress significance.Deviation corpus.Pair corpus.Numbers"
         " corpus.Batch decoding.Translation pictures.Pictures story_task.Story"
         " story_task.Batch subwords.Subwords synthetic_handwriting.Hand"
         " synthetic_handwriting.Line synthetic_handwriting.Lines"
@@ -741,8 +741,8 @@ LEFT = {
         " records.commit records.installed_from weights.digests"
     ),
     "it is a formula that a page prints, or one beside it, on tensors": (
-        "comparison.bleu comparison.precision_and_brevity"
-        " comparison.randomized_differences comparison.bootstrap_differences"
+        "significance.bleu significance.precision_and_brevity"
+        " significance.randomized_differences significance.bootstrap_differences"
     ),
     "it looks at arguments": (
         "asked vocabulary.shown vocabulary.each_of vocabulary.words_of"
@@ -751,7 +751,7 @@ LEFT = {
     ),
     "the bench alone calls it": (
         "distributed download fingerprint grammar lexicon tables"
-        " comparison.resamplings corpus.length int8.join"
+        " significance.resamplings corpus.length int8.join"
         " decoding.pick decoding.retrace glyphs.picture"
         " pictures.draw pictures.strokes story_task.Batch.to"
         " story_task.Batch.pick synthetic_handwriting.curves"
