@@ -31,7 +31,7 @@ from lookback.lab import checkpoints, corpus, distributed, training
 from lookback.lab.checkpoints import Run, TrainingConfig, write
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import translate
-from lookback.lab.fingerprint import written
+from lookback.lab.fingerprint import reached
 from lookback.lab.subwords import Subwords
 from lookback.lab.training import (
     average,
@@ -108,9 +108,9 @@ def run_once(folder: Path, moment: str) -> None:
     if what == "write":
         checkpoints.save_file = die_after(save, before=half_a_file)
     if what == "move":
-        checkpoints.os.replace = die_after(os.replace)
+        os.replace = die_after(os.replace)
     if what == "moved":
-        checkpoints.os.replace = die_after(os.replace, before=os.replace)
+        os.replace = die_after(os.replace, before=os.replace)
     if what == "alarm":  # by the clock, wherever it is
         signal.setitimer(signal.ITIMER_REAL, left[0] / 1000)
     model = model_of(width=8, dropout=0.3)
@@ -390,7 +390,7 @@ def test_an_epoch_of_another_run_is_not_averaged(tmp_path):
         train(*given, held_out, keep=1)
     name = f"epoch-{TINY.epochs}.safetensors"
     (tmp_path / "one" / name).replace(tmp_path / "other" / name)
-    with pytest.raises(ValueError, match="epoch 3 .*of another run.*again"):
+    with pytest.raises(ValueError, match=r"epoch 3 .*other settings \(seed\).*again"):
         average(model_of(), tmp_path / "other", [3])
 
 
@@ -477,7 +477,7 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path, model, config):
     path = started(tmp_path)
     before = path.read_bytes()
     with pytest.raises(ValueError, match="with other.*remove") as caught:
-        Run(model_of(**model), config, tmp_path, (SOURCE, TARGET), pairs_of(0))
+        Run(model_of(**model), config, tmp_path, (SOURCE, TARGET), pairs_of)
     assert str(tmp_path) in str(caught.value)
     assert path.read_bytes() == before
 
@@ -487,9 +487,9 @@ def test_a_checkpoint_of_other_words_is_refused(tmp_path):
     started(tmp_path)
     other = Vocabulary(sorted(TARGET.words[4:]))
     assert len(other) == len(TARGET) and other.words != TARGET.words
-    Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
+    Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of)
     with pytest.raises(ValueError, match="with other vocabularies: go"):
-        Run(model_of(), TINY, tmp_path, (SOURCE, other), pairs_of(0))
+        Run(model_of(), TINY, tmp_path, (SOURCE, other), pairs_of)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])
@@ -509,7 +509,7 @@ def test_a_strange_checkpoint_is_refused(tmp_path):
 def test_a_full_disk_keeps_the_old_checkpoint(tmp_path):
     path = started(tmp_path)
     before = path.read_bytes()
-    run = Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
+    run = Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:
@@ -548,11 +548,22 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
 
 
 def test_a_checkpoint_of_other_sentences_is_refused(tmp_path):
-    run = Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), PAIRS)
-    run.save()
-    Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), PAIRS)
-    with pytest.raises(ValueError, match="of a run with other sentences: go"):
-        Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), PAIRS[::-1])
+    """One word, or their order, in any epoch to come."""
+    given = model_of(), TINY, tmp_path, (SOURCE, TARGET)
+    Run(*given, lambda epoch: PAIRS).save()
+    Run(*given, lambda epoch: [*PAIRS]).save()  # the same by other code
+    word = [*PAIRS[:-1], Pair(["a", "cat"], ["un", "chien"])]
+    for other in (PAIRS[::-1], PAIRS[:-1], word):
+        for first in range(TINY.epochs):
+            pairs = lambda epoch: PAIRS if epoch < first else other  # noqa
+            with pytest.raises(ValueError, match="with other sentences: go"):
+                Run(*given, pairs)
+
+
+def test_an_epoch_without_sentences_is_named(tmp_path):
+    given = SOURCE, TARGET, TINY, tmp_path, held_out
+    with pytest.raises(ValueError, match="epoch 3 has no sentences"):
+        train(model_of(), lambda epoch: PAIRS[: 2 - epoch], *given)
 
 
 def test_a_checkpoint_of_other_code_is_refused(tmp_path, monkeypatch):
@@ -565,7 +576,7 @@ def test_a_checkpoint_of_other_code_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as edited:
         edited.setattr(rnnsearch, "annotate", annotate)
         with pytest.raises(ValueError, match="of a run with other code: go"):
-            Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
+            Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of)
 
     def scores(self, query, keys):
         return 0 * keys.sum(-1)
@@ -573,8 +584,8 @@ def test_a_checkpoint_of_other_code_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as edited:
         edited.setattr(AdditiveAttention, "scores", scores)
         with pytest.raises(ValueError, match="of a run with other code: go"):
-            Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
-    Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
+            Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of)
+    Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of)
 
 
 def held_out_with(pairs):
@@ -638,45 +649,20 @@ def test_a_checkpoint_of_another_training_is_refused(
             train(model_of(), *given)
 
 
-class Shelf:
-    """Where a caller may find sentences without holding on to them."""
+def test_an_epoch_goes_on_with_its_own_sentences_or_not_at_all(tmp_path):
+    """Those that it was said to have before the training began."""
+    asked = []
 
-    first = 0
+    def pairs(epoch):
+        asked.append(epoch)
+        again = asked.count(epoch) > 1
+        return pairs_of(epoch + (again if epoch == 1 else 0))
 
-
-def taken(epoch):
-    return pairs_of(epoch + (Shelf.first if epoch else 0))
-
-
-def test_an_epoch_goes_on_with_its_own_sentences_or_not_at_all(
-    tmp_path, monkeypatch
-):
-    given = taken, SOURCE, TARGET, TINY, tmp_path, held_out
-    step = training.train_step
-
-    @wraps(step)
-    def stopped(run, *more):
-        if run.progress.step == 9:  # the third of the second epoch is saved
-            raise KeyboardInterrupt
-        step(run, *more)
-
-    with monkeypatch.context() as edited:
-        edited.setattr(training, "train_step", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            train(model_of(), *given)
-    monkeypatch.setattr(Shelf, "first", 1)
-    with pytest.raises(ValueError, match="other sentences in epoch 2: go back"):
-        train(model_of(), *given)
-    monkeypatch.setattr(Shelf, "first", 0)
-    assert train(model_of(), *given).step == 18
-
-
-def test_a_checkpoint_of_other_sentences_to_come_is_refused(tmp_path):
-    given = SOURCE, TARGET, TINY, tmp_path
-    first = pairs_of(0)
-    train(model_of(), lambda epoch: first[epoch:], *given, held_out)
-    with pytest.raises(ValueError, match="with other arrangement: go back"):
-        train(model_of(), lambda epoch: first[2 * epoch :], *given, held_out)
+    with pytest.raises(ValueError, match="epoch 2 has other sentences than"):
+        train(model_of(), pairs, SOURCE, TARGET, TINY, tmp_path, held_out)
+    assert train(
+        model_of(), pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out
+    ).step == 18  # the first epoch was kept
 
 
 def test_a_docstring_may_change():
@@ -684,13 +670,13 @@ def test_a_docstring_may_change():
         """Twice."""
         return 2 * learning_rate(config, step, steps)
 
-    first = written(rate)
+    first = reached(rate)
 
     def rate(config, step, steps):
         """Twice as fast."""
         return 2 * learning_rate(config, step, steps)
 
-    assert written(rate) == first
+    assert reached(rate) == first
 
 
 def test_two_processes_in_one_folder_are_one_too_many(tmp_path):
@@ -954,16 +940,21 @@ def test_a_run_goes_from_cuda_to_the_cpu_and_back(tmp_path):
         assert run.progress.step == steps
 
 
-def test_a_run_whose_weights_are_no_numbers_stops_and_keeps_its_best(tmp_path):
-    model = model_of()
+def test_a_run_whose_weights_are_no_numbers_stops_and_keeps_its_best(
+    tmp_path, monkeypatch
+):
+    model, step = model_of(), training.train_step
 
-    def pairs(epoch):
-        if epoch == 1 and model.training:  # as if it had diverged
+    @wraps(step)
+    def diverging(run, *more):
+        if run.progress.epoch == 1:
             model.target_embedding.weight.data.fill_(math.nan)
-        return pairs_of(epoch)
+        step(run, *more)
 
+    monkeypatch.setattr(training, "train_step", diverging)
+    given = pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out
     for _ in range(2):  # and so it does when it is taken up again
-        progress = train(model, pairs, SOURCE, TARGET, TINY, tmp_path, held_out)
+        progress = train(model, *given)
         assert progress.epoch == progress.best_epoch == 1
         assert all(p.isfinite().all() for p in model.parameters())
 

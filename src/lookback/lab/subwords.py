@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from lookback.lab import files
 from lookback.vocabulary import END, SPECIALS, Vocabulary
 
 LATELY = 200_000  # sentences
@@ -98,7 +99,7 @@ def dump(vocabulary: Vocabulary) -> str:
 
 def restore(text: str) -> Vocabulary:
     """The vocabulary that `dump` wrote. Raises ValueError if it is not one."""
-    found = json.loads(text)
+    found = files.parse(text)
     if isinstance(found, list) and all(type(word) is str for word in found):
         return Vocabulary(found)
     return Subwords.load(text)
