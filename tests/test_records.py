@@ -111,6 +111,7 @@ def written(folder, **changes):
         device=CPU,
         wall_seconds=1.5,
         results=RESULTS,
+        git=records.commit(),
     )
     return save("trial", folder=folder, **{**given, **changes})
 
