@@ -56,9 +56,9 @@ def installed_from() -> dict:
         return {}
     try:
         told = files.parse(text)
-        git = told.get("vcs_info")
-        named = git is None or COMMIT.fullmatch(git["commit_id"])
-        if isinstance(told["url"], str) and named:
+        if "vcs_info" in told:
+            COMMIT.fullmatch(told["vcs_info"]["commit_id"])[0]  # or TypeError
+        if isinstance(told["url"], str):
             return told
     except (AttributeError, KeyError, TypeError, ValueError):
         pass
