@@ -31,9 +31,11 @@ from lookback.experiments import (
     alignment,
     brevity,
     copying,
+    families,
     feedforward_memories,
     german,
     growth,
+    handwriting,
     ladder,
     length,
     pruning,
@@ -46,6 +48,8 @@ from lookback.experiments import (
     tuned,
     tuned_baselines,
 )
+from lookback.families import Body, BodyConfig, next_words
+from lookback.handwriting import Writer, WriterConfig
 from lookback.lab import (
     corpus,
     metrics,
@@ -952,6 +956,65 @@ def test_a_campaign_s_commit_is_of_the_code_that_it_started_with(tmp_path):
     for name in "ab":
         [each] = record["results"][name]
         assert (each["git"], each["code"]) == (started, record["code"])
+
+
+@pytest.mark.parametrize("kind", ["handwriting", "families"])
+def test_other_trainings_go_on_with_their_own_code_and_data_alone(
+    tmp_path, monkeypatch, kind
+):
+    """Those that have a loop of their own: killed, edited, gone on with."""
+
+    def train(seed=0, rate=1e-3, text=5, stop=None):
+        torch.manual_seed(0)
+        if kind == "handwriting":
+            model = Writer(WriterConfig(hidden=8, mixtures=2))
+            plan = [(4, (text, text), 2)]
+            handwriting.teach(model, "window", plan, seed, tmp_path, rate)
+        else:
+            model = Body(BodyConfig(9, d_model=8, heads=2, layers=1, d_ff=8))
+            rows = torch.full((2, 4), text)
+            families.teach(
+                model,
+                lambda update: next_words(model, rows).mean(),
+                4,
+                rate,
+                seed,
+                tmp_path,
+            )
+        return model.state_dict()
+
+    monkeypatch.setattr(handwriting, "SAVE", 2)
+    monkeypatch.setattr(families, "SAVE", 2)
+    path = tmp_path / "checkpoint.safetensors"
+    whole = train()
+    path.unlink()
+    with monkeypatch.context() as killed:
+        real, calls = torch.optim.Adam.step, []
+
+        def die(adam, *given):
+            calls.append(1)
+            if len(calls) > 3:
+                raise KeyboardInterrupt
+            return real(adam, *given)
+
+        killed.setattr(torch.optim.Adam, "step", die)
+        with pytest.raises(KeyboardInterrupt):
+            train()
+    assert path.exists()
+    for other in ({"seed": 1}, {"rate": 2e-3}, {"text": 6}):
+        with pytest.raises(ValueError, match="of a run with other .*: go back"):
+            train(**other)
+    module = handwriting if kind == "handwriting" else families
+    name = "follow" if kind == "handwriting" else "CLIP"
+    with monkeypatch.context() as edited:
+        edited.setattr(module, name, 0.5)
+        with pytest.raises(ValueError, match="other training"):
+            train()
+    for name, weight in train().items():
+        assert torch.equal(weight, whole[name]), name
+    os.truncate(path, 100)
+    with pytest.raises(ValueError, match="cannot go on from .*: remove"):
+        train()
 
 
 def test_all_experiments_are_imported_before_the_first_runs(monkeypatch):
