@@ -742,7 +742,8 @@ LEFT = {
     ),
     "it is a formula that a page prints, or one beside it, on tensors": (
         "significance.bleu significance.precision_and_brevity"
-        " significance.randomized_differences significance.bootstrap_differences"
+        " significance.randomized_differences"
+        " significance.bootstrap_differences"
     ),
     "it looks at arguments": (
         "asked vocabulary.shown vocabulary.each_of vocabulary.words_of"

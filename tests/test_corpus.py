@@ -1,5 +1,6 @@
 """Sentence pairs, vocabularies and batches."""
 
+import os
 import random
 from itertools import repeat
 
@@ -83,6 +84,18 @@ def test_empty_line(tmp_path, line):
 def test_not_utf_8(tmp_path):
     said = refused(tmp_path, "a\nété\n".encode("latin-1"), b"d\ne\n")
     assert "some.en" in said and "UTF-8" in said
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 5000, "a\0b", "some.fr/x", "pipe", "folder"], ids=len
+)
+def test_what_is_no_file(tmp_path, name):
+    good, _ = files(tmp_path, b"a\n", b"b\n")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(CorpusError, match="cannot read") as caught:
+        read(good, tmp_path / name)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 900
 
 
 def test_missing_file(tmp_path):

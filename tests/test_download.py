@@ -285,6 +285,31 @@ def test_local_copy_that_is_no_file(local, make):
     assert f"{local / NAME} is a folder" in refused("unset LOOKBACK_DATA")
 
 
+@pytest.mark.parametrize(
+    "folder", ["x" * 5000, "a/" * 3000, "/dev/null/x", "a\0b"], ids=len
+)
+def test_local_folder_that_cannot_be(site, monkeypatch, folder):
+    monkeypatch.setattr(download.os, "environ", {"LOOKBACK_DATA": folder})
+    assert len(refused("unset LOOKBACK_DATA")) < 900
+    assert site.asked == []
+
+
+@pytest.mark.parametrize("folder", ["x" * 5000, "/dev/null/x", "a\0b"], ids=len)
+def test_a_cache_that_cannot_be(site, monkeypatch, folder):
+    given = {**os.environ, "XDG_CACHE_HOME": folder}
+    monkeypatch.setattr(download.os, "environ", given)
+    assert len(refused(ADVICE["cache"])) < 900
+
+
+def test_a_reader_without_a_home(site, monkeypatch):
+    def nowhere():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", nowhere)
+    assert "nobody knows where" in refused(ADVICE["cache"])
+
+
 def test_local_copy_that_cannot_be_read(local, monkeypatch):
     (local / NAME).write_bytes(GOOD)
 

@@ -2,14 +2,20 @@
 
 import importlib
 import json
+import math
+import os
 import random
 import re
+import runpy
 import shutil
+import subprocess
+import sys
 from collections import UserList
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from statistics import mean
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -25,9 +31,11 @@ from lookback.experiments import (
     alignment,
     brevity,
     copying,
+    families,
     feedforward_memories,
     german,
     growth,
+    handwriting,
     ladder,
     length,
     pruning,
@@ -40,6 +48,8 @@ from lookback.experiments import (
     tuned,
     tuned_baselines,
 )
+from lookback.families import Body, BodyConfig, next_words
+from lookback.handwriting import Writer, WriterConfig
 from lookback.lab import (
     corpus,
     metrics,
@@ -492,7 +502,7 @@ def test_what_is_measured_is_measured_anew(module, folders, monkeypatch):
 
 
 def test_without_a_repository_the_record_says_so(folders, monkeypatch):
-    monkeypatch.setattr(records, "commit", lambda: None)
+    monkeypatch.setattr(runs, "MADE_BY", {"git": None, "code": "0" * 64})
     alignment.main([])
     assert records.load("alignment")["git"] is None
 
@@ -779,26 +789,248 @@ def test_a_result_of_other_settings_is_refused(folders, monkeypatch):
 def test_a_result_that_cannot_be_read_is_named(folders):
     ladder.main(["--only", "fixed"])
     path = folders[0] / "runs" / "ladder" / "fixed-0" / "result.json"
-    for text in ("{", "{}"):
+    whole = json.loads(path.read_text())
+    texts = ["{", "{}", "null", "[" * 10_000, "7", "[]", "\0", '{"a":1,"a":1}']
+    for name in ("seed", "git", "wall_seconds", "made with"):
+        texts.append(json.dumps({k: whole[k] for k in whole if k != name}))
+        texts.append(json.dumps(whole | {name: "x"}))
+    for name, value in (
+        ("wall_seconds", math.nan),
+        ("wall_seconds", True),
+        ("wall_seconds", -1),
+        ("seed", 0.5),
+        ("git", {"commit": "a" * 40 + "\n", "dirty": False}),
+        ("git", {"commit": "a" * 40}),
+        ("code", "a" * 63),
+        ("device", None),
+    ):
+        texts.append(json.dumps(whole | {name: value}))
+    for text in texts:
         path.write_text(text)
         with pytest.raises(ValueError, match="cannot read.*remove it to run"):
             ladder.main(["--record"])
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(ValueError, match="cannot read.*a pipe.*remove it to"):
+        ladder.main(["--record"])
+
+
+def test_a_result_of_another_seed_is_named(tmp_path):
+    runs.once(tmp_path, lambda *_: {"x": 1}, seed=1)
+    with pytest.raises(ValueError, match="is of seed 1: remove"):
+        runs.once(tmp_path, lambda *_: {"x": 1}, seed=2)
+
+
+@pytest.mark.parametrize(
+    "value", [torch.ones(1), {1, 2}, {1: 0, "1": 0}, 1j, b"x"], ids=repr
+)
+def test_a_result_that_json_cannot_hold_is_named(tmp_path, value):
+    with pytest.raises(ValueError, match="returned what JSON cannot hold"):
+        runs.once(tmp_path, lambda *_: {"x": value})
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_result_on_a_full_disk_is_named(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", full)
+        with pytest.raises(OSError, match="result.json.*No space left.*: free"):
+            runs.once(tmp_path, lambda *_: {"x": 1})
+    assert not [*tmp_path.iterdir()]
+
+
+def campaign(folder, parts, *arguments, seeds=1):
+    """A campaign of parts that train nothing."""
+    told = ["--runs", str(folder / "toys"), *arguments]
+    runs.campaign("toys", "", parts, dict, config={}, arguments=told)
+
+
+@pytest.mark.parametrize("seeds", ["0", "-1", "1.5", "9" * 5000, "x", "², 3"])
+def test_a_number_of_seeds_that_is_none_is_told_so(folders, capsys, seeds):
+    with pytest.raises(SystemExit):
+        campaign(folders[0], {"a": lambda *_: {}}, f"--seeds={seeds}")
+    assert "is no number from 1 to 1000" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", ["x" * 5000, "file/x", "a\0b"], ids=len)
+def test_a_folder_of_runs_that_cannot_be_is_named(folders, place):
+    (folders[0] / "file").touch()
+    with pytest.raises(ValueError, match="name another folder|another path"):
+        campaign(folders[0], {"a": lambda *_: {}}, f"--runs={place}")
+
+
+def commit_of(letter):
+    return {"commit": letter * 40, "dirty": False}
+
+
+def made_by(letter):
+    return {"git": commit_of(letter), "code": letter * 64}
 
 
 def test_a_record_s_commit_is_its_runs_(folders, monkeypatch):
-    first, later = (
-        {"commit": letter * 40, "dirty": False} for letter in ("a", "b")
-    )
-    monkeypatch.setattr(records, "commit", lambda: first)
+    monkeypatch.setattr(runs, "MADE_BY", made_by("a"))
     ladder.main(["--only", "fixed"])
-    monkeypatch.setattr(records, "commit", lambda: later)
+    monkeypatch.setattr(runs, "MADE_BY", made_by("b"))
     ladder.main(["--record"])
-    assert records.load("ladder")["git"] == first
+    record = records.load("ladder")
+    assert record["git"] == commit_of("a") and record["code"] == "a" * 64
+    assert "made_by" not in record
     ladder.main(["--only", "two-way"])
     ladder.main(["--record"])
     record = records.load("ladder")
-    assert record["git"] == later
-    assert record["results"]["fixed"]["runs"][0]["git"] == first
+    assert record["git"] is None and "code" not in record
+    assert record["made_by"] == [
+        made_by("a") | {"runs": ["fixed, seed 0"]},
+        made_by("b") | {"runs": ["two-way, seed 0"]},
+    ]
+    assert record["results"]["fixed"]["runs"][0]["git"] == commit_of("a")
+
+
+def test_a_record_says_that_its_code_changed_where_there_is_no_commit(
+    folders, monkeypatch
+):
+    for part, letter in (("a", "a"), ("b", "b")):
+        mine = {"git": None, "code": letter * 64}
+        monkeypatch.setattr(runs, "MADE_BY", mine)
+        campaign(folders[0], {n: lambda *_: {} for n in "ab"}, "--only", part)
+    campaign(folders[0], {n: lambda *_: {} for n in "ab"}, "--record")
+    record = records.load("toys")
+    assert record["git"] is None
+    told = [(each["code"][0], each["runs"]) for each in record["made_by"]]
+    assert told == [("a", ["a, seed 0"]), ("b", ["b, seed 0"])]
+
+
+def test_a_result_without_a_commit_stays_without(folders, monkeypatch):
+    monkeypatch.setattr(runs, "MADE_BY", {"git": None, "code": "a" * 64})
+    campaign(folders[0], {"a": lambda *_: {}}, "--only", "a")
+    monkeypatch.setattr(runs, "MADE_BY", made_by("b"))
+    campaign(folders[0], {"a": lambda *_: {}})
+    assert records.load("toys")["git"] is None
+
+
+CAMPAIGN = """
+import subprocess, sys
+from lookback.experiments import runs
+from lookback.lab import records
+
+def part(seed, folder):
+    subprocess.run(["git", "checkout", "-q", "."], check=True)
+    return {"x": seed}
+
+runs.campaign("toys", "", {"a": part, "b": part}, dict, config={}, arguments=[])
+"""
+
+
+def test_a_campaign_s_commit_is_of_the_code_that_it_started_with(tmp_path):
+    """A file is edited, the campaign starts, and the edit is undone."""
+    package = Path(records.__file__).parents[1]
+    copy = tmp_path / "src" / "lookback"
+    copied = shutil.ignore_patterns("records", "widgets", "__pycache__")
+    shutil.copytree(package, copy, ignore=copied)
+
+    def git(*words):
+        who = ["-c", "user.name=x", "-c", "user.email=x@x"]
+        said = subprocess.run(
+            ["git", *who, *words],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return said.stdout.strip()
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-q", "-m", "clean")
+    (copy / "lab" / "metrics.py").open("a").write("DIRTY = True\n")
+    paths = [str(tmp_path / "src"), os.environ.get("PYTHONPATH", "")]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    run = [sys.executable, "-c", CAMPAIGN]
+    subprocess.run(run, cwd=tmp_path, env=env, check=True, timeout=300)
+    assert git("status", "--porcelain", "--", "src/lookback/lab") == ""
+    record = json.loads((copy / "records" / "toys.json").read_text())
+    started = {"commit": git("rev-parse", "HEAD"), "dirty": True}
+    assert record["git"] == started
+    for name in "ab":
+        [each] = record["results"][name]
+        assert (each["git"], each["code"]) == (started, record["code"])
+
+
+@pytest.mark.parametrize("kind", ["handwriting", "families"])
+def test_other_trainings_go_on_with_their_own_code_and_data_alone(
+    tmp_path, monkeypatch, kind
+):
+    """Those that have a loop of their own: killed, edited, gone on with."""
+
+    def train(seed=0, rate=1e-3, text=5, stop=None):
+        torch.manual_seed(0)
+        if kind == "handwriting":
+            model = Writer(WriterConfig(hidden=8, mixtures=2))
+            plan = [(4, (text, text), 2)]
+            handwriting.teach(model, "window", plan, seed, tmp_path, rate)
+        else:
+            model = Body(BodyConfig(9, d_model=8, heads=2, layers=1, d_ff=8))
+            rows = torch.full((2, 4), text)
+            families.teach(
+                model,
+                lambda update: next_words(model, rows).mean(),
+                4,
+                rate,
+                seed,
+                tmp_path,
+            )
+        return model.state_dict()
+
+    monkeypatch.setattr(handwriting, "SAVE", 2)
+    monkeypatch.setattr(families, "SAVE", 2)
+    path = tmp_path / "checkpoint.safetensors"
+    whole = train()
+    path.unlink()
+    with monkeypatch.context() as killed:
+        real, calls = torch.optim.Adam.step, []
+
+        def die(adam, *given):
+            calls.append(1)
+            if len(calls) > 3:
+                raise KeyboardInterrupt
+            return real(adam, *given)
+
+        killed.setattr(torch.optim.Adam, "step", die)
+        with pytest.raises(KeyboardInterrupt):
+            train()
+    assert path.exists()
+    for other in ({"seed": 1}, {"rate": 2e-3}, {"text": 6}):
+        with pytest.raises(ValueError, match="of a run with other .*: go back"):
+            train(**other)
+    module = handwriting if kind == "handwriting" else families
+    name = "follow" if kind == "handwriting" else "CLIP"
+    with monkeypatch.context() as edited:
+        edited.setattr(module, name, 0.5)
+        with pytest.raises(ValueError, match="other training"):
+            train()
+    for name, weight in train().items():
+        assert torch.equal(weight, whole[name]), name
+    os.truncate(path, 100)
+    with pytest.raises(ValueError, match="cannot go on from .*: remove"):
+        train()
+
+
+def test_all_experiments_are_imported_before_the_first_runs(monkeypatch):
+    """Else a later one could be of code that was edited meanwhile."""
+    order = []
+    monkeypatch.setattr(
+        importlib,
+        "import_module",
+        lambda name: (
+            order.append("import")
+            or SimpleNamespace(main=lambda _: order.append("run"))
+        ),
+    )
+    runpy.run_module("lookback.experiments", run_name="__main__")
+    count = len(EXPERIMENTS)
+    assert order == ["import"] * count + ["run"] * count
 
 
 @pytest.mark.nightly
@@ -1049,7 +1281,7 @@ def test_copying_s_half():
 
 
 def test_a_result_is_kept_and_not_made_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(records, "commit", lambda: COMMIT)
+    monkeypatch.setattr(runs, "MADE_BY", {"git": COMMIT, "code": "0" * 64})
     made = []
     for _ in range(2):
         result = runs.once(tmp_path, lambda *_: made.append(1) or {"x": 1})

@@ -111,6 +111,7 @@ def written(folder, **changes):
         device=CPU,
         wall_seconds=1.5,
         results=RESULTS,
+        git=records.commit(),
     )
     return save("trial", folder=folder, **{**given, **changes})
 
@@ -178,7 +179,7 @@ def test_a_full_disk_leaves_the_old_record_and_no_half_one(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left.*: free some space"):
         written(tmp_path, seeds=[7])
     assert [*tmp_path.iterdir()] == [path]
     assert load("trial", tmp_path)["seeds"] == [0, 1]
@@ -342,6 +343,83 @@ def test_a_record_that_does_not_fit_names_the_place(
     path.write_text(json.dumps(record))
     with pytest.raises(RecordError, match=f"schema at {named}"):
         load("trial", tmp_path)
+
+
+NO_FILES = {
+    "a pipe": os.mkfifo,
+    "a folder": Path.mkdir,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a link to itself": lambda path: path.symlink_to(path),
+    "forbidden": lambda path: path.symlink_to("/proc/self/mem"),
+}
+
+
+@pytest.mark.parametrize("what", NO_FILES)
+@pytest.mark.parametrize("name", ["trial.json", "trial.npz", "tiny"])
+def test_what_is_no_file_is_named_and_nobody_waits(tmp_path, what, name):
+    if name == "tiny":
+        path = tmp_path / f"tiny{weights.SUFFIX}"
+    else:
+        written(tmp_path, results=COUNTED)
+        path = tmp_path / name
+        path.unlink()
+    NO_FILES[what](path)
+    with pytest.raises(RecordError) as caught:
+        if name == "tiny":
+            weights.load("tiny", RNNsearch, tmp_path)
+        else:
+            load("trial", tmp_path)
+    said = str(caught.value)
+    assert "\n" not in said and len(said) < 900 and "experiment" in said
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b", "../" * 2000 + "a"])
+def test_a_name_that_cannot_be_is_a_sentence(tmp_path, name):
+    for ask in (load, lambda name, folder: quote(f"{name}:.1f", folder)):
+        with pytest.raises(RecordError) as caught:
+            ask(name, tmp_path)
+        said = str(caught.value)
+        assert "\n" not in said and len(said) < 1500 and "make it" in said
+
+
+@pytest.mark.parametrize(
+    "commit",
+    [
+        "a" * 40 + "\n",
+        "a" * 39,
+        "A" * 40,
+        "a" * 41,
+        "-" * 40,
+        "--help",
+        7,
+        None,
+    ],
+)
+def test_a_commit_that_is_none(tmp_path, installed, commit):
+    with pytest.raises(RecordError, match="at git/commit"):
+        written(tmp_path, git={"commit": commit, "dirty": False})
+    assert not [*tmp_path.glob("trial*")]
+    installed(of_git("https://github.com/me/fork", commit))
+    assert records.installed_from() == {} and records.commit() is None
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        [],
+        7,
+        {},
+        {"url": 7},
+        {"url": None, "dir_info": {}},
+        {"url": "https://a", "vcs_info": None},
+        {"url": "https://a", "vcs_info": []},
+        {"url": "https://a", "vcs_info": {}},
+    ],
+    ids=repr,
+)
+def test_what_pip_could_not_have_written(installed, source):
+    installed(source or {"": 0})
+    assert records.commit() is None
 
 
 def test_a_record_that_is_no_object(tmp_path):
@@ -777,6 +855,9 @@ def test_weights_without_metadata(stored):
     refused(path, "model")
 
 
+SIZES_OF = '{"source_vocab": 7, "target_vocab": 6, '
+
+
 @pytest.mark.parametrize(
     ("key", "value", "why"),
     [
@@ -791,6 +872,10 @@ def test_weights_without_metadata(stored):
         ("source", "null", ""),
         ("source", '[["a"], "b", "c"]', ""),
         ("config", '{"source_vocab": 7}', "target_vocab"),
+        ("config", '{"source_vocab": 7, "source_vocab": 7}', "twice"),
+        ("config", SIZES_OF + '"dropout": NaN}', "NaN is no number"),
+        ("config", SIZES_OF + '"dropout": 7.5}', "dropout is 7.5"),
+        ("config", SIZES_OF + '"embed": 1e999}', ""),
         ("source", '["a", "b"]', "differ in size"),
         ("target", '["x", "x"]', "twice"),
     ],
@@ -856,6 +941,39 @@ def unavailable(why, name="tiny"):
     with pytest.raises(RecordError, match=why) as caught:
         weights.load(name, RNNsearch)
     assert "\n" not in str(caught.value)
+
+
+LINES = {
+    "no name": "a" * 64,
+    "a name that is a path": f"{'a' * 64}  ../x",
+    "a short digest": "abc  tiny.safetensors.gz",
+    "three words": f"{'a' * 64}  tiny.safetensors.gz x",
+    "an empty line": "",
+    "one twice": f"{'a' * 64}  tiny.safetensors.gz",
+    "no text": "\udc80",
+    "a long one": "x" * 5000,
+}
+
+
+@pytest.mark.parametrize("what", LINES)
+def test_a_registry_that_is_not_as_it_is_written(shelf, what, monkeypatch):
+    path = records.FOLDER / "weights.sha256"
+    text = path.read_text() + LINES[what] + "\n"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    unavailable("weights.sha256 does not name each file once.*git checkout")
+    monkeypatch.setattr(records, "INSTALLED", False)
+    before = {*records.FOLDER.iterdir()}
+    with pytest.raises(RecordError, match="does not name each file once"):
+        weights.save("other", model_of(RNNsearch), SOURCE, TARGET)
+    assert {*records.FOLDER.iterdir()} == before
+
+
+@pytest.mark.parametrize("what", ["a pipe", "a folder"])
+def test_a_registry_that_is_no_file(shelf, what):
+    path = records.FOLDER / "weights.sha256"
+    path.unlink()
+    NO_FILES[what](path)
+    unavailable("weights.sha256 .*is a folder, a pipe.*git checkout")
 
 
 def test_saved_weights_are_registered(shelf):

@@ -16,6 +16,7 @@ import threading
 import time
 from dataclasses import asdict, replace
 from functools import partial, wraps
+from inspect import unwrap
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from lookback.lab import checkpoints, corpus, distributed, training
 from lookback.lab.checkpoints import Run, TrainingConfig, write
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import translate
-from lookback.lab.fingerprint import written
+from lookback.lab.fingerprint import reached
 from lookback.lab.subwords import Subwords
 from lookback.lab.training import (
     average,
@@ -42,6 +43,7 @@ from lookback.lab.training import (
 )
 from lookback.rnnsearch import AdditiveAttention, RNNsearch, RNNsearchConfig
 from lookback.transformer import Transformer, TransformerConfig
+from lookback.translator import Translator
 from lookback.vocabulary import END, PAD, START, Vocabulary
 
 SOURCE = Vocabulary("the a black white cat dog sleeps barks".split())
@@ -108,9 +110,9 @@ def run_once(folder: Path, moment: str) -> None:
     if what == "write":
         checkpoints.save_file = die_after(save, before=half_a_file)
     if what == "move":
-        checkpoints.os.replace = die_after(os.replace)
+        os.replace = die_after(os.replace)
     if what == "moved":
-        checkpoints.os.replace = die_after(os.replace, before=os.replace)
+        os.replace = die_after(os.replace, before=os.replace)
     if what == "alarm":  # by the clock, wherever it is
         signal.setitimer(signal.ITIMER_REAL, left[0] / 1000)
     model = model_of(width=8, dropout=0.3)
@@ -390,7 +392,9 @@ def test_an_epoch_of_another_run_is_not_averaged(tmp_path):
         train(*given, held_out, keep=1)
     name = f"epoch-{TINY.epochs}.safetensors"
     (tmp_path / "one" / name).replace(tmp_path / "other" / name)
-    with pytest.raises(ValueError, match="epoch 3 .*of another run.*again"):
+    with pytest.raises(
+        ValueError, match=r"epoch 3 .*other settings \(seed\).*again"
+    ):
         average(model_of(), tmp_path / "other", [3])
 
 
@@ -477,7 +481,7 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path, model, config):
     path = started(tmp_path)
     before = path.read_bytes()
     with pytest.raises(ValueError, match="with other.*remove") as caught:
-        Run(model_of(**model), config, tmp_path, (SOURCE, TARGET), pairs_of(0))
+        Run(model_of(**model), config, tmp_path, (SOURCE, TARGET), pairs_of)
     assert str(tmp_path) in str(caught.value)
     assert path.read_bytes() == before
 
@@ -487,9 +491,9 @@ def test_a_checkpoint_of_other_words_is_refused(tmp_path):
     started(tmp_path)
     other = Vocabulary(sorted(TARGET.words[4:]))
     assert len(other) == len(TARGET) and other.words != TARGET.words
-    Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
+    Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of)
     with pytest.raises(ValueError, match="with other vocabularies: go"):
-        Run(model_of(), TINY, tmp_path, (SOURCE, other), pairs_of(0))
+        Run(model_of(), TINY, tmp_path, (SOURCE, other), pairs_of)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])
@@ -509,7 +513,7 @@ def test_a_strange_checkpoint_is_refused(tmp_path):
 def test_a_full_disk_keeps_the_old_checkpoint(tmp_path):
     path = started(tmp_path)
     before = path.read_bytes()
-    run = Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
+    run = Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:
@@ -548,11 +552,22 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
 
 
 def test_a_checkpoint_of_other_sentences_is_refused(tmp_path):
-    run = Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), PAIRS)
-    run.save()
-    Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), PAIRS)
-    with pytest.raises(ValueError, match="of a run with other sentences: go"):
-        Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), PAIRS[::-1])
+    """One word, or their order, in any epoch to come."""
+    given = model_of(), TINY, tmp_path, (SOURCE, TARGET)
+    Run(*given, lambda epoch: PAIRS).save()
+    Run(*given, lambda epoch: [*PAIRS]).save()  # the same by other code
+    word = [*PAIRS[:-1], Pair(["a", "cat"], ["un", "chien"])]
+    for other in (PAIRS[::-1], PAIRS[:-1], word):
+        for first in range(TINY.epochs):
+            pairs = lambda epoch: PAIRS if epoch < first else other  # noqa
+            with pytest.raises(ValueError, match="with other sentences: go"):
+                Run(*given, pairs)
+
+
+def test_an_epoch_without_sentences_is_named(tmp_path):
+    given = SOURCE, TARGET, TINY, tmp_path, held_out
+    with pytest.raises(ValueError, match="epoch 3 has no sentences"):
+        train(model_of(), lambda epoch: PAIRS[: 2 - epoch], *given)
 
 
 def test_a_checkpoint_of_other_code_is_refused(tmp_path, monkeypatch):
@@ -565,7 +580,7 @@ def test_a_checkpoint_of_other_code_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as edited:
         edited.setattr(rnnsearch, "annotate", annotate)
         with pytest.raises(ValueError, match="of a run with other code: go"):
-            Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
+            Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of)
 
     def scores(self, query, keys):
         return 0 * keys.sum(-1)
@@ -573,8 +588,8 @@ def test_a_checkpoint_of_other_code_is_refused(tmp_path, monkeypatch):
     with monkeypatch.context() as edited:
         edited.setattr(AdditiveAttention, "scores", scores)
         with pytest.raises(ValueError, match="of a run with other code: go"):
-            Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
-    Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of(0))
+            Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of)
+    Run(model_of(), TINY, tmp_path, (SOURCE, TARGET), pairs_of)
 
 
 def held_out_with(pairs):
@@ -638,45 +653,148 @@ def test_a_checkpoint_of_another_training_is_refused(
             train(model_of(), *given)
 
 
-class Shelf:
-    """Where a caller may find sentences without holding on to them."""
+def test_an_epoch_goes_on_with_its_own_sentences_or_not_at_all(tmp_path):
+    """Those that it was said to have before the training began."""
+    asked = []
 
-    first = 0
+    def pairs(epoch):
+        asked.append(epoch)
+        again = asked.count(epoch) > 1
+        return pairs_of(epoch + (again if epoch == 1 else 0))
+
+    with pytest.raises(ValueError, match="epoch 2 has other sentences than"):
+        train(model_of(), pairs, SOURCE, TARGET, TINY, tmp_path, held_out)
+    assert (
+        train(
+            model_of(), pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out
+        ).step
+        == 18
+    )  # the first epoch was kept
 
 
-def taken(epoch):
-    return pairs_of(epoch + (Shelf.first if epoch else 0))
+def held_for(value):
+    """A validation that holds on to a value, and does not use it."""
+
+    def validate(model):
+        return held_out(model) if value else None
+
+    return validate
 
 
-def test_an_epoch_goes_on_with_its_own_sentences_or_not_at_all(
+def changed(owner, name, value):
+    return lambda patch: patch.setattr(owner, name, value, raising=False)
+
+
+SAME_WORDS = [
+    Subwords.learn([["ab", "abc", "bc", "c"]] * 9, count) for count in (16, 16)
+]
+SIBLINGS = {
+    "a default argument": changed(
+        unwrap(corpus.batches), "__defaults__", (19,)
+    ),
+    "another default": changed(unwrap(validation_loss), "__defaults__", (99,)),
+    "a constant of the training": changed(training, "PAD", 1),
+    "a constant of the corpus": changed(corpus, "START", 1),
+    "a constant of another module": changed(distributed, "PAD", 1),
+    "a limit": changed(checkpoints, "LIMITS", {}),
+    "a base class": changed(Translator, "start", lambda self, memory: None),
+    "a method of a vocabulary": changed(
+        Vocabulary, "encode", lambda self, words: [len(self)] * len(words)
+    ),
+    "a class attribute": changed(Run, "beta", 0.9),
+    "a gradient that is clipped by value": changed(
+        training, "train_step", lambda run, batch, steps: None
+    ),
+    "the versions": changed(torch, "__version__", "1.0.0"),
+}
+
+
+@pytest.mark.parametrize("what", SIBLINGS)
+def test_a_checkpoint_of_a_sibling_is_refused(tmp_path, monkeypatch, what):
+    given = pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out
+    train(model_of(), *given)
+    with monkeypatch.context() as edited:
+        SIBLINGS[what](edited)
+        with pytest.raises(ValueError, match="of a run with other .*: go back"):
+            train(model_of(), *given)
+    train(model_of(), *given)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (SOURCE, Vocabulary(SOURCE.words[:3:-1])),
+        (torch.zeros(3), torch.ones(3)),
+        ({"a": {1, 2}}, {"a": {1, 3}}),
+        (TINY, replace(TINY, seed=1)),
+        (partial(loss, smoothing=0.1), partial(loss, smoothing=0.2)),
+        (partial(int, base=2), partial(int, x=2)),
+        (held_for(1), held_for(2)),
+        ([held_for(1)], [held_for(2)]),
+    ],
+    ids=repr,
+)
+def test_what_a_validation_holds_is_a_part_of_it(one, other):
+    assert reached(held_for(one)) == reached(held_for(one))
+    assert reached(held_for(one)) != reached(held_for(other))
+
+
+def test_a_dropout_that_no_config_names_is_a_part_of_the_model():
+    model, other = model_of(), model_of()
+    assert reached(model) == reached(other)
+    drop = next(m for m in other.modules() if isinstance(m, torch.nn.Dropout))
+    drop.p = 0.4
+    assert reached(model) != reached(other)
+    hooked = model_of()
+    hooked.readout.register_forward_hook(lambda _, given, made: 2 * made)
+    assert reached(model) != reached(hooked)
+    turned = model_of(seed=1).eval()  # weights and mode are no part of it
+    assert reached(model) == reached(turned)
+
+
+def test_subwords_that_merge_otherwise_are_others():
+    told = json.loads(SAME_WORDS[0].dump())
+    assert len(told["model"]["merges"]) > 1
+    told["model"]["merges"] = told["model"]["merges"][::-1]
+    other = Subwords.load(json.dumps(told))
+    assert other.words == SAME_WORDS[0].words
+    assert reached([SAME_WORDS[0]]) == reached([SAME_WORDS[1]])
+    assert reached([SAME_WORDS[0]]) != reached([other])
+
+
+def test_code_is_what_was_imported_and_not_what_the_file_says_now(
     tmp_path, monkeypatch
 ):
-    given = taken, SOURCE, TARGET, TINY, tmp_path, held_out
-    step = training.train_step
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "score_of_mine.py"
+    path.write_text("SCALE = 1\n\n\ndef score(model):\n    return SCALE\n")
+    import score_of_mine
 
-    @wraps(step)
-    def stopped(run, *more):
-        if run.progress.step == 9:  # the third of the second epoch is saved
-            raise KeyboardInterrupt
-        step(run, *more)
-
-    with monkeypatch.context() as edited:
-        edited.setattr(training, "train_step", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            train(model_of(), *given)
-    monkeypatch.setattr(Shelf, "first", 1)
-    with pytest.raises(ValueError, match="other sentences in epoch 2: go back"):
-        train(model_of(), *given)
-    monkeypatch.setattr(Shelf, "first", 0)
-    assert train(model_of(), *given).step == 18
+    before = reached(score_of_mine.score)
+    path.write_text("SCALE = 2\n\n\ndef score(model):\n    return 2 * SCALE\n")
+    assert reached(score_of_mine.score) == before
+    monkeypatch.setattr(score_of_mine, "SCALE", 2)
+    assert reached(score_of_mine.score) != before
 
 
-def test_a_checkpoint_of_other_sentences_to_come_is_refused(tmp_path):
-    given = SOURCE, TARGET, TINY, tmp_path
-    first = pairs_of(0)
-    train(model_of(), lambda epoch: first[epoch:], *given, held_out)
-    with pytest.raises(ValueError, match="with other arrangement: go back"):
-        train(model_of(), lambda epoch: first[2 * epoch :], *given, held_out)
+REACHED = """
+import hashlib, test_training as t
+from lookback.lab.fingerprint import reached
+things = t.train, t.held_out, t.model_of(), [t.SOURCE, t.SAME_WORDS[0]]
+print(hashlib.sha256(reached(*things).encode()).hexdigest())
+"""
+
+
+def test_another_process_finds_the_same():
+    """Whatever order it keeps its sets in, and with another device."""
+    told = set()
+    for seed in ("1", "2"):
+        paths = [str(Path(__file__).parent), *sys.path]
+        env = os.environ | {"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": seed}
+        env["PYTHONPATH"] = os.pathsep.join(paths)
+        run = [sys.executable, "-c", REACHED]
+        told.add(subprocess.check_output(run, env=env, text=True))
+    assert len(told) == 1
 
 
 def test_a_docstring_may_change():
@@ -684,13 +802,13 @@ def test_a_docstring_may_change():
         """Twice."""
         return 2 * learning_rate(config, step, steps)
 
-    first = written(rate)
+    first = reached(rate)
 
     def rate(config, step, steps):
         """Twice as fast."""
         return 2 * learning_rate(config, step, steps)
 
-    assert written(rate) == first
+    assert reached(rate) == first
 
 
 def test_two_processes_in_one_folder_are_one_too_many(tmp_path):
@@ -720,19 +838,139 @@ def test_best_weights_that_are_not_the_run_s_are_refused(tmp_path, harm):
     ("name", "value"),
     [
         ("epochs", 0),
+        ("epochs", True),
+        ("epochs", 10**9),
+        ("epochs", None),
         ("batch", -1),
+        ("batch", 1.5),
+        ("batch", 4.0),
+        ("batch", "4"),
+        ("batch", 2**70),
         ("patience", 0),
         ("save_every", 0),
         ("warmup", -1),
+        ("warmup", 10**400),
+        ("seed", 2**70),
+        ("seed", -1),
+        ("seed", False),
+        ("seed", 0.5),
         ("learning_rate", 0.0),
+        ("learning_rate", -1e-3),
         ("learning_rate", math.nan),
+        ("learning_rate", math.inf),
+        ("learning_rate", True),
+        ("learning_rate", "1e-3"),
+        ("learning_rate", 1j),
         ("clip", -1.0),
+        ("clip", None),
         ("smoothing", 1.0),
+        ("smoothing", -0.1),
+        ("smoothing", math.nan),
+        ("smoothing", "x" * 5000),
     ],
 )
 def test_settings_that_make_no_sense_are_named(name, value):
-    with pytest.raises(ValueError, match=f"^{name} is {value}"):
-        replace(TINY, **{name: value})
+    """In a notebook, where nobody else looks at the types."""
+    config = replace(TINY)
+    object.__setattr__(config, name, value)
+    with pytest.raises(
+        ValueError, match=f"^{name} is .*: it has to be a "
+    ) as e:
+        config.__post_init__()
+    assert len(str(e.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("dropout", math.nan),
+        ("dropout", True),
+        ("dropout", -0.1),
+        ("dropout", 2),
+        ("dropout", "0.1"),
+        ("embed", 4.0),
+        ("hidden", True),
+    ],
+)
+def test_sizes_that_make_no_sense_are_named(tmp_path, name, value):
+    """Of a model, when its training is started."""
+    model = model_of()
+    object.__setattr__(model.config, name, value)
+    with pytest.raises(ValueError, match=f"^{name} is .*: it has to be a "):
+        Run(model, TINY, tmp_path)
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"score": "0.5"},
+        {"score": None},
+        {"score": True},
+        {"score": torch.tensor(0.5)},
+        {"score": 1j},
+        {"score": 0.5, "loss": torch.tensor(0.5)},
+        {"score": 0.5, "all": {1, 2}},
+        {"loss": 0.5},
+        0.5,
+        None,
+    ],
+    ids=repr,
+)
+def test_a_validation_that_returns_no_numbers_is_told_so(tmp_path, numbers):
+    given = pairs_of, SOURCE, TARGET, TINY, tmp_path
+    with pytest.raises(ValueError, match="the validation returned .*: mend"):
+        train(model_of(), *given, lambda model: numbers)
+    _, progress, _ = checkpoints.take_up(tmp_path / "last.safetensors")
+    assert (progress["step"], progress["done"]) == (6, 6)  # nothing is lost
+
+
+@pytest.mark.parametrize("name", ["lock", "last.safetensors"])
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_what_is_no_file_in_a_folder_of_checkpoints_is_named(
+    tmp_path, name, make
+):
+    make(tmp_path / name)
+    given = pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out
+    with pytest.raises(ValueError, match=f"{name} is a folder, a pipe"):
+        train(model_of(), *given)
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 5000, "a\0b", "file/below", "/dev/null/x"], ids=len
+)
+def test_a_folder_that_cannot_be_is_named(tmp_path, name):
+    (tmp_path / "file").touch()
+    given = pairs_of, SOURCE, TARGET, TINY, tmp_path / name, held_out
+    with pytest.raises(ValueError, match="^cannot train in .*: name ano") as e:
+        train(model_of(), *given)
+    assert len(str(e.value)) < 700
+
+
+@pytest.mark.parametrize("number", [28, 27, 122, 30])
+def test_a_disk_that_is_full_later_loses_no_step_before(
+    tmp_path, monkeypatch, number
+):
+    """ENOSPC, EFBIG, EDQUOT, EROFS, wherever it strikes."""
+    given = pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out
+    for most, owner, name in (2, checkpoints, "save_file"), (3, os, "replace"):
+        calls, real = [], getattr(owner, name)
+
+        @wraps(real)
+        def full(*given, calls=calls, real=real, most=most, **named):
+            calls.append(1)
+            if len(calls) > most:
+                raise OSError(number, os.strerror(number))
+            return real(*given, **named)
+
+        with monkeypatch.context() as edited:
+            edited.setattr(owner, name, full)
+            with pytest.raises(OSError, match="cannot write .*: free some sp"):
+                train(model_of(), *given)
+        assert not [*tmp_path.glob("*.part")]
+        _, progress, _ = checkpoints.take_up(tmp_path / "last.safetensors")
+        assert progress["step"] >= 4
+    assert train(model_of(), *given).step == 18
 
 
 # The parts.
@@ -956,16 +1194,21 @@ def test_a_run_goes_from_cuda_to_the_cpu_and_back(tmp_path):
         assert run.progress.step == steps
 
 
-def test_a_run_whose_weights_are_no_numbers_stops_and_keeps_its_best(tmp_path):
-    model = model_of()
+def test_a_run_whose_weights_are_no_numbers_stops_and_keeps_its_best(
+    tmp_path, monkeypatch
+):
+    model, step = model_of(), training.train_step
 
-    def pairs(epoch):
-        if epoch == 1 and model.training:  # as if it had diverged
+    @wraps(step)
+    def diverging(run, *more):
+        if run.progress.epoch == 1:
             model.target_embedding.weight.data.fill_(math.nan)
-        return pairs_of(epoch)
+        step(run, *more)
 
+    monkeypatch.setattr(training, "train_step", diverging)
+    given = pairs_of, SOURCE, TARGET, TINY, tmp_path, held_out
     for _ in range(2):  # and so it does when it is taken up again
-        progress = train(model, pairs, SOURCE, TARGET, TINY, tmp_path, held_out)
+        progress = train(model, *given)
         assert progress.epoch == progress.best_epoch == 1
         assert all(p.isfinite().all() for p in model.parameters())
 

@@ -38,7 +38,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lookback.experiments.alignment import RECURRENT, WIDTH
-from lookback.experiments.runs import campaign
+from lookback.experiments.runs import bare, campaign
 from lookback.heads import attention_weights
 from lookback.kv_cache import KVCache
 from lookback.lab import corpus, metrics, phrasebook, weights
@@ -609,11 +609,7 @@ def over_seeds(parts: list) -> object:
 
 def summary(found: dict[str, list[dict]]) -> dict:
     """Each part as it is."""
-    told = ("seed", "git", "wall_seconds")
-    return {
-        name: {k: v for k, v in runs[0].items() if k not in told}
-        for name, runs in found.items()
-    }
+    return {name: bare(runs[0]) for name, runs in found.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -39,6 +39,7 @@ from lookback.families import (
 )
 from lookback.lab import corpus, weights
 from lookback.lab.corpus import Pair, batches, pad
+from lookback.lab.fingerprint import identity
 from lookback.lab.training import device
 from lookback.vocabulary import END, PAD, START, UNK, Vocabulary
 
@@ -86,7 +87,11 @@ def teach(
     """
     folder.mkdir(parents=True, exist_ok=True)
     adam = torch.optim.Adam(model.parameters(), rate, betas=(0.9, 0.98))
-    losses = resume(folder, model, adam)
+    settings = {"updates": updates, "rate": rate, "seed": seed}
+    made_by = identity(
+        model, settings | {"warmup": warmup}, training=teach, loss=loss
+    )
+    losses = resume(folder, model, adam, made_by)
     model.train()
     while (done := len(losses)) < updates:
         share = min(1, (done + 1) / warmup) * (1 - done / updates)
@@ -99,8 +104,8 @@ def teach(
         adam.step()
         losses.append(now.item())
         if len(losses) % SAVE == 0:
-            keep(folder, model, adam, losses)
-    keep(folder, model, adam, losses)
+            keep(folder, model, adam, losses, made_by)
+    keep(folder, model, adam, losses, made_by)
     model.eval()
     return losses
 

@@ -14,7 +14,6 @@ corpus.
     python -m lookback.experiments.handwriting --only machine
 """
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import mean
@@ -23,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Float
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from lookback.experiments.runs import campaign
@@ -35,7 +33,8 @@ from lookback.handwriting import (
     window,
     write,
 )
-from lookback.lab import synthetic_handwriting, weights
+from lookback.lab import checkpoints, synthetic_handwriting, weights
+from lookback.lab.fingerprint import identity
 from lookback.lab.training import device
 from lookback.rnnsearch import AdditiveAttention
 
@@ -171,9 +170,15 @@ def teach(
     A stage is its updates, the fewest and the most letters, and the lines of
     a batch. Each update draws its lines from a generator of its own.
     """
+    stages = [*stages]
     plan = [one for stage in stages for one in [stage[1:]] * stage[0]]
     adam = torch.optim.Adam(model.parameters(), rate)
-    losses = resume(folder, model, adam) if folder else []
+    made_by = identity(
+        model,
+        {"rate": rate, "seed": seed, "stages": stages, "lines": name},
+        training=teach,
+    )
+    losses = resume(folder, model, adam, made_by) if folder else []
     while (done := len(losses)) < len(plan):
         letters, count = plan[done]
         share = min((done + 1) / WARMUP, 1) * (1 - done / len(plan))
@@ -187,37 +192,29 @@ def teach(
         adam.step()
         losses.append(loss.item())
         if folder and len(losses) % SAVE == 0:
-            keep(folder, model, adam, losses)
+            keep(folder, model, adam, losses, made_by)
     points = range(0, len(losses), EVERY)
     return [round(mean(losses[i : i + EVERY]), 4) for i in points]
 
 
-def keep(folder: Path, model: nn.Module, adam, losses: list[float]) -> None:
+def keep(
+    folder: Path, model: nn.Module, adam, losses: list[float], made_by: dict
+) -> None:
     """Write the weights, Adam's moments and the losses so far."""
-    held = {f"model.{k}": v for k, v in model.state_dict().items()}
-    for i, moments in adam.state_dict()["state"].items():
-        held |= {f"adam.{i}.{k}": v for k, v in moments.items()}
-    held["losses"] = torch.tensor(losses, dtype=torch.float64)
-    save_file(held, folder / "checkpoint.part")
-    os.replace(folder / "checkpoint.part", folder / "checkpoint.safetensors")
-
-
-def resume(folder: Path, model: nn.Module, adam) -> list[float]:
-    """Take up what `keep` wrote, if there is such a thing; the losses."""
     path = folder / "checkpoint.safetensors"
-    if not path.exists():
+    checkpoints.save(path, checkpoints.state(model, adam), made_by, losses)
+
+
+def resume(folder: Path, model: nn.Module, adam, made_by: dict) -> list[float]:
+    """Take up what `keep` wrote, if there is such a thing; the losses.
+
+    Raises ValueError if it is damaged, or of another training.
+    """
+    path = folder / "checkpoint.safetensors"
+    if (found := checkpoints.take_up(path, made_by)) is None:
         return []
-    held, moments = load_file(path), {}
-    losses = held.pop("losses").tolist()
-    for name, value in held.items():
-        if name.startswith("adam."):
-            _, i, kind = name.split(".")
-            moments.setdefault(int(i), {})[kind] = value
-    model.load_state_dict(
-        {k[6:]: v for k, v in held.items() if k.startswith("model.")}
-    )
-    adam.load_state_dict(adam.state_dict() | {"state": moments})
-    return losses
+    checkpoints.give(found[0], model, adam)
+    return found[1]
 
 
 @torch.no_grad()

@@ -14,7 +14,6 @@ and without. Writes records/modern_gpt.json.
     python -m lookback.experiments.modern_gpt --only RoPE ALiBi
 """
 
-import json
 import math
 import time
 from collections.abc import Sequence
@@ -28,7 +27,7 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from lookback.experiments.runs import campaign
+from lookback.experiments.runs import campaign, kept
 from lookback.lab import corpus, download
 from lookback.lab.significance import mean_and_spread
 from lookback.lab.training import device
@@ -193,8 +192,8 @@ def rates_of(folder: Path) -> Sequence[float]:
     it chose."""
     part = folder.name.rpartition("-")[0]
     first = folder.with_name(f"{part}-0") / "result.json"
-    if first.exists() and first.parent != folder:
-        return (json.loads(first.read_text())["rate"],)
+    if first.parent != folder and (chosen := kept(first)):
+        return (chosen["rate"],)
     return RATES
 
 

@@ -20,7 +20,7 @@ import torch
 from lookback import probing
 from lookback.experiments.explanation import over_seeds
 from lookback.experiments.probing import BAGS, apples, of_words, read, turned
-from lookback.experiments.runs import campaign
+from lookback.experiments.runs import bare, campaign
 from lookback.families import Body
 from lookback.lab import corpus, weights
 
@@ -43,11 +43,8 @@ def of_body(seed: int, folder: Path) -> dict:
 
 def summary(found: dict[str, list[dict]]) -> dict:
     """Mean and spread over the seeds."""
-    told = ("seed", "git", "wall_seconds")
     return {
-        name: over_seeds(
-            [{k: v for k, v in run.items() if k not in told} for run in runs]
-        )
+        name: over_seeds([bare(run) for run in runs])
         for name, runs in found.items()
     }
 

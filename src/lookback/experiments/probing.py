@@ -28,7 +28,7 @@ from torch.nn.utils import clip_grad_norm_
 from lookback import probing
 from lookback.experiments import families
 from lookback.experiments.families import curve, rows, teach
-from lookback.experiments.runs import campaign
+from lookback.experiments.runs import bare, campaign
 from lookback.families import (
     MASK,
     MASKED,
@@ -521,9 +521,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
     }
     runs = [one["words"] for one in found["senses"]]
     words = {word: over_seeds([one[word] for one in runs]) for word in runs[0]}
-    told = ("seed", "git", "wall_seconds")
-    apple = over_seeds(found["apple"])
-    apple = {key: value for key, value in apple.items() if key not in told}
+    apple = over_seeds([bare(run) for run in found["apple"]])
     apple["mean"] = {
         name: [
             {"mean": here, "spread": spread}

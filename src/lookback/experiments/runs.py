@@ -10,20 +10,29 @@ at the same part together: lab/distributed.py.
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
+import fastjsonschema
 import torch
 
-from lookback.lab import corpus, distributed, metrics, records, training
-from lookback.lab.checkpoints import alone
+from lookback.lab import (
+    corpus,
+    distributed,
+    files,
+    metrics,
+    records,
+    schema,
+    training,
+)
+from lookback.lab.checkpoints import Busy, alone
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import translate
 from lookback.lab.fingerprint import differences
@@ -31,6 +40,9 @@ from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
 
 RUNS = Path("runs")
+WHOLE = fastjsonschema.compile(schema.RUN)
+MADE_BY = records.made_by()  # asked once, when this code was imported
+PROVENANCE = ("seed", "git", "code", "wall_seconds", "device")  # of a run
 
 
 @distributed.group()
@@ -59,9 +71,10 @@ def campaign(
     named), nor if the present record has a part that is not finished here.
     The present record is the one that would be written over (`records.place`).
     Raises ValueError for a result that was made with other settings or data.
-    The record's commit is that of its runs; where they began with different
-    ones, it is the present one, and each run has its own. Of different devices
-    it names all.
+    The record's commit and the digest of its code are those of its runs, as
+    they stood when the campaign that ran them was started. Where the runs have
+    different ones, the record has none, and says those of each run. Of
+    different devices it names all.
     With `keep` false, for what should be measured anew every time, the parts
     are forgotten once they are recorded. `arguments` are those of the command
     line: --only, --seeds, --record and --runs.
@@ -101,7 +114,7 @@ def campaign(
         device=device,
         wall_seconds=sum(run["wall_seconds"] for run in runs),
         results=results(found),
-        git=agreed([run["git"] for run in runs]),
+        **agreed(found),
         devices=" and ".join(sorted({r.get("device", here) for r in runs})),
     )
     for folder in [] if keep else folders.values():
@@ -131,7 +144,7 @@ def free(folder: Path) -> Iterator[bool]:
         try:
             held.enter_context(alone(folder / "part"))
             ours = True
-        except ValueError:
+        except Busy:
             ours = False
         yield distributed.told(ours)
 
@@ -141,7 +154,7 @@ def all_finished(folders: Mapping[tuple, Path], made_with: dict) -> dict:
     return {
         run: result
         for run, folder in folders.items()
-        if (result := finished(folder, made_with))
+        if (result := finished(folder, made_with, run[1]))
     }
 
 
@@ -177,10 +190,26 @@ def complete(
     return True
 
 
-def agreed(states: Sequence[dict | None]) -> dict | None:
-    """The commit with which all runs began, else the present one."""
-    same = all(state == states[0] for state in states)
-    return states[0] if same else records.commit()
+def agreed(found: Mapping[str, Sequence[dict]]) -> dict:
+    """The commit and the code of all runs; if they differ, those of each."""
+    groups: list[dict] = []
+    for part, runs in found.items():
+        for run in runs:
+            code = {"git": run["git"], "code": run.get("code")}
+            for group in groups:
+                if code.items() <= group.items():
+                    break
+            else:
+                groups.append(group := code | {"runs": []})
+            group["runs"].append(f"{part}, seed {run['seed']}")
+    if len(groups) == 1:
+        return {"git": groups[0]["git"], "code": groups[0]["code"]}
+    return {"git": None, "made_by": groups}
+
+
+def bare(run: dict) -> dict:
+    """A run without its provenance: what it measured."""
+    return {k: v for k, v in run.items() if k not in PROVENANCE}
 
 
 def patiently(
@@ -223,7 +252,7 @@ def asked(
     )
     parser.add_argument(
         "--seeds",
-        type=int,
+        type=number_of_seeds,
         default=seeds,
         help=f"how many seeds of each part, from 0 on (default {seeds})",
     )
@@ -239,6 +268,15 @@ def asked(
         help="where finished parts are kept (default %(default)s)",
     )
     return parser.parse_args(arguments)
+
+
+def number_of_seeds(text: str) -> int:
+    """A number from 1 to 1000; argparse makes a sentence of the error."""
+    if not (text.isdecimal() and len(text) < 5 and 0 < int(text) <= 1000):
+        raise argparse.ArgumentTypeError(
+            f"{files.short(text)!r} is no number from 1 to 1000"
+        )
+    return int(text)
 
 
 def recorded(name: str) -> set[str]:
@@ -262,33 +300,63 @@ def earlier(name: str, config: dict, data: dict) -> dict[tuple, dict]:
         (part, run["seed"]): run
         for part, result in record["results"].items()
         if isinstance(result, dict)
-        for run in result.get("runs", [])
-        if "seed" in run
+        for run in whole_ones(result.get("runs"))
     }
 
 
-def finished(folder: Path, made_with: dict | None = None) -> dict | None:
+def whole_ones(runs: object) -> list[dict]:
+    """Those of a record's runs that have all that `once` gave them."""
+    found = []
+    for run in runs if isinstance(runs, list) else []:
+        try:
+            found.append(WHOLE(run))
+        except fastjsonschema.JsonSchemaValueException:
+            continue  # as of a record of before
+    return found
+
+
+def finished(
+    folder: Path, made_with: dict | None = None, seed: int | None = None
+) -> dict | None:
     """The result of a run, or None if it has not finished.
 
-    Raises ValueError for one that cannot be read, or that was made with
-    something else.
+    Raises ValueError for one that cannot be read, that lacks something, or
+    that was made with something else.
     """
     path = folder / "result.json"
-    if not path.exists():
+    if (result := kept(path)) is None:
         return None
-    try:
-        result = json.loads(path.read_text())
-        theirs = result.pop("made with")
-    except (ValueError, KeyError) as error:
+    theirs = result.pop("made with")
+    if seed not in (None, result["seed"]):
         raise ValueError(
-            f"cannot read {path} ({error!r}): remove it to run this part again"
-        ) from error
+            f"{path} is of seed {result['seed']}: remove {folder} to run this"
+            " part again"
+        )
     if other := differences(made_with or {}, theirs):
         raise ValueError(
             f"{path} was made with other {' and '.join(other)}: remove"
             f" {folder} to run this part again, or keep it and give another"
             " folder with --runs"
         )
+    return result
+
+
+def kept(path: Path) -> dict | None:
+    """A result as it was written, or None if there is none; ValueError."""
+    try:
+        if not files.exists(path):
+            return None
+        result = files.read_json(path)
+        WHOLE(result)
+        if "made with" not in result:
+            raise ValueError("nothing says what it was made with")
+        if not isfinite(result["wall_seconds"]):
+            raise ValueError("its seconds are no number")
+    except (ValueError, fastjsonschema.JsonSchemaValueException) as error:
+        raise ValueError(
+            f"cannot read the result {files.short(path)}"
+            f" ({files.short(error)}): remove it to run this part again"
+        ) from error
     return result
 
 
@@ -300,23 +368,30 @@ def once(
 ) -> dict:
     """The result of a run, which is made and kept if it is not there yet.
 
-    With it are kept its seed, the seconds that it took, the commit it began
-    with, the device and what it was `made_with`.
+    With it are kept its seed, the seconds that it took, the commit and the
+    code that made it, the device and what it was `made_with`. Raises
+    ValueError for a result that is no JSON, which is not kept.
     """
-    if (result := distributed.told(finished(folder, made_with))) is None:
-        git, started = records.commit(), time.perf_counter()
+    if (result := distributed.told(finished(folder, made_with, seed))) is None:
+        started = time.perf_counter()
         folder.mkdir(parents=True, exist_ok=True)
         result = run(seed, folder)
         spent = time.perf_counter() - started
-        result |= {"seed": seed, "git": git, "wall_seconds": spent}
+        result |= {"seed": seed, **MADE_BY, "wall_seconds": spent}
         result["device"] = records.provenance(training.device())["device"]
         if distributed.size() > 1:
             result["device"] += f", {distributed.size()} processes"
-        temporary = folder / "result.part"
-        kept = result | {"made with": made_with or {}}
+        try:
+            text = json.dumps(result | {"made with": made_with or {}})
+            files.parse(text)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(
+                f"{folder.name} returned what JSON cannot hold"
+                f" ({files.short(error)}): change what it returns, and run the"
+                f" same command again; its checkpoints stay in {folder}"
+            ) from error
         if not distributed.rank():
-            temporary.write_text(json.dumps(kept))
-            os.replace(temporary, folder / "result.json")
+            files.put(folder / "result.json", text.encode())
     return result
 
 

@@ -5,7 +5,6 @@ whenever you like; called again, it goes on. What a notebook has edited is what
 is trained, and a folder that holds a run of other code is refused.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from lookback.experiments import alignment
 from lookback.experiments.runs import Fitted, fit, fit_captions, validator
 from lookback.experiments.search import MAKE, TRAINING
 from lookback.lab import phrasebook, records
-from lookback.lab.checkpoints import read
+from lookback.lab.checkpoints import take_up
 from lookback.lab.corpus import Pair
 from lookback.translator import Translator
 from lookback.vocabulary import Vocabulary
@@ -108,8 +107,9 @@ def curves(*folders: str | Path, record: str | None = None) -> None:
 
 
 def progress(folder: Path) -> Sequence[dict]:
-    """The curve so far; FileNotFoundError where nothing was trained."""
+    """The curve so far; FileNotFoundError where nothing was trained, and
+    ValueError for a damaged checkpoint."""
     path = folder / "last.safetensors"
-    if not path.exists():
+    if (found := take_up(path)) is None:
         raise FileNotFoundError(f"{path}: nothing was trained there yet")
-    return json.loads(read(path)[1]["progress"])["curve"]
+    return found[1]["curve"]

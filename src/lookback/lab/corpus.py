@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from lookback.lab import asked, download
+from lookback.lab import asked, download, files
 from lookback.lab.download import (
     SHA256,
     TESTS,
@@ -25,6 +25,7 @@ from lookback.lab.download import (
     digests,
     file,
 )
+from lookback.lab.files import short
 from lookback.vocabulary import END, PAD, START, Vocabulary
 
 __all__ = [
@@ -94,10 +95,11 @@ def read(source: Path, target: Path) -> list[Pair]:
 def _lines(path: Path) -> list[str]:
     """The lines of a UTF-8 file; a newline, and nothing else, ends a line."""
     try:
-        whole = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        whole = files.read(path).decode("utf-8-sig")
+    except ValueError as error:
         raise CorpusError(
-            f"cannot read {path} ({error}): it must be a text file in UTF-8"
+            f"cannot read {short(path)} ({short(error)}): it must be a text"
+            " file in UTF-8"
         ) from error
     if "\0" in whole:
         line = whole[: whole.index("\0")].count("\n") + 1

@@ -21,6 +21,9 @@ import requests
 from tqdm.auto import tqdm
 from urllib3.exceptions import HTTPError
 
+from lookback.lab import files
+from lookback.lab.files import short
+
 LONGEST = 900  # seconds, for one file from the first to the last byte
 LANGUAGES = ("en", "fr", "de")
 TESTS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
@@ -98,7 +101,13 @@ class CorpusError(DownloadError):
 
 def cache(kind: str) -> Path:
     """The folder where downloaded files of one kind are kept."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError as error:
+        raise DownloadError(
+            f"nobody knows where your files are ({error}): set XDG_CACHE_HOME"
+            " to a folder"
+        ) from error
     return Path(base) / "lookback" / kind
 
 
@@ -202,12 +211,7 @@ def fetch(
     what to do: try again, or `instead`.
     """
     try:
-        if path.exists() and not path.is_file():
-            raise DownloadError(
-                f"{path} is a folder, a pipe or a device and no file: remove"
-                " it, or set XDG_CACHE_HOME to another folder"
-            )
-        if path.is_file() and digest(path.read_bytes()) == expected:
+        if files.exists(path) and digest(files.read(path)) == expected:
             return path
         path.parent.mkdir(parents=True, exist_ok=True)
         for old in path.parent.glob(f"{path.name}.*.part"):
@@ -226,6 +230,10 @@ def fetch(
             os.replace(part, path)
         finally:
             part.unlink(missing_ok=True)
+    except files.FileError as error:
+        raise DownloadError(
+            f"{error}, or set XDG_CACHE_HOME to another folder"
+        ) from error
     except (
         requests.RequestException,
         HTTPError,
@@ -239,8 +247,9 @@ def fetch(
         ) from error
     except OSError as error:
         raise DownloadError(
-            f"cannot read or write {path} ({error}): free some space or make"
-            " the folder writable, or set XDG_CACHE_HOME to another folder"
+            f"cannot read or write {short(path)} ({files.why(error)}): free"
+            " some space or make the folder writable, or set XDG_CACHE_HOME to"
+            " another folder"
         ) from error
     return path
 
@@ -271,26 +280,21 @@ def _in_time(work: Callable[[], None]) -> None:
 def _local(folder: Path, kind: str, name: str, expected: str) -> Path:
     """A file of the folder that LOOKBACK_DATA names, its digest checked."""
     for path in (folder / name, folder / kind / name):
-        if path.exists():
-            if not path.is_file():
-                raise CorpusError(
-                    f"{path} is a folder, a pipe or a device and no file:"
-                    " remove it, or unset LOOKBACK_DATA to download the file"
-                )
-            try:
-                data = path.read_bytes()
-            except OSError as error:
-                raise CorpusError(
-                    f"cannot read {path} ({error.strerror}): make it readable,"
-                    " or unset LOOKBACK_DATA to download it"
-                ) from error
-            if digest(data) == expected:
-                return path
+        try:
+            if not files.exists(path):
+                continue
+            data = files.read(path)
+        except files.FileError as error:
             raise CorpusError(
-                f"{path} has a wrong SHA-256 digest: replace the file, or"
-                " unset LOOKBACK_DATA to download it"
-            )
+                f"{error}, or unset LOOKBACK_DATA to download the file"
+            ) from error
+        if digest(data) == expected:
+            return path
+        raise CorpusError(
+            f"{path} has a wrong SHA-256 digest: replace the file, or unset"
+            " LOOKBACK_DATA to download it"
+        )
     raise CorpusError(
-        f"LOOKBACK_DATA={folder} holds no {name}, neither directly nor under"
-        f" {kind}/: add the file, or unset LOOKBACK_DATA to download it"
+        f"LOOKBACK_DATA={short(folder)} holds no {name}, neither directly nor"
+        f" under {kind}/: add the file, or unset LOOKBACK_DATA to download it"
     )

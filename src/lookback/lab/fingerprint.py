@@ -1,18 +1,26 @@
 """What makes two runs of training the same: code, data, settings, weights."""
 
-import ast
+import dis
 import hashlib
 import inspect
 import json
+import platform
 import sys
-from collections.abc import Callable, Iterator
-from functools import partial
-from textwrap import dedent
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, is_dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from types import CodeType, FunctionType
 
+import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from lookback.translator import Translator
+from lookback.lab.subwords import dump
+from lookback.vocabulary import Vocabulary
+
+PACKAGE = str(Path(__file__).parents[1])
+HOOKS = ("_forward_pre_hooks", "_forward_hooks")
 
 
 def digest_of(tensors: dict[str, Tensor], *texts: str) -> str:
@@ -40,111 +48,217 @@ def differences(ours: dict, theirs: dict) -> list[str]:
     return found
 
 
-def code(model: Translator) -> str:
-    """The code of a model: its classes, and the functions beside them.
+def identity(model: nn.Module, settings: dict, **held: object) -> dict:
+    """What must agree for a training to be continued.
 
-    Comments, docstrings and spaces do not count, nor do torch's own classes.
+    The model and its code, the settings, the versions of Python and torch,
+    and a digest of what is `reached` from each of the things held. The device
+    and the number of threads are free.
     """
-    kinds = {
-        kind
-        for module in model.modules()
-        for kind in type(module).__mro__
-        if not kind.__module__.startswith(("torch", "builtins"))
-    }
-    places = {kind.__module__ for kind in kinds} - {"__main__"}
-    owners = [*kinds, *(sys.modules[name] for name in places)]
-    functions = {
-        inspect.unwrap(value)
-        for owner in owners
-        for value in vars(owner).values()
-        if inspect.isfunction(value)
-        and not value.__module__.startswith("torch")
-    }
-    return "\n".join(sorted(map(written, functions)))
+    return {
+        "model": type(model).__name__,
+        "sizes": asdict(model.config),
+        "settings": settings,
+        "versions": {
+            "python": ".".join(platform.python_version_tuple()[:2]),
+            "torch": torch.__version__.split("+")[0],
+        },
+        "code": digest_of({}, reached(model)),
+    } | {name: digest_of({}, reached(thing)) for name, thing in held.items()}
 
 
-def written(function: Callable) -> str:
-    """A function's syntax, and what it holds on to: functions and data.
+def reached(*things: object) -> str:
+    """What a function, a model or another object is made of, as text.
 
-    Where the text is lost, its bytecode.
+    Of a function the instructions, the default arguments, what it holds on
+    to, and all that its text names: functions, classes and values of
+    lookback, of `__main__` and of the function's own module; and so on from
+    them. Of a model the code of its parts, and what they hold but their
+    weights. It is as it stands in memory, so a file that is edited after its
+    import changes nothing. Comments, docstrings and spaces do not count.
+    Other libraries' code goes by its name. What is found only while it runs,
+    by a name made up or as a method of what it is given, is not seen.
     """
-    if isinstance(function, partial):
-        held = [function.func, *function.args, *function.keywords.values()]
-        return "\n".join(map(_held, held))
-    function = inspect.unwrap(function)
-    if not inspect.isroutine(function):
-        function = type(function).__call__
-    try:
-        text = _syntax(dedent(inspect.getsource(function)))
-    except (OSError, SyntaxError, TypeError):
-        text = function.__qualname__ + function.__code__.co_code.hex()
-    cells = getattr(function, "__closure__", None) or ()
-    return "\n".join([text, *(_held(cell.cell_contents) for cell in cells)])
+    reading = _Reading()
+    texts = [reading.text(thing, held=True) for thing in things]
+    return "\n".join([*texts, *reading.all()])
 
 
-def _syntax(text: str) -> str:
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            if ast.get_docstring(node) is not None:
-                del node.body[0]
-    return ast.dump(tree)
+class _Reading:
+    """The functions and classes that are still to read, and those read."""
+
+    def __init__(self):
+        self.places = {"__main__"}  # modules that are ours, beside lookback
+        self.queue: list = []
+        self.known: dict[int, object] = {}  # by id, and so kept alive
+        self.inside: set[int] = set()  # what is being told: no circles
+
+    def all(self) -> list[str]:
+        found = set()
+        while self.queue:
+            one = self.queue.pop()
+            tell = self.of_class if inspect.isclass(one) else self.of_function
+            found.add(tell(one))
+        return sorted(found)
+
+    def follow(self, thing: object) -> None:
+        if id(thing) not in self.known:
+            self.known[id(thing)] = thing
+            self.queue.append(thing)
+
+    def ours(self, thing: object) -> bool:
+        place = getattr(thing, "__module__", None) or ""
+        return place.split(".")[0] == "lookback" or place in self.places
+
+    def text(self, value: object, held: bool = False) -> str:
+        """A value; what is `held` is ours wherever it was defined."""
+        try:
+            return json.dumps(value)
+        except (TypeError, ValueError, RecursionError):
+            pass
+        if id(value) in self.inside:
+            return "…"
+        self.inside.add(id(value))
+        try:
+            return self.of(value, held)
+        finally:
+            self.inside.discard(id(value))
+
+    def of(self, value: object, held: bool) -> str:
+        kind = type(value)
+        if isinstance(value, partial):
+            return self.text((value.func, value.args, value.keywords), True)
+        if inspect.ismethod(value):
+            return self.text((value.__func__, value.__self__), True)
+        if isinstance(value, (classmethod, staticmethod)):
+            return self.text(value.__func__, held)
+        if isinstance(value, property):
+            return self.text((value.fget, value.fset), held)
+        if isinstance(value, cached_property):
+            return self.text(value.func, held)
+        base = inspect.unwrap(value) if callable(value) else None
+        if inspect.isclass(base) or isinstance(base, FunctionType):
+            if held and not base.__module__.startswith(("torch", "builtins")):
+                self.places.add(base.__module__)
+            if not self.ours(base):
+                return f"{base.__module__}.{base.__qualname__}"
+            self.follow(value)
+            return base.__name__
+        if isinstance(value, nn.Module):
+            return self.of_model(value)
+        if isinstance(value, Tensor):
+            if isinstance(value, nn.Parameter):
+                return kind.__name__
+            return f"{value.dtype} {[*value.shape]} " + digest_of({"": value})
+        if isinstance(value, np.ndarray):
+            told = hashlib.sha256(np.ascontiguousarray(value).tobytes())
+            return f"{value.dtype} {value.shape} {told.hexdigest()}"
+        if isinstance(value, Vocabulary):
+            return self.text(kind, held=True) + dump(value)
+        if isinstance(value, Mapping):
+            return self.each(value.items())
+        if isinstance(value, (set, frozenset)):
+            return self.each(value, sort=True)
+        if isinstance(value, (list, tuple)):
+            return self.each(value, held=held)
+        if is_dataclass(value) or self.ours(kind) or held and callable(value):
+            inner = getattr(value, "__dict__", {})
+            return self.text(kind, held) + self.each(inner.items())
+        return f"{kind.__module__}.{kind.__name__}"
+
+    def each(self, values, sort: bool = False, held: bool = False) -> str:
+        told = [self.text(value, held) for value in values]
+        return "(" + ", ".join(sorted(told) if sort else told) + ")"
+
+    def of_model(self, model: nn.Module) -> str:
+        found = []
+        for name, part in model.named_modules():
+            self.text(type(part), held=True)
+            inner = {
+                key: value
+                for key, value in vars(part).items()
+                if not key.startswith("_") and key != "training"
+            }
+            lasting = part._non_persistent_buffers_set  # in no checkpoint
+            inner |= {key: part._buffers[key] for key in sorted(lasting)}
+            hooks = [[*getattr(part, each).values()] for each in HOOKS]
+            found.append(name + type(part).__qualname__)
+            found += [self.text(inner), self.text(hooks, held=True)]
+        return "\n".join(found)
+
+    def of_class(self, one: type) -> str:
+        for base in one.__mro__[1:]:
+            self.text(base)
+        return one.__name__ + self.each(
+            (name, value)
+            for name, value in sorted(vars(one).items())
+            if not name.startswith("__") or inspect.isfunction(value)
+        )
+
+    def of_function(self, function: object) -> str:
+        found = []
+        while function is not None:
+            inner = getattr(function, "__wrapped__", None)
+            code = getattr(function, "__code__", None)
+            # A wrapper counts if it is the book's: torch's, jaxtyping's and
+            # those of a test do not.
+            if code and (not inner or code.co_filename.startswith(PACKAGE)):
+                found += [
+                    _instructions(code),
+                    self.text(function.__defaults__, held=True),
+                    self.text(function.__kwdefaults__, held=True),
+                    self.each(self.held_by(function), held=True),
+                    self.each(self.named_by(function)),
+                ]
+            function = inner
+        return "\n".join(found)
+
+    def held_by(self, function: FunctionType) -> Iterator[object]:
+        for cell in function.__closure__ or ():
+            try:
+                value = cell.cell_contents
+            except ValueError:  # not filled yet
+                continue
+            if value is not getattr(function, "__wrapped__", None):
+                yield value
+
+    def named_by(self, function: FunctionType) -> Iterator[tuple[str, object]]:
+        names, blocks = set(), [function.__code__]
+        for block in blocks:
+            names.update(block.co_names)
+            blocks += filter(inspect.iscode, block.co_consts)
+        things = {
+            name: function.__globals__.get(name, sys.modules.get(name))
+            for name in sorted(names)
+        }
+        for module in filter(inspect.ismodule, [*things.values()]):
+            if module.__name__.split(".")[0] == "lookback":
+                for name in sorted(names & vars(module).keys()):
+                    things[f"{module.__name__}.{name}"] = vars(module)[name]
+        for name, thing in things.items():
+            if thing is not None and not inspect.ismodule(thing):
+                yield name, thing
 
 
-def reached(function: Callable) -> str:
-    """A function as it is `written`, and all of ours that it may call.
+def _instructions(code: CodeType) -> str:
+    """The instructions of a function, and of those inside it.
 
-    Followed are the functions and classes of lookback, and of the function's
-    own module, that its text names or that it holds on to, and so on from
-    them. What is found only while it runs, by a name made up or as a method
-    of what it is given, is not.
+    What no instruction loads, as a docstring, is not among them.
     """
-    found: dict[Callable, str] = {}
-    queue = [function]
-    while queue:
-        one = queue.pop()
-        if one not in found:
-            found[one] = written(one)
-            queue += _named(one)
-    return "\n".join(sorted(set(found.values())))
+    count = code.co_argcount + code.co_kwonlyargcount
+    found = [repr(code.co_varnames[: count + 2 * bool(code.co_flags & 12)])]
+    found.append(f"{code.co_argcount} {code.co_posonlyargcount}")
+    found.append(getattr(code, "co_exceptiontable", b"").hex())
+    for one in dis.get_instructions(code):
+        found.append(f"{one.opname} {_constant(one.argval)}")
+    return "\n".join(found)
 
 
-def _named(function: Callable) -> Iterator[Callable]:
-    """The functions of ours in the text of this one, and in what it holds."""
-    if isinstance(function, partial):
-        function = function.func
-    function = inspect.unwrap(function)
-    if not inspect.isroutine(function):
-        function = type(function).__call__
-    names, blocks = set(), [function.__code__]
-    for block in blocks:
-        names.update(block.co_names)
-        blocks += filter(inspect.iscode, block.co_consts)
-    things = [function.__globals__.get(name) for name in names]
-    for module in filter(inspect.ismodule, things[:]):
-        things += [vars(module).get(name) for name in names]
-    things += [cell.cell_contents for cell in function.__closure__ or ()]
-    for thing in things:
-        if inspect.isclass(thing) and _ours(thing, function):
-            for part in vars(thing).values():
-                part = getattr(part, "fget", getattr(part, "__func__", part))
-                if inspect.isfunction(part) and _ours(part, function):
-                    yield part
-        elif isinstance(thing, partial):
-            yield thing
-        elif inspect.isfunction(thing) and _ours(thing, function):
-            yield thing
-
-
-def _ours(thing: Callable, function: Callable) -> bool:
-    place = inspect.unwrap(thing).__module__ or ""
-    return place.split(".")[0] == "lookback" or place == function.__module__
-
-
-def _held(value: object) -> str:
-    if inspect.isfunction(value) or isinstance(value, partial):
-        return written(value)
-    try:
-        return json.dumps(value)
-    except (TypeError, ValueError):
-        return type(value).__name__
+def _constant(value: object) -> str:
+    if inspect.iscode(value):
+        return _instructions(value)
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(_constant, value)) + ")"
+    if isinstance(value, frozenset):  # in another order in every process
+        return "{" + ", ".join(sorted(map(_constant, value))) + "}"
+    return repr(value)

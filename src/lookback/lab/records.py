@@ -9,8 +9,8 @@ package is installed.
 """
 
 import json
-import os
 import platform
+import re
 import subprocess
 import sys
 from functools import lru_cache
@@ -20,12 +20,14 @@ from pathlib import Path
 import fastjsonschema
 import torch
 
-from lookback.lab import asked, tables
+from lookback.lab import asked, files, tables
+from lookback.lab.download import digest
 from lookback.lab.schema import SCHEMA
 
 FOLDER = Path(__file__).parent.parent / "records"  # the book's
 FITS = fastjsonschema.compile(SCHEMA)
 CODE = ("..", ":(exclude)../records")  # what must agree with the commit
+COMMIT = re.compile("[0-9a-f]{40}([0-9a-f]{24})?")  # SHA-1 or SHA-256
 INSTALLED = FOLDER.parents[1].name != "src"  # and not a source tree
 
 
@@ -42,7 +44,7 @@ def installed_from() -> dict:
     """Where pip found the package, as pip's `direct_url.json` has it.
 
     https://packaging.python.org/specifications/direct-url; {} if it has
-    nothing about this copy of the package.
+    nothing about this copy of the package, or nothing that makes sense.
     """
     try:
         found = distribution("lookback")
@@ -52,7 +54,15 @@ def installed_from() -> dict:
     ours = found.locate_file("lookback/lab/records.py")
     if text is None or Path(ours).resolve() != Path(__file__).resolve():
         return {}
-    return json.loads(text)
+    try:
+        told = files.parse(text)
+        if "vcs_info" in told:
+            COMMIT.fullmatch(told["vcs_info"]["commit_id"])[0]  # or TypeError
+        if isinstance(told["url"], str):
+            return told
+    except (AttributeError, KeyError, TypeError, ValueError):
+        pass
+    return {}
 
 
 def commit() -> dict | None:
@@ -82,13 +92,22 @@ def commit() -> dict | None:
         return {"commit": known, "dirty": None} if known else None
 
 
+def made_by() -> dict:
+    """The commit of the code, and a digest of all the package's Python."""
+    package = Path(__file__).parents[1]
+    code = (
+        f"{path.relative_to(package).as_posix()} {digest(path.read_bytes())}"
+        for path in sorted(package.rglob("*.py"))
+    )
+    return {"git": commit(), "code": digest("\n".join(code).encode())}
+
+
 def provenance(device: torch.device) -> dict:
-    """Where a result came from: the commit, the versions and the device."""
+    """Where a result came from: the versions and the device."""
     count = torch.get_num_threads()
     many = f"{count} thread{'s' * (count > 1)}"
     cuda = device.type == "cuda"
     return {
-        "git": commit(),
         "versions": {
             "python": platform.python_version(),
             "torch": torch.__version__,
@@ -109,14 +128,17 @@ def save(
     device: torch.device,
     wall_seconds: float,
     results: dict,
-    git: dict | None = None,
+    git: dict | None,
+    code: str | None = None,
+    made_by: list[dict] | None = None,
     devices: str = "",
     folder: Path | None = None,
 ) -> Path:
     """Write a record; raises RecordError if it does not fit the schema.
 
-    `git` is the commit of its runs, where that is not the present one, and
-    `devices` where they ran, if not on the present one alone.
+    `git` is the commit of its runs, None where nobody knows or where they have
+    several, and `code` the digest of theirs; `made_by` then says it of each.
+    `devices` is where they ran, if not on the present one alone.
     """
     record = {
         "experiment": experiment,
@@ -125,10 +147,12 @@ def save(
         "seeds": seeds,
         "data": data,
         "wall_seconds": wall_seconds,
+        "git": git,
         "results": results,
         **provenance(device),
     }
-    record["git"] = git or record["git"]
+    record |= {"code": code} if code else {}
+    record |= {"made_by": made_by} if made_by else {}
     record["device"] = devices or record["device"]
     path = (folder or place()) / f"{experiment}.json"
     validate(record, path)
@@ -140,26 +164,15 @@ def save(
         before = tables.read(arrays)
     except ValueError:
         before = {}
-    path.parent.mkdir(parents=True, exist_ok=True)
     if held:  # a kill leaves the old record or this one, with its tables
-        put(arrays, tables.pack((before | held).values()))
-    put(path, f"{text}\n".encode())
+        files.put(arrays, tables.pack((before | held).values()))
+    files.put(path, f"{text}\n".encode())
     if held:
-        put(arrays, tables.pack(held.values()))
+        files.put(arrays, tables.pack(held.values()))
     else:
         arrays.unlink(missing_ok=True)
     print(f"wrote {path}", file=sys.stderr)
     return path
-
-
-def put(path: Path, data: bytes) -> None:
-    """Write a file beside its place, and then move it there."""
-    temporary = path.with_suffix(".part")
-    try:
-        temporary.write_bytes(data)
-        os.replace(temporary, path)
-    finally:  # a full disk leaves no half file
-        temporary.unlink(missing_ok=True)
 
 
 def validate(record: object, path: Path) -> None:
@@ -170,9 +183,9 @@ def validate(record: object, path: Path) -> None:
     """
     try:
         text = json.dumps(record, ensure_ascii=False, allow_nan=False)
-        json.loads(text.encode(), object_pairs_hook=_once)
+        files.parse(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
-        raise RecordError(f"{path} is no record: {error}") from error
+        raise RecordError(f"{path} is no record: {files.why(error)}") from error
     try:
         FITS(record)
     except fastjsonschema.JsonSchemaValueException as error:
@@ -198,12 +211,11 @@ def load(name: str, folder: Path | None = None) -> dict:
         asked.folder("folder", folder)
     path = (folder or FOLDER) / f"{name}.json"
     try:
-        text = path.read_text(encoding="utf-8")
-        record = json.loads(text, object_pairs_hook=_once)
-    except (OSError, ValueError, RecursionError) as error:
+        record = files.read_json(path)
+    except files.FileError as error:
         raise RecordError(
-            f"cannot read the record {path} ({error}): make it with"
-            f" `python -m lookback.experiments.{name}`"
+            f"{error}, so there is no record {files.short(name)!r}: make it"
+            f" with `python -m lookback.experiments.{files.short(name)}`"
         ) from error
     validate(record, path)
     if names := tables.names(record["results"]):
@@ -233,16 +245,6 @@ def _read(name: str, folder: Path, _: tuple[int, int] | None) -> dict:
     return load(name, folder)
 
 
-def _once(pairs: list[tuple[str, object]]) -> dict:
-    """A dictionary of these pairs; ValueError if a key stands there twice."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{twice!r} stands there twice")
-    return found
-
-
 def quote(place: str, folder: Path | None = None) -> str:
     """A number of a record as text: "search/rnnsearch/bleu:.1f".
 
@@ -257,7 +259,10 @@ def quote(place: str, folder: Path | None = None) -> str:
     name, *steps = path.split("/")
     folder = folder or FOLDER
     file = folder / f"{name}.json"
-    told = file.stat() if file.exists() else None
+    try:
+        told = file.stat()
+    except (OSError, ValueError):  # `load` says what it is
+        told = None
     record = _read(name, folder, told and (told.st_mtime_ns, told.st_size))
     try:
         value = follow(record["results"], steps)

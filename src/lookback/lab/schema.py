@@ -1,5 +1,26 @@
-"""What every record must hold, as a JSON Schema."""
+"""What every record must hold, and every run of one, as JSON Schemas."""
 
+GIT = {  # null, or dirty null: nobody knows
+    "type": ["object", "null"],
+    "required": ["commit", "dirty"],
+    "properties": {
+        "commit": {"type": "string", "pattern": "^[0-9a-f]{40}$"},
+        "dirty": {"type": ["boolean", "null"]},
+    },
+}
+CODE = {"type": ["string", "null"], "pattern": "^[0-9a-f]{64}$"}
+RUN = {  # as `experiments.runs.once` keeps it
+    "type": "object",
+    "required": ["seed", "git", "wall_seconds"],
+    "properties": {
+        "seed": {"type": "integer"},
+        "git": GIT,
+        "code": CODE,
+        "wall_seconds": {"type": "number", "minimum": 0},
+        "device": {"type": "string"},
+        "made with": {"type": "object"},
+    },
+}
 SCHEMA = {
     "type": "object",
     "required": [
@@ -20,12 +41,18 @@ SCHEMA = {
         "command": {"type": "string"},
         "config": {"type": "object"},
         "seeds": {"type": "array", "items": {"type": "integer"}},
-        "git": {  # null, or dirty null: nobody knows
-            "type": ["object", "null"],
-            "required": ["commit", "dirty"],
-            "properties": {
-                "commit": {"type": "string", "pattern": "^[0-9a-f]{40}$"},
-                "dirty": {"type": ["boolean", "null"]},
+        "git": GIT,
+        "code": CODE,
+        "made_by": {  # where the runs are of several commits
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["git", "code", "runs"],
+                "properties": {
+                    "git": GIT,
+                    "code": CODE,
+                    "runs": {"type": "array", "items": {"type": "string"}},
+                },
             },
         },
         "data": {

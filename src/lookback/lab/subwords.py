@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from lookback.lab import asked
+from lookback.lab import asked, files
 from lookback.vocabulary import END, SPECIALS, Vocabulary
 
 LATELY = 200_000  # sentences
@@ -101,10 +101,7 @@ def dump(vocabulary: Vocabulary) -> str:
 def restore(text: str) -> Vocabulary:
     """The vocabulary that `dump` wrote. Raises ValueError if it is not one."""
     asked.kind("text", text, str, "what `dump` gave")
-    try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"text is no vocabulary: {error}") from error
+    found = files.parse(text)
     if isinstance(found, list) and all(type(word) is str for word in found):
         return Vocabulary(found)
     return Subwords.load(text)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lookback.lab import files
 from lookback.lab.download import digest
 
 LEAST = 1000  # characters of a table; a shorter one stays where it is
@@ -100,6 +101,7 @@ def pack(texts: Iterable[str]) -> bytes:
 def read(path: Path) -> dict[str, str]:
     """The tables of a file by their names; ValueError if it has none."""
     try:
+        files.exists(path)
         with zipfile.ZipFile(path) as held:
             if sum(each.file_size for each in held.infolist()) > MOST:
                 raise ValueError(f"{path} would unpack to more than {MOST}")

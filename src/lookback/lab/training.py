@@ -30,9 +30,12 @@ from lookback.lab.checkpoints import (
     TrainingConfig,
     alone,
     read,
+    save,
+    take_up,
     write,
 )
 from lookback.lab.corpus import Batch, Pair, batches, collate, encode
+from lookback.lab.files import short
 from lookback.lab.fingerprint import digest_of
 from lookback.translator import Translator
 from lookback.vocabulary import PAD, Vocabulary
@@ -182,16 +185,17 @@ def train(
     """Train `model`, leave it with its best weights, return the progress.
 
     `pairs(epoch)` gives the sentence pairs of an epoch, the same ones or new
-    ones, and leaves those that it has given as they are; `validate` returns
+    ones, and whenever it is asked. It is asked for every epoch's before the
+    first, and leaves those that it has given as they are. `validate` returns
     numbers for the curve, "score" among them: higher is better. Training
     stops after `patience` epochs without a better one, and at once where a
     weight has become NaN. `folder` holds the checkpoints: call again with the
     same arguments to resume. The weights after each of the last `keep` epochs
     stay there, for `average`. Raises Diverged where no epoch had a score that
     is a number, and ValueError where `folder` holds a run of other code
-    (model, validation, or this training itself), data or settings, or where
+    (model, validation, or this training itself), data or settings, where
     another process trains in it, for vocabularies that are not the model's,
-    and for an epoch without pairs.
+    or where a validation or an epoch's pairs are not what they should be.
     """
     asked.translator(model, source=source, target=target)
     asked.kind("config", config, TrainingConfig, "a TrainingConfig")
@@ -207,9 +211,8 @@ def train(
             config,
             folder,
             (source, target),
-            pairs(0),
+            pairs,
             training=train,
-            arrangement=pairs,
             validation=validate,
         )
         go_on(run, pairs, source, target, validate, keep)
@@ -229,7 +232,7 @@ def go_on(run: Run, pairs, source, target, validate, keep: int) -> None:
         model.train()
         if (now := [*pairs(progress.epoch)]) != known:  # else as before
             known, rows = now, encode(now, source, target)
-            run.begin(rows)
+            run.begin(now)
         epoch_seed = 1_000_003 * config.seed + progress.epoch
         parts = batches(rows, config.batch, epoch_seed)
         bar = tqdm(
@@ -279,13 +282,14 @@ def finish_epoch(
     """Validate, note the curve, keep the best and the last weights, save."""
     progress = run.progress
     run.model.eval()
-    numbers = distributed.told(
-        None if distributed.rank() else validate(run.model)
-    )
-    if not isinstance(numbers, dict) or "score" not in numbers:
-        raise asked.wrong(
-            "what validate returned", numbers, 'a dictionary with a "score"'
+    numbers = None if distributed.rank() else validate(run.model)
+    if wrong := distributed.told(fault(numbers)):
+        run.save()
+        raise ValueError(
+            f"the validation returned {wrong}: mend it, and remove {run.folder}"
+            " to train again"
         )
+    numbers = distributed.told(numbers)
     progress.epoch += 1
     progress.curve.append(
         {
@@ -303,14 +307,27 @@ def finish_epoch(
             write(run.folder / "best.safetensors", run.model.state_dict(), {})
     if keep and not distributed.rank():
         path = run.folder / f"epoch-{progress.epoch}.safetensors"
-        told = {"identity": json.dumps(run.identity)}
-        write(path, run.model.state_dict(), told)
+        save(path, run.model.state_dict(), run.identity, None)
         old = run.folder / f"epoch-{progress.epoch - keep}.safetensors"
         old.unlink(missing_ok=True)
     progress.done = progress.tokens = 0
     run.lost.zero_()
     run.save()
     distributed.told(None)  # wait until it is written
+
+
+def fault(numbers: object) -> str | None:
+    """What is wrong with the numbers of a validation, if anything is."""
+    if not isinstance(numbers, dict) or "score" not in numbers:
+        return f"{short(repr(numbers))}, and no numbers with a score"
+    score = numbers["score"]
+    if isinstance(score, bool) or not isinstance(score, (int, float)):
+        return f"the score {short(repr(score))}, which is no number"
+    try:
+        json.dumps(numbers)
+    except (TypeError, ValueError, RecursionError) as error:
+        return f"numbers that no checkpoint can hold ({short(error)})"
+    return None
 
 
 def average(model: Translator, folder: Path, epochs: Sequence[int]) -> None:
@@ -327,15 +344,16 @@ def average(model: Translator, folder: Path, epochs: Sequence[int]) -> None:
     for epoch in epochs:
         path = folder / f"epoch-{epoch}.safetensors"
         try:
-            kept, told = read(path)
-            _, run = read(folder / "last.safetensors")
-            if told.get("identity") != run.get("identity"):
-                raise OSError("it is of another run")
-        except (OSError, SafetensorError) as error:
+            last = take_up(folder / "last.safetensors")
+            found = last and take_up(path, last[2])
+            if not found:
+                raise ValueError("they are not there")
+        except ValueError as error:
             raise ValueError(
-                f"cannot read the weights of epoch {epoch} ({error}): train"
+                f"cannot use the weights of epoch {epoch} ({error}): train"
                 f" again, with keep, in another folder than {folder}"
             ) from error
+        kept = found[0]
         for name, part in kept.items():
             total[name] = total.get(name, 0) + part / len(epochs)
     model.load_state_dict(total)

@@ -13,6 +13,7 @@ it.
 import gzip
 import json
 import os
+import re
 import subprocess
 import zlib
 from dataclasses import asdict
@@ -30,7 +31,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from lookback.lab import asked, int8, records, training
+from lookback.lab import asked, checkpoints, files, int8, records, training
 from lookback.lab.download import (
     LONGEST,
     DownloadError,
@@ -46,6 +47,7 @@ Model = TypeVar("Model", bound=nn.Module)
 INSIDE = "src/lookback/records"  # where the repository holds them
 SUFFIX = ".safetensors.gz"
 SCALE = ".scale"  # after the name of a matrix
+LINE = re.compile("([0-9a-f]{64})  ([^/\\s]+)")  # of weights.sha256
 LARGEST = 10_000_000  # bytes of a file of the book's weights
 UNPACKED = 1_000_000_000  # and of any file of weights, gunzipped
 INSTEAD = "work in a clone of the repository, which holds the weights"
@@ -74,7 +76,8 @@ def save(
     if folder is not None:
         asked.folder("folder", folder)
     path = (folder or records.place()) / f"{name}{SUFFIX}"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    ours = path.parent == records.FOLDER
+    known = digests() if ours else {}
     meta = {
         "model": type(model).__name__,
         "config": json.dumps(asdict(model.config)),
@@ -85,11 +88,12 @@ def save(
     tensors = kept(model.state_dict(), halves)
     check(tensors)
     data = safetensors.torch.save(tensors, meta)
-    records.put(path, gzip.compress(data, 9, mtime=0))
-    if path.parent == records.FOLDER:
-        known = digests() | {path.name: digest(path.read_bytes())}
+    packed = gzip.compress(data, 9, mtime=0)
+    files.put(path, packed)
+    if ours:
+        known[path.name] = digest(packed)
         lines = [f"{known[each]}  {each}\n" for each in sorted(known)]
-        (records.FOLDER / "weights.sha256").write_text("".join(lines))
+        files.put(records.FOLDER / "weights.sha256", "".join(lines).encode())
     return path
 
 
@@ -138,20 +142,36 @@ def whole(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """A file's tensors and its header."""
+    files.exists(path)
     with gzip.open(path) as file:
         data = file.read(UNPACKED + 1)
     if len(data) > UNPACKED:
         raise ValueError(f"it would unpack to more than {UNPACKED} bytes")
     tensors = safetensors.torch.load(data)
     end = 8 + int.from_bytes(data[:8], "little")
-    return tensors, json.loads(data[8:end]).get("__metadata__", {})
+    return tensors, files.parse(data[8:end]).get("__metadata__", {})
 
 
 def digests() -> dict[str, str]:
-    """The SHA-256 of each file of the book's weights."""
+    """The SHA-256 of each file of the book's weights.
+
+    Raises RecordError if the registry is not as `sha256sum` writes it.
+    """
     path = records.FOLDER / "weights.sha256"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return {name: sha for sha, name in map(str.split, lines)}
+    try:
+        text = files.read(path).decode() if files.exists(path) else ""
+        found = {}
+        for number, line in enumerate(text.splitlines(), start=1):
+            if not (parts := LINE.fullmatch(line)) or parts[2] in found:
+                raise ValueError(f"line {number} is {files.short(line)!r}")
+            found[parts[2]] = parts[1]
+    except ValueError as error:
+        raise records.RecordError(
+            f"{path} does not name each file once with its SHA-256"
+            f" ({files.why(error)}): get it again with `git checkout"
+            " weights.sha256` in its folder"
+        ) from error
+    return found
 
 
 def find(name: str) -> Path:
@@ -172,9 +192,15 @@ def find(name: str) -> Path:
     if "dir_info" in source:
         folders.append(Path(unquote(urlsplit(source["url"]).path)) / INSIDE)
     for path in (folder / base for folder in folders):
-        if path.is_file():
-            if digest(path.read_bytes()) == expected:
-                return path
+        try:
+            found = digest(files.read(path)) if files.exists(path) else None
+        except files.FileError as error:
+            raise records.RecordError(
+                f"{error}, and get it again with `git checkout {base}`"
+            ) from error
+        if found == expected:
+            return path
+        if found:
             raise records.RecordError(
                 f"{path} is not the file that this book was made with (its"
                 f" SHA-256 is not {expected}): get it again with `git"
@@ -290,7 +316,8 @@ def load(
                 f"they are a {meta['model']}'s and not a {kind.__name__}'s"
             )
         make_config = get_type_hints(kind.__init__)["config"]
-        config = make_config(**json.loads(meta["config"]))
+        config = make_config(**files.parse(meta["config"], numbers=False))
+        checkpoints.check(config)
         source, target = vocabularies(meta, config)
         model = kind(config)
         model.load_state_dict(whole(tensors))
