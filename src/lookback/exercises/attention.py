@@ -110,7 +110,6 @@ def attention_by_hand(Q=_Q, K=_K, V=_V):
         ),
         "You gave the columns; give the first output, then the second: row "
         "by row.": (soft @ V).T.flatten(),
-        "Right, but to one decimal only; give two.": (truth * 10).round() / 10,
     }
     otherwise = (
         "The check does not recognize this mistake. The scores are "

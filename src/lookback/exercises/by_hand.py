@@ -24,6 +24,9 @@ MOST = sys.float_info.max  # JSON has no infinity
 TRIES = 1000  # draws for one variant
 
 
+_SHORT = "Right, but to one decimal only; give more."
+
+
 def around(tolerance):
     """What lies near a number: [x − t(1 + |x|), x + t(1 + |x|)]."""
 
@@ -40,16 +43,23 @@ def stage(truth, mistakes, otherwise, near, at=0):
     It is about the numbers from `at` on, as many as `truth` has. `mistakes`
     maps a hint to the value that this mistake gives, the first that fits is
     said, and `otherwise` if none does; None goes on to the next stage. `near`
-    makes a range of a number. All of it becomes plain data.
+    makes a range of a number. All of it becomes plain data. What is right to
+    one decimal, where this is not enough, is the last mistake.
     """
 
-    def box(value):
+    def box(value, near=near):
         return [near(x) for x in float64(value).flatten().tolist()]
 
+    known = [[hint, box(value)] for hint, value in mistakes.items()]
+    right = box(truth)
+    short = [round(x, 1) for x in float64(truth).flatten().tolist()]
+    others = [right, *(other for _, other in known)]
+    if all(short) and not any(_inside(short, other) for other in others):
+        known.append([_SHORT, box(short, around(1e-9))])
     return {
         "at": at,
-        "right": box(truth),
-        "mistakes": [[hint, box(value)] for hint, value in mistakes.items()],
+        "right": right,
+        "mistakes": known,
         "otherwise": otherwise,
     }
 
@@ -203,6 +213,11 @@ def as_numbers(answer, count, wanted, known=None):
     given = list(answer) if isinstance(answer, (list, tuple)) else [answer]
     given = [plain(number) for number in given]
     need_begun(given, wanted)
+    if any(isinstance(number, str) for number in given):
+        raise Hint(
+            f"Give {wanted}: plain numbers, not text. Without quotation marks "
+            "Python reads 1/3, 0.25 and 47_185_920."
+        )
     if not all(map(is_number, given)):
         raise Hint(f"Give {wanted}: plain numbers, not text or nested lists.")
     if count == 1 and len(given) == 2:
@@ -211,7 +226,13 @@ def as_numbers(answer, count, wanted, known=None):
         if known and len(given) in known:
             raise Hint(known[len(given)])
         numbers = "number" if len(given) == 1 else "numbers"
-        raise Hint(f"You gave {len(given)} {numbers}; give {wanted}.")
+        said = f"You gave {len(given)} {numbers}; give {wanted}."
+        if len(given) > count and all(isinstance(x, int) for x in given):
+            said += (
+                " A comma ends a number in Python: write 47_185_920, and "
+                "decimals with a point, 0.25."
+            )
+        raise Hint(said)
     found = float64([float(number) for number in given])
     if not found.isfinite().all():
         raise Hint(_says(wanted)["strange"])

@@ -55,32 +55,38 @@ _SPACES = (
 )
 
 
+# What the next two functions call, lest an answer has changed it.
+_vars, _is, _put, _drop, _has = vars, isinstance, setattr, delattr, hasattr
+
+
 def _contents():
-    """What each of these modules and classes holds, by name."""
+    """Each of these modules and classes, and what it holds by name."""
     return [
-        {
-            name: value
-            for name, value in vars(space).items()
-            if isinstance(space, type) or not name.startswith("_")
-        }
+        (
+            space,
+            {
+                name: value
+                for name, value in _vars(space).items()
+                if _is(space, type) or name[0] != "_"
+            },
+        )
         for space in _SPACES
     ]
 
 
 _OWN = _contents()
-_put, _drop, _inherits = setattr, delattr, hasattr  # lest these are changed
 
 
 def _restore(contents):
     """Put back what an answer has put something else in the place of."""
-    for space, own in zip(_SPACES, contents, strict=True):
+    for space, own in contents:
         now = space.__dict__
-        changed = [name for name in own if now.get(name) is not own[name]]
-        for name in changed:
-            _put(space, name, own[name])
-        if space is torch.Tensor and len(now) > len(own):
+        for name in own:
+            if now.get(name) is not own[name]:
+                _put(space, name, own[name])
+        if space is torch.Tensor:  # most of its methods are inherited
             for name in [name for name in now if name not in own]:
-                if _inherits(torch._C.TensorBase, name):
+                if _has(torch._C.TensorBase, name):
                     _drop(space, name)
 
 
