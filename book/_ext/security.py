@@ -21,6 +21,8 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 SCRIPT = re.compile(r"<script([^>]*)>(.*?)</script", re.DOTALL | re.IGNORECASE)
+# Firefox fetches the next page beforehand, which the policy forbids.
+NEXT = re.compile(r'\s*<link rel="next"[^>]*>')
 FRAME = re.compile(r'(<iframe[^>]*\s)srcdoc="([^"]*)"')
 HEAD = re.compile(r'<meta charset="utf-8" ?/?>')
 META = '<meta http-equiv="Content-Security-Policy"'
@@ -77,7 +79,7 @@ def guarded(page: str, outdir: Path) -> str:
     """
     if META in page:
         return page
-    page = HEAD.sub(lambda found: found[0] + EARLY, page, count=1)
+    page = HEAD.sub(lambda found: found[0] + EARLY, NEXT.sub("", page), count=1)
     meta = f'{META} content="{policy(page)}">'
     page = FRAME.sub(
         lambda found: (

@@ -256,6 +256,19 @@ def test_figures_have_their_places_on_a_phone(visit, name):
     assert said(wrong) == {}
 
 
+@pytest.mark.parametrize(
+    "name", by_day([*PAGES, *OTHERS], "book/feedforward", "genindex")
+)
+def test_page_at_twice_the_size_of_letters(visit, name):
+    """On a desk and on a phone nothing is to be scrolled for sideways."""
+    one = visit(name)
+    one.page.evaluate("document.documentElement.style.fontSize = '200%'")
+    wrong = {"1280": one.page.evaluate(TOO_WIDE)}
+    one.page.set_viewport_size({"width": 375, "height": 740})
+    wrong["375"] = one.page.evaluate(TOO_WIDE)
+    assert said(wrong) == {}
+
+
 @pytest.mark.parametrize("name", by_day([*PAGES, *OTHERS], "book/how-to-read"))
 @pytest.mark.parametrize("dark", by_day([False, True], True))
 def test_page_still_and_on_paper(visit, name, dark):
