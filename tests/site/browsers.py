@@ -7,6 +7,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import matplotlib
 from playwright.sync_api import Browser, Error, Playwright
 
 NAMES = (
@@ -18,6 +19,19 @@ NAMES = (
 )
 # No graphics card is played in software: nothing here looks at pixels.
 PLAIN = ("--disable-gpu", "--disable-software-rasterizer")
+# Widgets are set in the reader's own face, and are as high as it makes them.
+FONTS = """<fontconfig>
+  <dir>{folder}/fonts/ttf</dir>
+  <cachedir>{home}</cachedir>
+  <match target="pattern">
+    <edit name="family" mode="append"><string>{face}</string></edit>
+    <edit name="hintstyle" mode="assign"><const>hintslight</const></edit>
+  </match>
+  <alias>
+    <family>monospace</family>
+    <prefer><family>{face} Mono</family></prefer>
+  </alias>
+</fontconfig>"""
 HELP = """No Chromium was found, and none could be fetched.
 Install one (Debian and Ubuntu: apt-get install chromium), or name one:
     LOOKBACK_CHROMIUM=/path/to/chrome make test"""
@@ -72,7 +86,16 @@ def find(playwright: Playwright) -> str:
     return path
 
 
-def launch(playwright: Playwright, home: Path) -> Browser:
+def same_fonts(home: Path) -> dict[str, str]:
+    """What gives it Matplotlib's DejaVu, on Linux, for the machine's own."""
+    folder = matplotlib.get_data_path()
+    path = home / "fonts.conf"
+    text = FONTS.format(folder=folder, home=home, face="DejaVu Sans")
+    path.write_text(text, encoding="utf-8")
+    return {"FONTCONFIG_FILE": str(path)}
+
+
+def launch(playwright: Playwright, home: Path, **env: str) -> Browser:
     """Start it with a home folder of its own, so that ours stays clean."""
     path = find(playwright)
     sandbox = () if os.geteuid() else ("--no-sandbox",)
@@ -80,7 +103,9 @@ def launch(playwright: Playwright, home: Path) -> Browser:
         return playwright.chromium.launch(
             executable_path=path,
             args=[*PLAIN, *sandbox],
-            env=os.environ | {"HOME": str(home), "XDG_CACHE_HOME": str(home)},
+            env=os.environ
+            | {"HOME": str(home), "XDG_CACHE_HOME": str(home)}
+            | env,
         )
     except Error as error:
         raise NoBrowser(f"{path} does not start:\n{error}") from error

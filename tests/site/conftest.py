@@ -10,12 +10,19 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
-from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    CDPSession,
+    Page,
+    expect,
+    sync_playwright,
+)
 
-from browsers import launch
+from browsers import launch, same_fonts
 from contents import PAGES
 from watching import PATIENCE, Visit, served
 
+expect.set_options(timeout=1000 * PATIENCE)  # as all else that waits
 ROOT = Path(__file__).resolve().parents[2]
 # Else what one test has opened would be kept for the next (test_site_offline).
 NO_WORKER = "delete Navigator.prototype.serviceWorker"
@@ -92,8 +99,9 @@ def address(site: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """One Chromium for all tests of the site."""
+    home = tmp_path_factory.mktemp("home")
     with sync_playwright() as playwright:
-        browser = launch(playwright, tmp_path_factory.mktemp("home"))
+        browser = launch(playwright, home, **same_fonts(home))
         yield browser
         browser.close()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from browsers import launch
+from browsers import launch, same_fonts
 from contents import PAGES, ROOT
 from watching import PATIENCE, Visit
 
@@ -51,7 +51,7 @@ def measure(browser: Browser, site: Path, name: str) -> list[list[int]]:
 
 def main(site: Path) -> None:
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as home:
-        browser = launch(playwright, Path(home))
+        browser = launch(playwright, Path(home), **same_fonts(Path(home)))
         found = {name: measure(browser, site, name) for name in PAGES}
         browser.close()
     held = {name: each for name, each in found.items() if each}

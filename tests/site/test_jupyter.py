@@ -19,7 +19,6 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
 FOREIGN = re.compile(r"^(?:https?|wss?)://(?!127\.0\.0\.1)")
 NUMBERED = re.compile(r"\[\d+\]:")
-PATIENTLY = {"timeout": 1000 * PATIENCE}
 CELL = """\
 from lookback.widgets import SoftmaxStepper
 
@@ -98,7 +97,7 @@ def test_run_step_set_save_reopen(path, server, browser, root):
     name = f"{path.partition('/')[0]}.ipynb"
     shutil.copy(root / "notebooks" / "scores.ipynb", folder / name)
     context = browser.new_context()
-    context.set_default_timeout(PATIENTLY["timeout"])
+    context.set_default_timeout(1000 * PATIENCE)
     left = []
     context.on("request", lambda one: left.append(one.url))
     context.route(FOREIGN, lambda route: route.abort())
@@ -112,7 +111,7 @@ def test_run_step_set_save_reopen(path, server, browser, root):
     for item in ("Run", "Run All Cells"):
         page.get_by_role("menuitem", name=item, exact=True).click()
     last = page.locator(".jp-CodeCell .jp-InputPrompt").last
-    expect(last).to_have_text(NUMBERED, **PATIENTLY)
+    expect(last).to_have_text(NUMBERED)
 
     cells = page.locator(".jp-Cell").count()
     following = stepper.locator('[data-action="next"]')
@@ -129,8 +128,8 @@ def test_run_step_set_save_reopen(path, server, browser, root):
     page.keyboard.insert_text(CELL)
     page.keyboard.press("Shift+Enter")
     printed = page.locator(".jp-OutputArea-output", has_text="it was at")
-    expect(printed).to_have_text("it was at 2", **PATIENTLY)
-    expect(says).to_contain_text("the weights sum to 1", **PATIENTLY)
+    expect(printed).to_have_text("it was at 2")
+    expect(says).to_contain_text("the weights sum to 1")
 
     following.focus()
     with page.expect_response(lambda one: one.request.method == "PUT"):
@@ -138,7 +137,7 @@ def test_run_step_set_save_reopen(path, server, browser, root):
     page.close()
     page = context.new_page()
     stepper, says = opened(page, f"{address}{path}/{name}")
-    expect(says).to_contain_text("the weights sum to 1", **PATIENTLY)
+    expect(says).to_contain_text("the weights sum to 1")
     assert not [*filter(FOREIGN.match, left)]
     context.close()
 

@@ -17,7 +17,6 @@ from lookback.widgets.machines import load
 from stepping import act, live, problem, widgets
 
 PAGE = "book/families"
-PATIENTLY = {"timeout": 60_000}
 
 
 @lru_cache
@@ -41,11 +40,9 @@ def torchs(name: str, tokens: list[int], place: int) -> torch.Tensor:
 
 def settled(root: Locator) -> Locator:
     """The widget, once its worker has answered."""
-    expect(root.locator(".answer")).to_be_visible(**PATIENTLY)
-    expect(root.locator('[data-action="word"]').first).to_be_visible(
-        **PATIENTLY
-    )
-    expect(root).not_to_have_attribute("aria-busy", "true", **PATIENTLY)
+    expect(root.locator(".answer")).to_be_visible()
+    expect(root.locator('[data-action="word"]').first).to_be_visible()
+    expect(root).not_to_have_attribute("aria-busy", "true")
     return root
 
 
@@ -103,7 +100,7 @@ def test_the_next_words_are_torchs(gpt):
     act(gpt, "text").fill("two dogs")
     act(gpt, "text").press("Enter")
     expect(gpt.locator('[data-role="live"]')).to_contain_text(
-        "After “two dogs”", **PATIENTLY
+        "After “two dogs”"
     )
     tokens = [START, *words.encode(["two", "dogs"])]
     is_torchs(listed(settled(gpt), ".next"), torchs("gpt", tokens, -1))
@@ -135,7 +132,7 @@ def test_a_word_is_drawn_as_python_draws_it(gpt):
     act(gpt, "draw").click()
     drawn = words.words[int(order[at])]
     caption = gpt.locator('[data-role="caption"] .drawn')
-    expect(caption).to_have_text(drawn, **PATIENTLY)
+    expect(caption).to_have_text(drawn)
     settled(gpt)
     act(gpt, "undo").click()
     expect(caption).to_have_count(0)
@@ -145,12 +142,12 @@ def test_a_word_is_drawn_as_python_draws_it(gpt):
 def test_it_draws_to_the_end_and_again(gpt):
     act(gpt, "end").click()
     say = gpt.locator('[data-role="live"]')
-    expect(say).to_contain_text("The caption has ended", **PATIENTLY)
+    expect(say).to_contain_text("The caption has ended")
     first = gpt.locator('[data-role="caption"]').inner_text()
     assert first.startswith("a man in a red shirt")
     act(gpt, "again").click()
-    expect(say).to_contain_text("After", **PATIENTLY)
-    expect(say).to_contain_text("The caption has ended", **PATIENTLY)
+    expect(say).to_contain_text("After")
+    expect(say).to_contain_text("The caption has ended")
     assert gpt.locator('[data-role="caption"]').inner_text() != first
 
 
@@ -161,11 +158,11 @@ def test_the_likeliest_by_keyboard(gpt):
     is_torchs(listed(gpt, ".next"), torchs("gpt", tokens, -1))
     act(gpt, "best").focus()
     page.keyboard.press("Enter")
-    expect(gpt.locator(".drawn")).to_have_count(1, **PATIENTLY)
+    expect(gpt.locator(".drawn")).to_have_count(1)
     settled(gpt)
     gpt.locator('[data-action="word"]').nth(1).focus()
     page.keyboard.press("Space")
-    expect(gpt.locator(".drawn")).to_have_count(2, **PATIENTLY)
+    expect(gpt.locator(".drawn")).to_have_count(2)
     act(gpt, "table").click()
     assert gpt.locator("tbody tr:visible").count() == 12
 
@@ -183,9 +180,7 @@ def test_the_likeliest_by_keyboard(gpt):
 def test_what_the_gpt_cannot_take_is_named(gpt, typed, says):
     act(gpt, "text").fill(typed)
     act(gpt, "text").press("Enter")
-    expect(gpt.locator('[data-role="problem"]')).to_contain_text(
-        says, **PATIENTLY
-    )
+    expect(gpt.locator('[data-role="problem"]')).to_contain_text(says)
 
 
 @pytest.mark.nightly
@@ -197,9 +192,7 @@ def test_the_blank_is_filled_as_torch_fills_it(bert):
     is_torchs(listed(bert, '[data-role="bert"]'), torchs("bert", tokens, 8))
     act(bert, "cover").nth(7).press("Enter")  # uncovered
     act(bert, "cover").nth(4).press("Space")
-    expect(bert.locator('[data-role="live"]')).to_contain_text(
-        "“red”", **PATIENTLY
-    )
+    expect(bert.locator('[data-role="live"]')).to_contain_text("“red”")
     tokens = [START, *words.encode(caption), END]
     tokens[5] = MASK
     is_torchs(
@@ -210,7 +203,7 @@ def test_the_blank_is_filled_as_torch_fills_it(bert):
 @pytest.mark.nightly
 def test_the_gpt_is_asked_too(bert):
     act(bert, "both").click()
-    expect(bert.locator('[data-role="gpt"]')).to_be_visible(**PATIENTLY)
+    expect(bert.locator('[data-role="gpt"]')).to_be_visible()
     _, words = machine("gpt")
     tokens = [START, *words.encode("a man in a red shirt is".split())]
     is_torchs(listed(bert, '[data-role="gpt"]'), torchs("gpt", tokens, -1))
@@ -232,7 +225,7 @@ def test_a_word_from_the_list_is_put_into_the_blank(bert):
 def test_blanks_are_typed(bert):
     act(bert, "text").fill("two _ are running")
     act(bert, "text").press("Enter")
-    expect(bert.locator('[data-action="cover"]')).to_have_count(4, **PATIENTLY)
+    expect(bert.locator('[data-action="cover"]')).to_have_count(4)
     _, words = machine("bert")
     tokens = [START, *words.encode(["two", "x", "are", "running"]), END]
     tokens[2] = MASK

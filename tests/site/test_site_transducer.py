@@ -312,5 +312,5 @@ def test_lattice_plays_the_sum_to_the_end(opened):
     act(root, "last").click()
     act(root, "previous").click()
     act(root, "play").click()
-    act(root, "play").filter(has_text="Play").wait_for(timeout=30_000)
+    act(root, "play").filter(has_text="Play").wait_for()
     check_sum(root, truth, truth.T - 1 + truth.U)

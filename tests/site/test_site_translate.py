@@ -16,7 +16,6 @@ from stepping import act, live, problem, widgets
 
 PAGE = "book/translate"
 KIND = "translate"
-PATIENTLY = {"timeout": 60_000}
 SENTENCES = [
     "A black cat sleeps on a red chair.",
     "Two young men AREN'T playing football in the park!",
@@ -43,8 +42,8 @@ def torchs(name: str, text: str, width: int = 1) -> str:
 
 def settled(root: Locator) -> Locator:
     """The widget, once its worker has answered."""
-    expect(root.locator(".figure")).to_be_visible(**PATIENTLY)
-    expect(root).not_to_have_attribute("aria-busy", "true", **PATIENTLY)
+    expect(root.locator(".figure")).to_be_visible()
+    expect(root).not_to_have_attribute("aria-busy", "true")
     return root
 
 
@@ -115,9 +114,7 @@ def test_it_is_stepped_by_keys_alone(awake):
     chosen = awake.locator('[data-action="rival"]').nth(1)
     chosen.focus()
     page.keyboard.press("Enter")
-    expect(awake.locator('[data-role="live"]')).to_contain_text(
-        "given by you", **PATIENTLY
-    )
+    expect(awake.locator('[data-role="live"]')).to_contain_text("given by you")
     held = page.evaluate("document.activeElement.dataset.action")
     assert held == "rival"
 
@@ -127,9 +124,7 @@ def test_the_adjective_follows_a_word_that_the_reader_chose(awake):
     """What the page's first task says."""
     assert french(awake) == "un chat noir dort sur une chaise rouge ."
     awake.locator('[data-action="rival"]', has_text="une").first.click()
-    expect(awake.locator('[data-role="french"]')).to_contain_text(
-        "noire", **PATIENTLY
-    )
+    expect(awake.locator('[data-role="french"]')).to_contain_text("noire")
     assert french(awake) == "une chat noire dort sur une chaise rouge ."
 
 
@@ -161,9 +156,7 @@ def test_a_typed_word_is_gone_on_from(awake):
     act(awake, "next").click()
     act(awake, "word").fill("petit")
     act(awake, "go-on").click()
-    expect(awake.locator('[data-role="french"]')).to_contain_text(
-        "un petit", **PATIENTLY
-    )
+    expect(awake.locator('[data-role="french"]')).to_contain_text("un petit")
     assert french(awake).startswith("un petit chat noir")
 
 
@@ -171,14 +164,10 @@ def test_a_typed_word_is_gone_on_from(awake):
 def test_without_its_look(awake):
     """What the page's second and third task say."""
     act(awake, "look").select_option("diagonal")
-    expect(awake.locator('[data-role="french"]')).to_contain_text(
-        "noir chat", **PATIENTLY
-    )
+    expect(awake.locator('[data-role="french"]')).to_contain_text("noir chat")
     assert french(awake) == "un noir chat dort sur un rouge chaise ."
     act(awake, "look").select_option("uniform")
-    expect(awake.locator('[data-role="french"]')).to_contain_text(
-        "homme", **PATIENTLY
-    )
+    expect(awake.locator('[data-role="french"]')).to_contain_text("homme")
     assert french(awake) == (
         "un homme vêtu d' une veste rouge est en train de discuter sur un"
         " tapis roulant ."
@@ -216,7 +205,7 @@ def test_the_beams_rivals_are_shown(awake):
     settled(awake)
     awake.locator('[data-role="beam"] summary').click()
     ends = awake.locator('[data-action="end"]')
-    expect(ends).to_have_count(4, **PATIENTLY)
+    expect(ends).to_have_count(4)
     second = ends.nth(1).locator("span").inner_text()
     ends.nth(1).click()
     assert french(awake) == second
@@ -239,21 +228,17 @@ def test_what_cannot_be_read_gets_one_sentence(awake, typed, says):
     before = french(awake)
     act(awake, "text").evaluate("(box, text) => { box.value = text; }", typed)
     act(awake, "text").press("Enter")
-    expect(awake.locator('[data-role="problem"]')).to_contain_text(
-        says, **PATIENTLY
-    )
+    expect(awake.locator('[data-role="problem"]')).to_contain_text(says)
     assert "Below is still the translation of" in problem(awake)
     assert french(awake) == before
     say(awake, SENTENCES[0])
-    expect(awake.locator('[data-role="problem"]')).to_be_empty(**PATIENTLY)
+    expect(awake.locator('[data-role="problem"]')).to_be_empty()
 
 
 @pytest.mark.nightly
 def test_markup_is_text(awake):
     say(awake, "<img src=x onerror=alert(1)> <b>a dog</b>")
-    expect(awake.locator('[data-role="problem"]')).to_contain_text(
-        "“<”", **PATIENTLY
-    )
+    expect(awake.locator('[data-role="problem"]')).to_contain_text("“<”")
     assert awake.locator("img, b").count() == 0
 
 
@@ -264,7 +249,7 @@ def test_a_sentence_typed_while_a_machine_comes_is_for_that_machine(asleep):
     act(asleep, "machine").select_option("tuned-en-fr")
     say(asleep, SENTENCES[4])
     expect(asleep.locator('[data-role="french"]')).to_contain_text(
-        torchs("tuned-en-fr", SENTENCES[4]).removesuffix(" ."), **PATIENTLY
+        torchs("tuned-en-fr", SENTENCES[4]).removesuffix(" .")
     )
     expect(act(asleep, "machine")).to_have_value("tuned-en-fr")
 
@@ -277,7 +262,7 @@ def test_what_is_being_typed_stays_when_a_machine_comes(asleep):
     expect(act(asleep, "text")).to_have_value(SENTENCES[4])
     act(asleep, "text").press("Enter")
     expect(asleep.locator('[data-role="french"]')).to_contain_text(
-        torchs("tuned-rnnsearch", SENTENCES[4]).removesuffix(" ."), **PATIENTLY
+        torchs("tuned-rnnsearch", SENTENCES[4]).removesuffix(" .")
     )
     assert before != french(asleep)
 
@@ -294,7 +279,7 @@ def test_a_word_that_cannot_be_read_is_named_beside_its_field(
     act(awake, "word").fill(typed)
     act(awake, "go-on").click()
     told = awake.locator('[data-role="word-problem"]')
-    expect(told).to_contain_text(says, **PATIENTLY)
+    expect(told).to_contain_text(says)
     assert french(awake) == before
     act(awake, "word").fill("")
     act(awake, "go-on").click()
@@ -306,7 +291,7 @@ def test_the_reader_can_end_the_sentence(awake):
     act(awake, "next").click()
     act(awake, "word").fill("<end>")
     act(awake, "go-on").click()
-    expect(awake.locator(".map tbody tr")).to_have_count(2, **PATIENTLY)
+    expect(awake.locator(".map tbody tr")).to_have_count(2)
     assert french(awake) == "un"
 
 
@@ -326,11 +311,11 @@ def test_a_worker_that_dies_is_started_again(awake):
     awake.page.evaluate(KILL)
     say(awake, SENTENCES[4])
     expect(awake.locator('[data-role="problem"]')).to_contain_text(
-        "it ran out of memory", **PATIENTLY
+        "it ran out of memory"
     )
     assert french(awake) == before
     say(awake, SENTENCES[4])
-    expect(awake.locator('[data-role="problem"]')).to_be_empty(**PATIENTLY)
+    expect(awake.locator('[data-role="problem"]')).to_be_empty()
     assert french(awake) == torchs("tuned-en-fr", SENTENCES[4])
 
 
@@ -341,15 +326,13 @@ def test_weights_that_cannot_be_had(asleep):
     page.route("**/machines/*", lambda route: route.abort())
     act(asleep, "translate").click()
     expect(asleep.locator('[data-role="problem"]')).to_contain_text(
-        "cannot be reached", **PATIENTLY
+        "cannot be reached"
     )
     page.unroute("**/machines/*")
     damaged = b"\x1f\x8b" + bytes(2_000_000)
     page.route("**/machines/*", lambda route: route.fulfill(body=damaged))
     act(asleep, "translate").click()
-    expect(asleep.locator('[data-role="problem"]')).to_contain_text(
-        "damaged", **PATIENTLY
-    )
+    expect(asleep.locator('[data-role="problem"]')).to_contain_text("damaged")
     page.unroute("**/machines/*")
     act(asleep, "translate").click()
     settled(asleep)
