@@ -101,7 +101,10 @@ def dump(vocabulary: Vocabulary) -> str:
 def restore(text: str) -> Vocabulary:
     """The vocabulary that `dump` wrote. Raises ValueError if it is not one."""
     asked.kind("text", text, str, "what `dump` gave")
-    found = files.parse(text)
+    try:
+        found = files.parse(text)
+    except ValueError as error:
+        raise ValueError(f"text is no vocabulary: {error}") from error
     if isinstance(found, list) and all(type(word) is str for word in found):
         return Vocabulary(found)
     return Subwords.load(text)
