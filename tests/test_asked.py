@@ -353,7 +353,7 @@ ROWS = dict(
             **OTHER,
             config=(None, {"epochs": 1}),
             folder=PLACE,
-            validate=(None, 1.0, [PAIRS], lambda _: 1.0, lambda _: {}),
+            validate=(None, 1.0, [PAIRS], lambda _: 1.0),
             keep=(*WHOLE, -1),
         ),
         row(
@@ -734,7 +734,7 @@ LEFT = {
         " story_task.Batch subwords.Subwords synthetic_handwriting.Hand"
         " synthetic_handwriting.Line synthetic_handwriting.Lines"
     ),
-    "it is an error": "training.Diverged records.RecordError",
+    "it is an error": "training.Diverged records.RecordError checkpoints.Busy",
     "it takes nothing, or only what the bench made": (
         "corpus.shakespeare story_task.vocabulary subwords.Subwords.dump"
         " synthetic_handwriting.Hand.draw training.device records.place"
@@ -751,7 +751,7 @@ LEFT = {
         " synthetic_handwriting.spelled"
     ),
     "the bench alone calls it": (
-        "distributed download fingerprint grammar lexicon tables"
+        "distributed download files fingerprint grammar lexicon tables"
         " significance.resamplings corpus.length int8.join"
         " decoding.pick decoding.retrace glyphs.picture"
         " pictures.draw pictures.strokes story_task.Batch.to"
@@ -762,9 +762,18 @@ LEFT = {
         " checkpoints.alone checkpoints.read checkpoints.write"
         " training.no_denormals training.keep_memory training.train_step"
         " training.go_on training.recall training.finish_epoch"
-        " records.provenance records.save records.put records.validate"
+        " records.provenance records.save  records.validate"
         " records.follow weights.kept weights.check weights.whole weights.read"
         " weights.origin weights.git_show weights.vocabularies"
+        " checkpoints.check"
+        " checkpoints.digest_of_pairs"
+        " checkpoints.give"
+        " checkpoints.of_epochs"
+        " checkpoints.save"
+        " checkpoints.state"
+        " checkpoints.take_up"
+        " records.made_by"
+        " training.fault"
     ),
 }
 NOT_RUN = {"corpus.load", "training.average"}  # they need what is not here

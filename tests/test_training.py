@@ -919,7 +919,7 @@ def test_sizes_that_make_no_sense_are_named(tmp_path, name, value):
 )
 def test_a_validation_that_returns_no_numbers_is_told_so(tmp_path, numbers):
     given = pairs_of, SOURCE, TARGET, TINY, tmp_path
-    with pytest.raises(ValueError, match="the validation returned .*: mend"):
+    with pytest.raises(ValueError, match="validate returned .*: mend"):
         train(model_of(), *given, lambda model: numbers)
     _, progress, _ = checkpoints.take_up(tmp_path / "last.safetensors")
     assert (progress["step"], progress["done"]) == (6, 6)  # nothing is lost

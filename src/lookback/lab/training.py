@@ -286,7 +286,7 @@ def finish_epoch(
     if wrong := distributed.told(fault(numbers)):
         run.save()
         raise ValueError(
-            f"the validation returned {wrong}: mend it, and remove {run.folder}"
+            f"validate returned {wrong}: mend it, and remove {run.folder}"
             " to train again"
         )
     numbers = distributed.told(numbers)
