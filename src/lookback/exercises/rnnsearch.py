@@ -848,6 +848,9 @@ def _two(result, sizes):
     return logits, as_tensor(result[1], (batch, target, source), axes, known)
 
 
+_FAR_SEED = 7  # the book's model with it has scores of ±1,000,000
+
+
 @functools.cache
 def _book_search(seed, vocab, embed, hidden):
     """The book's RNNsearch with random numbers in every parameter."""
@@ -860,6 +863,8 @@ def _book_search(seed, vocab, embed, hidden):
     drawn = random_inputs(seed, *shapes)
     for own, numbers in zip(book.parameters(), drawn, strict=True):
         own.data.copy_(0.7 * numbers)
+    if seed == _FAR_SEED:
+        book.attention.v.data *= 1e6
     return book
 
 
@@ -915,6 +920,8 @@ def soft_search(mine):
             about=what,
             ask=lambda answer, *each, i=i: _by_the_reader(answer, *each)[i],
         )
+    far = _FAR_SEED, given[0][1]
+    expect(_by_the_reader(mine, *far)[1], _by_the_book(*far)[1], _LOW, 1e-3)
     source, target = _ASKED
     parts = _by_name(_book_search(given[0][0], *given[0][1]))
     learnable_module(mine, given[0][1], parts, source=source, target=target)
@@ -1034,6 +1041,7 @@ for _hint, *_typed in (
         "You used ReLU; maxout takes the larger of each pair of neighbours.",
         *(_PAIRS, "t[..., ::2].relu()"),
     ),
+    *((_LOW, "-torch.inf", low) for low in ("-10.0", "-20.0", "-1e4")),
     (NO_GRADIENT, "self.W(s)", "self.W(s).detach()"),
     (OTHER_GRADIENT, "c], dim=-1), s)", "c], dim=-1), s.detach())"),
     (_TWO, f", {_LOOKS}", ""),

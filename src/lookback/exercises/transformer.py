@@ -1355,6 +1355,16 @@ def _torchs_whole(parts, E, source, target, heads):
     return y @ E.T
 
 
+def _named(stacks):
+    """The tensors of encoder and decoder by the names of their parts."""
+    return {
+        f"{name}.{i}.{part}": tensors
+        for name, stack in zip(("encoder", "decoder"), stacks, strict=True)
+        for i, layer in enumerate(stack)
+        for part, tensors in layer.items()
+    }
+
+
 _HARDLY_LEARNS = (
     "where 1/√16 = 0.25 was wanted: it will hardly learn, since it also makes "
     "the logits."
@@ -1385,17 +1395,17 @@ def transformer(mine):
             for own in looks.values()
         ]
         truth = _torchs_whole(stacks, E, source, target, heads)
-        parts = {"embedding": [E]} | {
-            f"{name}.{i}.{part}": tensors
-            for name, stack in zip(looks, stacks, strict=True)
-            for i, layer in enumerate(stack)
-            for part, tensors in layer.items()
-        }
+        parts = {"embedding": [E]} | _named(stacks)
         sizes = (vocab, d_model, heads, d_ff, layers)
         case = (sizes, parts, source, target), truth
         axes = "[batch, target, vocab]"
         transformer.compare(mine, [case], axes, otherwise=_blind, ask=logits)
     learnable_module(mine, sizes, parts, source=source, target=target)
+    stacks = [[_lowered(layer) for layer in stack] for stack in stacks]
+    low = {"embedding": [E]} | _named(stacks)
+    truth = _torchs_whole(stacks, E, source, target, heads)
+    found = logits(mine, sizes, low, source, target)
+    expect(found.double(), truth, _LOW, 1e-3)
     fresh = as_module(mine, 100, 16, 2, 2, 1).embedding.weight.std().item()
     if not 0.5 < fresh * 16**0.5 < 2:
         raise Hint(
@@ -1495,6 +1505,7 @@ for _hint, *_typed in (
         "        length = target.shape[1]\n",
         "        target = target[:, :-1]\n        length = target.shape[1]\n",
     ),
+    *((_LOW, "-torch.inf", low) for low in ("-10.0", "-20.0", "-100.0")),
     (_HARDLY_LEARNS, "std=d_model**-0.5", "std=1.0"),
     ("take nn.ModuleList.", "nn.ModuleList(", "list("),
     (
