@@ -131,7 +131,7 @@ def test_a_list_is_written_between_its_marks_alone(tmp_path):
     book.mkdir()
     package.mkdir(parents=True)
     (tmp_path / "_toc.yml").write_text("parts: [{chapters: [{file: book/b}]}]")
-    (book / "b.md").write_text(PAGE + "lookback.aid")
+    (book / "b.md").write_text(PAGE + "lookback.aid", "utf-8")
     for name in ("a", "b", "aid", "translator", "vocabulary"):
         (package / f"{name}.py").write_text(f'"""The {name}:\na part."""\n')
     assert overview.ideas(tmp_path) == ["b", "aid", "a"]

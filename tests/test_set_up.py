@@ -146,10 +146,10 @@ class Reader:
     def runs_the_cell(self, cell, **settings):
         """What it printed, and its error; without one, `lookback` is there."""
         done = subprocess.run(
-            [self.python, "-c", f"{cell}\nimport lookback"],
+            [self.python, "-c", f"{cell}\nimport lookback".encode()],
             cwd=self.work,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             env=self.env,
             **settings,
         )
@@ -230,7 +230,7 @@ def test_a_plain_python(reader):
 def test_the_package_is_there(reader):
     reader.env["PYTHONPATH"] = str(ROOT / "src")
     cell = set_up("https://book.invalid", "main")
-    run = [reader.python, "-c", cell]
+    run = [reader.python, "-c", cell.encode()]
     assert not subprocess.check_output(
         run, env=reader.env, stderr=subprocess.STDOUT
     )
