@@ -699,7 +699,7 @@ ROWS = dict(
         row(
             "records.load",
             dict(name="search"),
-            name=(*TEXT, "serach"),
+            name=(*TEXT, "searches"),
             folder=PLACE[1:],
         ),
         row(
