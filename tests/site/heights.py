@@ -4,7 +4,7 @@
 
 writes it to `book/_ext/heights.json`, of which the next build makes the room
 that a figure has while it sleeps. Needed after a figure was added or has grown;
-`test_page_speed.py` says so.
+`test_pages.py` says so.
 """
 
 import json

@@ -4,11 +4,11 @@ import json
 
 import pytest
 from playwright.sync_api import expect
-from test_page_speed import MOST
 
 from contents import PAGES, SERVED_OR_NOT
 from heights import HEIGHTS
 from lookback.experiments import page_speed
+from test_pages import MOST
 
 # The sections far below the screen that begin with a sleeping figure.
 SECTIONS = """() => {
