@@ -732,7 +732,7 @@ def test_a_checkpoint_of_a_sibling_is_refused(tmp_path, monkeypatch, what):
         (held_for(1), held_for(2)),
         ([held_for(1)], [held_for(2)]),
     ],
-    ids=repr,
+    ids=range(8),
 )
 def test_what_a_validation_holds_is_a_part_of_it(one, other):
     assert reached(held_for(one)) == reached(held_for(one))
