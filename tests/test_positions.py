@@ -132,7 +132,7 @@ def test_the_experiment_writes_its_record(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "FOLDER", tmp_path)
     monkeypatch.chdir(tmp_path)
     positions.main([])
-    found = json.loads((tmp_path / "order.json").read_text())["results"]
+    found = json.loads((tmp_path / "positions.json").read_text())["results"]
     assert set(found["ways"]) == set(ways)
     for way in found["ways"].values():
         assert set(way["right"]) == {"4", "24"} and set(way["far"]) == {"24"}
@@ -141,7 +141,7 @@ def test_the_experiment_writes_its_record(tmp_path, monkeypatch):
         assert len(way["runs"]) == 2
     monkeypatch.setattr(positions, "train", None)  # all runs are kept
     positions.main([])
-    again = json.loads((tmp_path / "order.json").read_text())["results"]
+    again = json.loads((tmp_path / "positions.json").read_text())["results"]
     assert again == found
 
 
