@@ -187,6 +187,7 @@ def test_truth_does_not_come_from_the_solution(made, monkeypatch):
 
 @every
 def test_a_check_leaves_no_trace(made):
+    made(right_answer(made))  # imports what it needs
     torch.manual_seed(0), random.seed(0)
     before = torch.get_rng_state(), random.getstate()
     made(right_answer(made))

@@ -947,6 +947,7 @@ def test_a_campaign_s_commit_is_of_the_code_that_it_started_with(tmp_path):
     (copy / "lab" / "metrics.py").open("a").write("DIRTY = True\n")
     paths = [str(tmp_path / "src"), os.environ.get("PYTHONPATH", "")]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    env["PYTHONDONTWRITEBYTECODE"] = "1"  # nothing ignores it here
     run = [sys.executable, "-c", CAMPAIGN]
     subprocess.run(run, cwd=tmp_path, env=env, check=True, timeout=300)
     assert git("status", "--porcelain", "--", "src/lookback/lab") == ""
