@@ -93,8 +93,8 @@ def test_an_interrupted_training_ends_as_one_that_was_not(small, monkeypatch):
     whole, _ = families.trained("BERT", 0, small / "whole")
     keep = families.keep
 
-    def once(folder, model, adam, losses):
-        keep(folder, model, adam, losses)
+    def once(*held):
+        keep(*held)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(families, "keep", once)

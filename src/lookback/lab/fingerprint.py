@@ -55,9 +55,11 @@ def identity(model: nn.Module, settings: dict, **held: object) -> dict:
     and a digest of what is `reached` from each of the things held. The device
     and the number of threads are free.
     """
+    config = getattr(model, "config", None)  # a mere stack of layers has none
+    shapes = {name: [*w.shape] for name, w in model.state_dict().items()}
     return {
         "model": type(model).__name__,
-        "sizes": asdict(model.config),
+        "sizes": shapes if config is None else asdict(config),
         "settings": settings,
         "versions": {
             "python": ".".join(platform.python_version_tuple()[:2]),
