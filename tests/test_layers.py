@@ -149,7 +149,7 @@ def test_a_decoder_layer_word_by_word_is_the_layer_at_once(norm):
     whole, cache = mine(y, memory, None, causal(4)), KVCache()
     words = [mine(word, memory, cache=cache) for word in y.split(1, dim=1)]
     same(torch.cat(words, dim=1), whole)
-    assert cache.length == cache.kept == 4
+    assert cache.length == cache.kept() == 4
 
 
 def test_the_weights_of_each_attention_are_kept_while_one_asks_for_them():
@@ -169,13 +169,13 @@ def test_the_weights_of_each_attention_are_kept_while_one_asks_for_them():
 
 def test_a_cache_with_a_window_keeps_the_last():
     cache, keys = KVCache(window=2), torch.arange(12.0).view(1, 1, 3, 4)
-    assert cache.kept == cache.bytes() == 0
+    assert cache.kept() == cache.bytes() == 0
     first, _ = cache.extend(keys, -keys)
     assert torch.equal(first, keys)  # those that are new see each other
     both, values = cache.extend(keys[:, :, :1], keys[:, :, :1])
     assert torch.equal(both, keys[:, :, [1, 2, 0]])
     assert torch.equal(values[:, :, :2], -keys[:, :, 1:])
-    assert (cache.length, cache.kept, cache.bytes()) == (4, 2, 2 * 2 * 4 * 4)
+    assert (cache.length, cache.kept(), cache.bytes()) == (4, 2, 2 * 2 * 4 * 4)
 
 
 @pytest.mark.parametrize(

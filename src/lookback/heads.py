@@ -25,8 +25,6 @@ from lookback.attention import attend
 class MultiHeadAttention(nn.Module):
     """h looks at once, each in its own d_model / h dimensions."""
 
-    attend = staticmethod(attend)
-
     def __init__(
         self,
         d_model: int,
@@ -78,6 +76,10 @@ class MultiHeadAttention(nn.Module):
         """Look from x at keys and values that `project` made."""
         query = self.split(self.W_Q(x))
         return self.look(query, keys, values, mask, need_weights)
+
+    def attend(self, *given):
+        """`attention.attend`; a subclass may compute it otherwise."""
+        return attend(*given)
 
     def look(self, query, keys, values, mask, need_weights):
         """`attend` in all heads, and W^O over what they found."""

@@ -41,7 +41,6 @@ class KVCache:
         self.keys, self.values = keys[..., last, :], values[..., last, :]
         return keys, values
 
-    @property
     def kept(self) -> int:
         """How many tokens it holds; with a window fewer than it was given."""
         return 0 if self.keys is None else self.keys.shape[-2]

@@ -320,7 +320,7 @@ class GPT(nn.Module):
         caches = caches or [None] * len(self.blocks)
         x, length, start, kept = self.embedding(tokens), tokens.shape[1], 0, 0
         if first := caches[0]:
-            start, kept = first.length, first.kept
+            start, kept = first.length, first.kept()
         if self.config.positions == "sinusoidal":
             fine = torch.promote_types(x.dtype, torch.float32)
             x = x + sinusoidal(length, x.shape[-1], start, x.device, fine)
