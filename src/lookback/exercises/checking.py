@@ -228,6 +228,19 @@ def expect(found, truth, otherwise=None, tolerance=1e-4):
         raise Hint(otherwise or _furthest(found, truth, ""))
 
 
+def _unrecognized(found, truth, given, about, otherwise, place):
+    """What is said of a mistake that no slip makes."""
+    if callable(otherwise):
+        otherwise = otherwise(found, *given)
+    about = about.format(*given)
+    if otherwise:
+        return otherwise
+    if isinstance(found, torch.Tensor):
+        return _furthest(found, truth, about, place)
+    about = about and f"{about} "
+    return f"{about}yours is {found!r}, and it should be {truth!r}."
+
+
 def _furthest(found, truth, given, place=None):
     """Where a result is furthest from the truth, in words."""
     if not found.isfinite().all():
@@ -482,17 +495,7 @@ class Exercise:
         if isinstance(first, torch.Tensor) and first.shape != truth.shape:
             hint = shapes.get(first.shape, "")
             raise Hint(_with_shape(first, truth, axes, hint))
-        about = about.format(*given)
-        if callable(otherwise):
-            otherwise = otherwise(first, *given)
-        if otherwise:
-            raise Hint(otherwise)
-        if isinstance(first, torch.Tensor):
-            raise Hint(_furthest(first, truth, about, place))
-        raise Hint(
-            f"{about and about + ' '}yours is {first!r}, and it should be "
-            f"{truth!r}."
-        )
+        raise Hint(_unrecognized(first, truth, given, about, otherwise, place))
 
     def _of(self, slip, given, ask):
         """What a slip gives; None where it breaks on these inputs."""
