@@ -28,8 +28,8 @@ PAGES = (
 
 # What only this book says, and the term that has to have stood before.
 TERMS = {
-    r"machines?(?! translation)(?<!Turing machine)(?<!Turing machines)": r"model",
-    r"rounds?": r"epoch",
+    r"machines?": r"model",
+    r"rounds(?! of)": r"epoch",
     r"the looks?|a look|its looks?": r"attention",
     r"soft look": r"soft attention",
     r"hard look": r"hard attention",
@@ -38,10 +38,9 @@ TERMS = {
     r"new content": r"candidate",
     r"side paths?": r"recurrent connections?",
     r"fingers?": r"encoder|monotonic|aligned",
-    r"\bpen\b": r"prediction network|decoder|mixture",
     r"bells?": r"gaussians?",
     r"ellips(?:e|es)": r"gaussians?",
-    r"coins?|tosses": r"randomization test",
+    r"coins|tosses|toss of a coin": r"randomization test",
     r"rulers?": r"baselines?|interval|test",
     r"verdicts?": r"significan\w+|interval",
     r"the vote of five": r"ensemble",
@@ -49,10 +48,9 @@ TERMS = {
     r"dials?": r"addressing",
     r"slopes?": r"gradients?|derivatives?",
     r"likeness": r"similarity",
-    r"told": r"strong supervision|teacher forcing|strong|supervised",
+    r"not told": r"weak supervision|weakly supervised",
     r"bends?": r"nonlinearity|activation function",
     r"tape": r"memory",
-    r"hops?": r"hops?",
     r"spoil(?:ed|s)?": r"corrupt(?:ed|s)?|mask(?:ed|s)?",
     r"fires?": r"active|activation",
     r"loud(?:er|ness)?|quiet(?:er)?": r"scale|norm|RMS",
@@ -62,14 +60,13 @@ TERMS = {
 # Verbs, stories and quotations in which such a word is no name.
 ALLOWED = re.compile(
     r"Turing machines?|machine (?:translation|learning)|translation machines?"
-    r"|The machine of today|was told|is told|told (?:him|her|me|us|you|it)"
-    r"|he told|told by|as told",
+    r"|The machine of today",
     re.I,
 )
 # In headings, tables' heads, goals and hints these never stand.
 NEVER = (
-    r"rounds?|the looks?|soft look|hard look|belt|new content|side paths?"
-    r"|fingers?|bells?|coins?|rulers?|verdicts?|the vote of five|two readers"
+    r"the looks?|soft look|hard look|belt|new content|side paths?"
+    r"|fingers?|bells?|coins|rulers?|verdicts?|the vote of five|two readers"
     r"|dials?|likeness|bends?|thousand million|shares"
 )
 FENCE = re.compile(r"^(`{3,}|:{3,})(.*)$")
@@ -79,6 +76,7 @@ def before_exercises(page: str) -> str:
     """The page's text, front matter and exercises left out."""
     text = (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8")
     text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.S)
+    text = re.sub(r"^# .*$", "", text, count=1, flags=re.M)
     return re.split(r"^## Exercises", text, flags=re.M)[0]
 
 
@@ -95,7 +93,9 @@ def prose(text: str) -> str:
             fence[2],
         ):
             inside = fence[1] if fence[2] else None
-        elif not re.match(r"\s*(?:\||:\w[\w-]*:|```|:::|\(\w+[\w-]*\)=|\+\+\+)", line):
+        elif not re.match(
+            r"\s*(?:\||:\w[\w-]*:|```|:::|\(\w+[\w-]*\)=|\+\+\+)", line
+        ):
             lines.append(line)
     text = re.sub(r"\$\$.*?\$\$", " ", "\n".join(lines), flags=re.S)
     text = re.sub(r"<!--.*?-->", " ", text, flags=re.S)
@@ -104,7 +104,9 @@ def prose(text: str) -> str:
 
 def words(page: str) -> int:
     """How many words of prose stand before the exercises."""
-    return len(re.findall(r"[^\W_][\w'’.-]*", seen(prose(before_exercises(page)))))
+    return len(
+        re.findall(r"[^\W_][\w'’.-]*", seen(prose(before_exercises(page))))
+    )
 
 
 def named(text: str, pattern: str) -> re.Match[str] | None:
@@ -126,7 +128,9 @@ def hints(chapter: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_chapter_has_at_most_3500_words_before_its_exercises(page: str) -> None:
+def test_a_chapter_has_at_most_3500_words_before_its_exercises(
+    page: str,
+) -> None:
     assert words(page) <= 3500, f"{page}: {words(page)} words"
 
 
@@ -151,7 +155,9 @@ def test_no_private_word_names_a_thing(page: str) -> None:
     heads += re.findall(r"^    exercise-[\w-]+: (.*)$", text, re.M)
     title, *heads = [ALLOWED.sub("", seen(head)) for head in heads]
     wrong = [head for head in heads if named(head, NEVER)]
-    wrong += [hint for hint in hints(page) if named(ALLOWED.sub("", hint), NEVER)]
+    wrong += [
+        hint for hint in hints(page) if named(ALLOWED.sub("", hint), NEVER)
+    ]
     assert not wrong, "\n".join([page, *wrong])
 
 
@@ -160,4 +166,6 @@ def test_a_chapter_closes_with_the_names_in_the_literature(page: str) -> None:
     text = (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8")
     last = text.split("## Names in the literature")
     assert len(last) == 2, f"{page}: no “Names in the literature”"
-    assert re.search(r"^\|.*\|\n\|[ :|-]+\|\n(?:\|.*\|\n){3}", last[1], re.M), page
+    assert re.search(r"^\|.*\|\n\|[ :|-]+\|\n(?:\|.*\|\n){3}", last[1], re.M), (
+        page
+    )
