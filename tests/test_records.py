@@ -1098,7 +1098,8 @@ def test_a_committed_record_loads_and_names_its_experiment(path):
     assert module in known
     experiment = importlib.import_module(f"lookback.experiments.{name}")
     assert callable(experiment.main)
-    assert record["git"] and record["git"]["dirty"] is not None
+    made_by = record.get("made_by", [record])
+    assert all(made["git"]["dirty"] is not None for made in made_by)
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.stem)
