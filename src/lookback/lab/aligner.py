@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import torch
 
-from lookback.lab import asked
+from lookback.lab import arguments
 from lookback.lab.corpus import Pair
 
 NOTHING = "<nothing>"  # e_0, before the first word of every sentence
@@ -28,8 +28,8 @@ def learn(pairs: Sequence[Pair], rounds: int = 5) -> Table:
 
     Raises ValueError for no pairs, and for rounds below 1.
     """
-    asked.pairs("pairs", asked.some("pairs", pairs, "sentence pairs"))
-    asked.whole("rounds", rounds, 1)
+    arguments.pairs("pairs", arguments.some("pairs", pairs, "sentence pairs"))
+    arguments.whole("rounds", rounds, 1)
     english, french = {NOTHING: 0}, {}
     code, word, at = [], [], 0  # of every e_j and f_i that meet
     for pair in pairs:
@@ -63,8 +63,8 @@ def align(table: Table, pair: Pair) -> list[int | None]:
 
     Of equals it is the first; None is for what nothing makes likeliest.
     """
-    asked.kind("table", table, dict, "what `learn` returns")
-    asked.pair("pair", pair)
+    arguments.kind("table", table, dict, "what `learn` returns")
+    arguments.pair("pair", pair)
     found = []
     for f in pair.target:
         chances = [table.get((e, f), 0.0) for e in (NOTHING, *pair.source)]

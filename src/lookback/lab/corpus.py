@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from lookback.lab import asked, download, files
+from lookback.lab import arguments, download, files
 from lookback.lab.download import (
     SHA256,
     TESTS,
@@ -74,7 +74,7 @@ def read(source: Path, target: Path) -> list[Pair]:
     empty lines, and for a file that is missing, not UTF-8 or not text since
     it holds a NUL.
     """
-    asked.folder("source", source), asked.folder("target", target)
+    arguments.folder("source", source), arguments.folder("target", target)
     sides = [_lines(path) for path in (source, target)]
     if len(sides[0]) != len(sides[1]):
         raise CorpusError(
@@ -127,11 +127,12 @@ def join(pairs: Iterable[Pair], sizes: Iterable[int]) -> list[Pair]:
     captions three by three. Raises ValueError if it does, and for a size
     below 1.
     """
-    pairs, joined = iter(asked.each_of("pairs", pairs, "sentence pairs")), []
-    for size in asked.each_of("sizes", sizes, "many, itertools.repeat(3)"):
-        size = asked.whole("a size of sizes", size, 1)
+    pairs = iter(arguments.each_of("pairs", pairs, "sentence pairs"))
+    joined = []
+    for size in arguments.each_of("sizes", sizes, "many, itertools.repeat(3)"):
+        size = arguments.whole("a size of sizes", size, 1)
         group = [
-            asked.pair("a pair of pairs", pair)
+            arguments.pair("a pair of pairs", pair)
             for _, pair in zip(range(size), pairs, strict=False)
         ]
         if len(group) < size:
@@ -158,8 +159,8 @@ class Batch(NamedTuple):
     def of(cls, rows: Sequence[Numbers]) -> "Batch":
         """One batch; every source and every target ends with <end>."""
         give = "Numbers, as `encode` makes them"
-        for i, row in enumerate(asked.some("rows", rows, give)):
-            asked.two_sided(f"rows[{i}]", row, give)
+        for i, row in enumerate(arguments.some("rows", rows, give)):
+            arguments.two_sided(f"rows[{i}]", row, give)
         return cls(
             pad([[*row.source, END] for row in rows]),
             pad([[START, *row.target] for row in rows]),
@@ -172,7 +173,7 @@ class Batch(NamedTuple):
         A GPU fetches it out of pinned memory once it gets there: the CPU does
         not wait for it.
         """
-        asked.kind("device", device, torch.device, 'torch.device("cpu")')
+        arguments.kind("device", device, torch.device, 'torch.device("cpu")')
         if device.type != "cuda" or self.source.is_cuda:
             return Batch(*(tensor.to(device) for tensor in self))
         return Batch(
@@ -183,9 +184,9 @@ class Batch(NamedTuple):
 def pad(rows: Sequence[Sequence[int]]) -> Int[Tensor, "batch longest"]:
     """Rows of word numbers as one tensor, filled with PAD on the right."""
     give = "lists of word numbers"
-    for i, row in enumerate(asked.some("rows", rows, give)):
+    for i, row in enumerate(arguments.some("rows", rows, give)):
         if isinstance(row, str) or not hasattr(row, "__len__"):
-            raise asked.wrong(f"rows[{i}]", row, "a list of word numbers")
+            raise arguments.wrong(f"rows[{i}]", row, "a list of word numbers")
     longest = max(map(len, rows))
     whole = [[*row, *[PAD] * (longest - len(row))] for row in rows]
     # Three times as fast as torch.tensor, which looks at every number.
@@ -202,9 +203,9 @@ def encode(
     pairs: Sequence[Pair], source: Vocabulary, target: Vocabulary
 ) -> list[Numbers]:
     """The words of sentence pairs as numbers."""
-    asked.kind("source", source, Vocabulary, "a Vocabulary")
-    asked.kind("target", target, Vocabulary, "a Vocabulary")
-    asked.pairs("pairs", pairs)
+    arguments.kind("source", source, Vocabulary, "a Vocabulary")
+    arguments.kind("target", target, Vocabulary, "a Vocabulary")
+    arguments.pairs("pairs", pairs)
     return [
         Numbers(source.encode(pair.source), target.encode(pair.target))
         for pair in pairs
@@ -218,13 +219,13 @@ def collate(
 
     Raises ValueError for none.
     """
-    asked.some("pairs", pairs, "sentence pairs")
+    arguments.some("pairs", pairs, "sentence pairs")
     return Batch.of(encode(pairs, source, target))
 
 
 def text(words: Iterable[str]) -> str:
     """Words as a reader would see them: the corpus writes ' as &apos;."""
-    return html.unescape(" ".join(asked.words_of("words", words)))
+    return html.unescape(" ".join(arguments.words_of("words", words)))
 
 
 def shakespeare() -> str:
@@ -245,9 +246,9 @@ def batches(
     As Bahdanau et al. (2015, appendix B.2) do it: fetch `pool` batches' worth
     of pairs, sort them by length, cut them into batches.
     """
-    asked.listed("pairs", pairs, "sentence pairs")
-    asked.whole("size", size, 1), asked.whole("pool", pool, 1)
-    asked.whole("seed", seed)
+    arguments.listed("pairs", pairs, "sentence pairs")
+    arguments.whole("size", size, 1), arguments.whole("pool", pool, 1)
+    arguments.whole("seed", seed)
     shuffled, dice = list(pairs), random.Random(seed)
     dice.shuffle(shuffled)
     for start in range(0, len(shuffled), pool * size):

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from lookback.lab import asked
+from lookback.lab import arguments
 from lookback.lab.corpus import Pair, collate, pad
 from lookback.translator import Translator
 from lookback.vocabulary import END, PAD, START, UNK, Vocabulary
@@ -28,7 +28,7 @@ class Translation(NamedTuple):
 
 def limit(source: Int[Tensor, "batch source"]) -> Int[Tensor, " batch"]:
     """The longest translation that is tried: twice the source and 10."""
-    source = asked.rows("source", source)
+    source = arguments.rows("source", source)
     return 2 * (source != PAD).sum(dim=1) + 10
 
 
@@ -57,13 +57,13 @@ def beam(
     Raises ValueError for a width or a longest translation below 1, for a
     sentence without a word, and for a model whose logits are NaN.
     """
-    asked.translator(model)
-    asked.tokens("source", source, asked.sizes(model)["source"])
-    width = asked.whole("width", width, 1)
+    arguments.translator(model)
+    arguments.tokens("source", source, arguments.sizes(model)["source"])
+    width = arguments.whole("width", width, 1)
     if longest is not None:
-        longest = asked.whole("longest", longest, 1)
-    asked.kind("forbid_unknown", forbid_unknown, bool, "True or False")
-    power = asked.number("power", power, 0)
+        longest = arguments.whole("longest", longest, 1)
+    arguments.kind("forbid_unknown", forbid_unknown, bool, "True or False")
+    power = arguments.number("power", power, 0)
     model.eval()
     count, where = len(source), source.device
     memory = model.encode(source)
@@ -182,11 +182,11 @@ def translate(
     the order of the questions. Raises ValueError for an empty sentence, and
     for vocabularies that are not the model's.
     """
-    asked.translator(model, source=source, target=target)
-    for number, words in enumerate(asked.sentences("sentences", sentences)):
+    arguments.translator(model, source=source, target=target)
+    for number, words in enumerate(arguments.sentences("sentences", sentences)):
         if not words:
             raise ValueError(f"sentences[{number}] is empty: give it a word")
-    size = asked.whole("size", size, 1)
+    size = arguments.whole("size", size, 1)
     order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
     answers: dict[int, tuple[list[str], Translation]] = {}
     for start in range(0, len(order), size):
@@ -212,9 +212,9 @@ def force(
     Raises ValueError for a model that never looks, for an empty source, and
     for vocabularies that are not the model's.
     """
-    asked.translator(model, source=source, target=target).eval()
-    asked.pairs("pairs", pairs)
-    size = asked.whole("size", size, 1)
+    arguments.translator(model, source=source, target=target).eval()
+    arguments.pairs("pairs", pairs)
+    size = arguments.whole("size", size, 1)
     answers = []
     for start in range(0, len(pairs), size):
         part = pairs[start : start + size]

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lookback.lab import asked, synthetic_handwriting
+from lookback.lab import arguments, synthetic_handwriting
 
 ALPHABET = synthetic_handwriting.LETTERS.replace(" ", "")
 SIDE = 20  # pixels
@@ -51,7 +51,7 @@ def pictures(
 
     The writer's last rest belongs to no letter and leaves no ink.
     """
-    asked.whole("each", each, 1), asked.whole("seed", seed, 0)
+    arguments.whole("each", each, 1), arguments.whole("seed", seed, 0)
     rng = np.random.default_rng(seed)
     drawn = [
         picture(letter, synthetic_handwriting.Hand.draw(rng), rng)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lookback.lab import asked
+from lookback.lab import arguments
 from lookback.lab.subwords import Subwords
 from lookback.vocabulary import Vocabulary
 
@@ -27,8 +27,8 @@ MOST = 127
 def split(matrix: Tensor) -> tuple[np.ndarray, np.ndarray]:
     """b, int8 [rows, columns], and s, float16 [rows]."""
     give = "a tensor [rows, columns]"
-    if asked.kind("matrix", matrix, Tensor, give).ndim != 2:
-        raise asked.wrong("matrix", matrix, give)
+    if arguments.kind("matrix", matrix, Tensor, give).ndim != 2:
+        raise arguments.wrong("matrix", matrix, give)
     rows = matrix.detach().cpu().double().numpy()
     scales = (np.abs(rows).max(1) / MOST).astype("<f2")
     by = np.where(scales > 0, scales, 1).astype(float)[:, None]
@@ -44,7 +44,7 @@ def join(levels: np.ndarray, scales: np.ndarray) -> Tensor:
 @torch.no_grad()
 def rounded(model: nn.Module) -> nn.Module:
     """The model, every matrix as its bytes have it: changed in place."""
-    asked.kind("model", model, nn.Module, "a model")
+    arguments.kind("model", model, nn.Module, "a model")
     for tensor in model.state_dict().values():
         if tensor.ndim == 2:
             tensor.copy_(join(*split(tensor)))
@@ -56,8 +56,8 @@ def pack(model: nn.Module, pieces: Vocabulary) -> bytes:
 
     Raises ValueError where an entry of a model is neither matrix nor vector.
     """
-    asked.kind("model", model, nn.Module, "a model")
-    asked.kind("pieces", pieces, Vocabulary, "a Vocabulary")
+    arguments.kind("model", model, nn.Module, "a model")
+    arguments.kind("pieces", pieces, Vocabulary, "a Vocabulary")
     numbers, tensors = [], []
     for name, tensor in model.state_dict().items():
         if tensor.ndim == 2:

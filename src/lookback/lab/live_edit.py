@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
-from lookback.lab import asked
+from lookback.lab import arguments
 
 Edited = TypeVar("Edited", bound=Callable)
 
@@ -26,8 +26,10 @@ def adopt(edited: Edited, into: str) -> Edited:
     it to the name. Raises ImportError or AttributeError if there is no such
     module, or no such name in it.
     """
-    asked.function("edited", edited, "a function or a class")
-    asked.kind("into", into, str, 'the name of a module, "lookback.residual"')
+    arguments.function("edited", edited, "a function or a class")
+    arguments.kind(
+        "into", into, str, 'the name of a module, "lookback.residual"'
+    )
     old = getattr(importlib.import_module(into), edited.__name__)
     if isinstance(edited, type):
         return _refilled(old, edited)

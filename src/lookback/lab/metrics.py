@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from sacrebleu.metrics import BLEU, CHRF
 from torch import Tensor
 
-from lookback.lab import asked
+from lookback.lab import arguments
 
 Links = Collection[tuple[int, int]]
 
@@ -30,7 +30,7 @@ def bleu(
     of lists of words.
     """
     texts, truths = matched(hypotheses, references)
-    if asked.whole("resamples", resamples, 0) == 1:
+    if arguments.whole("resamples", resamples, 0) == 1:
         raise ValueError("resamples is 1: give 0, or 2 and more")
     os.environ.setdefault("SACREBLEU_SEED", "12345")
     score = BLEU(tokenize="none", force=True).corpus_score(
@@ -75,8 +75,8 @@ def matched(
     hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[str]]
 ) -> tuple[list[str], list[str]]:
     """Both as text; ValueError if they are none or not equally many."""
-    asked.sentences("hypotheses", hypotheses)
-    asked.sentences("references", references)
+    arguments.sentences("hypotheses", hypotheses)
+    arguments.sentences("references", references)
     if not hypotheses or len(hypotheses) != len(references):
         raise ValueError(
             f"there are {len(hypotheses)} hypotheses and {len(references)}"
@@ -99,10 +99,12 @@ def bleu_by_length(
     Raises ValueError for edges that do not rise and for unequal numbers.
     """
     for name, value in (("lengths", lengths), ("edges", edges)):
-        for i, each in enumerate(asked.listed(name, value, "whole numbers")):
-            asked.whole(f"{name}[{i}]", each, 0)
-    asked.sentences("hypotheses", hypotheses)
-    asked.sentences("references", references)
+        for i, each in enumerate(
+            arguments.listed(name, value, "whole numbers")
+        ):
+            arguments.whole(f"{name}[{i}]", each, 0)
+    arguments.sentences("hypotheses", hypotheses)
+    arguments.sentences("references", references)
     if not len(hypotheses) == len(references) == len(lengths):
         raise ValueError(
             f"there are {len(hypotheses)} hypotheses, {len(references)}"
@@ -138,9 +140,9 @@ def links(weights: Tensor) -> set[tuple[int, int]]:
     Raises ValueError for another shape, and for NaN.
     """
     give = "the weights of one sentence, a tensor [target, source]"
-    asked.kind("weights", weights, Tensor, give)
+    arguments.kind("weights", weights, Tensor, give)
     if weights.ndim != 2 or not weights.shape[1]:
-        raise ValueError(f"weights is {asked.shown(weights)}: give {give}")
+        raise ValueError(f"weights is {arguments.shown(weights)}: give {give}")
     if weights.isnan().any():
         raise ValueError(f"weights holds NaN: give {give}")
     return {(int(j), i) for i, j in enumerate(weights.argmax(dim=-1))}
@@ -180,13 +182,13 @@ def alignment_error_rate(
 def check_links(name: str, value: Sequence[Links]) -> None:
     """Raise TypeError, which names it, for what has no links a sentence."""
     of = "links, for each sentence a set of (source, target)"
-    for i, links in enumerate(asked.listed(name, value, of)):
+    for i, links in enumerate(arguments.listed(name, value, of)):
         each = f"{name}[{i}]"
-        asked.kind(each, links, Collection, "a set of (source, target)")
+        arguments.kind(each, links, Collection, "a set of (source, target)")
         for link in links:
             if not (
                 isinstance(link, tuple) and [*map(type, link)] == [int, int]
             ):
-                raise asked.wrong(
+                raise arguments.wrong(
                     f"a link of {each}", link, "(source, target), two places"
                 )

@@ -9,7 +9,7 @@ page: widgets/moses_tokenizer.js.
 import re
 import unicodedata
 
-from lookback.lab import asked
+from lookback.lab import arguments
 
 # Each becomes the other: what keyboards write, and what the corpus has.
 PLAIN = str.maketrans(
@@ -45,7 +45,7 @@ WORD = re.compile(
 
 def words(text: str) -> list[str]:
     """The words of a sentence, lower-cased, as Multi30k writes them."""
-    asked.kind("text", text, str, "a sentence as text")
+    arguments.kind("text", text, str, "a sentence as text")
     text = unicodedata.normalize("NFKC", text.translate(PLAIN)).lower()
     text = BLANK.sub(" ", text)
     return [

@@ -23,7 +23,7 @@ import random
 from collections.abc import Iterator
 from itertools import islice
 
-from lookback.lab import asked, grammar, lexicon
+from lookback.lab import arguments, grammar, lexicon
 from lookback.lab.grammar import Pair, Phrase, rule
 from lookback.lab.lexicon import ADJECTIVE, DETERMINER, NOUN, VERB, words
 
@@ -224,11 +224,11 @@ def sentences(
     however long. ValueError: a seed that is no whole number from 0 up, an
     unknown length, clauses below 1, or both length and clauses.
     """
-    asked.whole("seed", seed, 0)
+    arguments.whole("seed", seed, 0)
     if length is not None:
-        asked.choice("length", length, [*LENGTHS][1:])
+        arguments.choice("length", length, [*LENGTHS][1:])
     if clauses is not None:
-        asked.whole("clauses", clauses, 1)
+        arguments.whole("clauses", clauses, 1)
     if clauses and length:
         raise ValueError("give length or clauses, not both")
     return _stream(_Writer(seed), LENGTHS[length], clauses)
@@ -244,5 +244,5 @@ def _stream(writer: _Writer, limits, clauses: int | None) -> Iterator[Pair]:
 
 def sample(n: int, seed=0, length=None, clauses=None) -> list[Pair]:
     """The first n pairs of `sentences`; ValueError for n below 0 too."""
-    asked.whole("n", n, 0)
+    arguments.whole("n", n, 0)
     return list(islice(sentences(seed, length, clauses), n))

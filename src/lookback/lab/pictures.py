@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from lookback.lab import asked, synthetic_handwriting
+from lookback.lab import arguments, synthetic_handwriting
 
 LETTERS = synthetic_handwriting.LETTERS[:-1]  # without the space
 SIDE = 24  # pixels
@@ -64,8 +64,8 @@ def sample(count: int, seed: int, move: float = 0.0) -> Pictures:
     The same seed gives the same letters in the same hands, however far they
     are moved; the direction of each is its own.
     """
-    asked.whole("count", count, 1), asked.whole("seed", seed, 0)
-    asked.number("move", move)
+    arguments.whole("count", count, 1), arguments.whole("seed", seed, 0)
+    arguments.number("move", move)
     pixels, letters = [], []
     for i in range(count):
         rng = np.random.default_rng([seed, i])

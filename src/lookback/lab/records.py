@@ -20,7 +20,7 @@ from pathlib import Path
 import fastjsonschema
 import torch
 
-from lookback.lab import asked, files, tables
+from lookback.lab import arguments, files, tables
 from lookback.lab.download import digest
 from lookback.lab.schema import SCHEMA
 
@@ -206,9 +206,9 @@ def load(name: str, folder: Path | None = None) -> dict:
 
     Raises RecordError if it is missing or broken.
     """
-    asked.kind("name", name, str, 'a record\'s name, "search"')
+    arguments.kind("name", name, str, 'a record\'s name, "search"')
     if folder is not None:
-        asked.folder("folder", folder)
+        arguments.folder("folder", folder)
     path = (folder or FOLDER) / f"{name}.json"
     try:
         record = files.read_json(path)
@@ -254,7 +254,7 @@ def quote(place: str, folder: Path | None = None) -> str:
     RecordError if there is nothing at that place, or nothing that fits the
     format.
     """
-    asked.kind("place", place, str, 'a path, "search/rnnsearch/bleu:.1f"')
+    arguments.kind("place", place, str, 'a path, "search/rnnsearch/bleu:.1f"')
     path, _, form = place.partition(":")
     name, *steps = path.split("/")
     folder = folder or FOLDER

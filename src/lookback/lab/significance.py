@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Real
 from torch import Tensor
 
-from lookback.lab import asked, corpus
+from lookback.lab import arguments, corpus
 
 Counts = Int[Tensor, "captions 9"]
 TRIALS, RESAMPLES = 10_000, 2_000  # of the test, of the bootstrap
@@ -39,7 +39,7 @@ def caption_rows(text: str) -> Counts:
     caption, as `lab.metrics.counts` gives them, captions divided by commas.
     Raises ValueError for a caption that has not six whole numbers.
     """
-    asked.kind("text", text, str, "a text of six whole numbers a caption")
+    arguments.kind("text", text, str, "a text of six whole numbers a caption")
     rows = [row.split() for row in text.split(",")]
     if odd := [row for row in rows if len(row) != 6 or not _whole(row)]:
         raise ValueError(
@@ -86,11 +86,11 @@ def pooled_counts(run: dict, split: str, kind: str = "greedy") -> Counts:
 def _splits(run: dict, split: str, kind: str = "greedy") -> tuple[str, ...]:
     """The test sets that are meant; ValueError if the run has them not."""
     if not isinstance(run, dict) or "tests" not in run:
-        raise asked.wrong("run", run, "a run of a record, with its tests")
+        raise arguments.wrong("run", run, "a run of a record, with its tests")
     known = [*run["tests"]] + ["all"] * (run["tests"].keys() >= {*corpus.TESTS})
-    asked.choice("split", split, known)
+    arguments.choice("split", split, known)
     splits = corpus.TESTS if split == "all" else (split,)
-    asked.choice("kind", kind, [*run["tests"][splits[0]]])
+    arguments.choice("kind", kind, [*run["tests"][splits[0]]])
     return splits
 
 
@@ -99,7 +99,7 @@ def caption_mean(
 ) -> float:
     """A score of a test set, or the mean of all three's by their captions."""
     splits = _splits(run, split)
-    asked.function("score", score, "a function of what a test set tells")
+    arguments.function("score", score, "a function of what a test set tells")
     sizes = [len(pooled_counts(run, each)) for each in splits]
     scores = [score(run["tests"][each]) for each in splits]
     return sum(map(prod, zip(sizes, scores, strict=True))) / sum(sizes)
@@ -121,16 +121,20 @@ def cross_entropy(run: dict, split: str) -> float:
 
 def mean_and_spread(values: Sequence[float]) -> dict:
     """The mean, the sample standard deviation (None for one), and each."""
-    asked.numbers("values", values)
+    arguments.numbers("values", values)
     spread = stdev(values) if len(values) > 1 else None
     return {"mean": mean(values), "spread": spread, "each": list(values)}
 
 
 def bleu_over_seeds(sums: Sequence[Tensor]) -> dict:
     """BLEU and its factors over several runs, from each one's summed rows."""
-    for i, each in enumerate(asked.some("sums", sums, "tensors [9]")):
-        if asked.kind(f"sums[{i}]", each, Tensor, "a tensor [9]").shape != (9,):
-            raise asked.wrong(f"sums[{i}]", each, "a tensor [9], rows.sum(0)")
+    for i, each in enumerate(arguments.some("sums", sums, "tensors [9]")):
+        if arguments.kind(f"sums[{i}]", each, Tensor, "a tensor [9]").shape != (
+            9,
+        ):
+            raise arguments.wrong(
+                f"sums[{i}]", each, "a tensor [9], rows.sum(0)"
+            )
     found = mean_and_spread([bleu(each).item() for each in sums])
     factors = [precision_and_brevity(each) for each in sums]
     return {
@@ -143,7 +147,7 @@ def bleu_over_seeds(sums: Sequence[Tensor]) -> dict:
 
 def scores(runs: Sequence[dict], split: str, kind: str = "greedy") -> dict:
     """A system's scores on a test set: means over its seeds; BLEU's spread."""
-    asked.some("runs", runs, "runs")
+    arguments.some("runs", runs, "runs")
     return {
         **bleu_over_seeds([pooled_counts(r, split, kind).sum(0) for r in runs]),
         "chrf": mean(chrf(run, split, kind) for run in runs),
@@ -153,8 +157,8 @@ def scores(runs: Sequence[dict], split: str, kind: str = "greedy") -> dict:
 def joined_scores(runs: Sequence[dict], count: int) -> dict:
     """The same on joined captions of the first test set; with it the first
     translation, and how many full stops there are."""
-    for run in asked.some("runs", runs, "runs"):
-        asked.choice("count", str(count), [*run["long"]])
+    for run in arguments.some("runs", runs, "runs"):
+        arguments.choice("count", str(count), [*run["long"]])
     told = [run["long"][str(count)] for run in runs]
     written, wanted = zip(*(each["stops"] for each in told), strict=True)
     return {
@@ -178,8 +182,10 @@ def pooled_deviation(scores: Sequence[Sequence[float]]) -> Deviation:
     √(Σ (n − 1) s² / Σ (n − 1)), with s the standard deviation of the n scores
     of a system. Raises ValueError where no system has two.
     """
-    for i, each in enumerate(asked.listed("scores", scores, "lists of scores")):
-        asked.numbers(f"scores[{i}]", each)
+    for i, each in enumerate(
+        arguments.listed("scores", scores, "lists of scores")
+    ):
+        arguments.numbers(f"scores[{i}]", each)
     several = [each for each in scores if len(each) > 1]
     if not several:
         raise ValueError(
@@ -194,9 +200,9 @@ def bleu_deviation(
     found: Mapping[str, list[dict]], split: str, kind: str = "greedy"
 ) -> Deviation:
     """The `pooled_deviation` of these systems' BLEU on a test set."""
-    asked.kind("found", found, Mapping, "a dictionary of lists of runs")
+    arguments.kind("found", found, Mapping, "a dictionary of lists of runs")
     for name, runs in found.items():
-        asked.some(f"found[{name!r}]", runs, "runs")
+        arguments.some(f"found[{name!r}]", runs, "runs")
     return pooled_deviation(
         [scores(runs, split, kind)["each"] for runs in found.values()]
     )
@@ -252,11 +258,13 @@ def p_value(
     Where there is no difference to beat it is 1.
     """
     for name, part in (("difference", difference), ("randomized", randomized)):
-        asked.kind(name, part, Tensor, "a tensor of differences")
+        arguments.kind(name, part, Tensor, "a tensor of differences")
         if not part.isfinite().all():
-            raise asked.wrong(name, part, "a tensor of finite numbers")
+            raise arguments.wrong(name, part, "a tensor of finite numbers")
     if difference.ndim:
-        raise asked.wrong("difference", difference, "a tensor of one number")
+        raise arguments.wrong(
+            "difference", difference, "a tensor of one number"
+        )
     if difference.abs() < 1e-9:
         return 1.0
     larger = (randomized.abs() > difference.abs() + 1e-9).sum().item()
@@ -266,11 +274,11 @@ def p_value(
 def _alike(one: Sequence[Counts], two: Sequence[Counts]) -> None:
     """Raise an error if these are no runs over the same captions."""
     for name, runs in (("one", one), ("two", two)):
-        for i, each in enumerate(asked.some(name, runs, "runs' rows")):
+        for i, each in enumerate(arguments.some(name, runs, "runs' rows")):
             give = "a run's rows, a tensor [captions, 9]"
-            asked.kind(f"{name}[{i}]", each, Tensor, give)
+            arguments.kind(f"{name}[{i}]", each, Tensor, give)
             if each.ndim != 2 or each.shape[1] != 9:
-                raise asked.wrong(f"{name}[{i}]", each, give)
+                raise arguments.wrong(f"{name}[{i}]", each, give)
             if len(each) != len(one[0]):
                 raise ValueError(
                     f"{name}[{i}] has {len(each)} captions and one[0] has"
@@ -306,14 +314,16 @@ def paired_randomization_test(
 
 def standard_error(deviation: Deviation, one: int, two: int) -> float:
     """s √(1/n_A + 1/n_B): of a difference of means over so many seeds."""
-    asked.kind("deviation", deviation, Deviation, "what pooled_deviation gives")
-    asked.whole("one", one, 1), asked.whole("two", two, 1)
+    arguments.kind(
+        "deviation", deviation, Deviation, "what pooled_deviation gives"
+    )
+    arguments.whole("one", one, 1), arguments.whole("two", two, 1)
     return deviation.value * (1 / one + 1 / two) ** 0.5
 
 
 def student(freedom: int, count: int) -> Tensor:
     """Student's t, Z / √(Σ Z_i² / freedom), drawn RESAMPLES × count times."""
-    asked.whole("freedom", freedom, 1), asked.whole("count", count, 1)
+    arguments.whole("freedom", freedom, 1), arguments.whole("count", count, 1)
     dice = torch.Generator().manual_seed(0)
     normal, *others = torch.randn(
         (1 + freedom, RESAMPLES, count), generator=dice
@@ -369,8 +379,8 @@ def compare_runs(
     The deviation is that of the two, if each has three seeds: some models
     depend more on their seed than others. Else it is pooled over all.
     """
-    asked.kind("runs", runs, Mapping, "a dictionary of lists of runs")
-    asked.choice("one", one, [*runs]), asked.choice("two", two, [*runs])
+    arguments.kind("runs", runs, Mapping, "a dictionary of lists of runs")
+    arguments.choice("one", one, [*runs]), arguments.choice("two", two, [*runs])
     couple = {name: runs[name] for name in (one, two)}
     several = all(len(each) > 2 for each in couple.values())
     deviation = bleu_deviation(couple if several else runs, split, kind)

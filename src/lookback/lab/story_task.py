@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from lookback.lab import asked
+from lookback.lab import arguments
 from lookback.vocabulary import PAD, Vocabulary
 
 PEOPLE = ("anna", "ben", "clara")
@@ -51,20 +51,22 @@ class Story(NamedTuple):
 
 def facts_of(name: str) -> int:
     """How many sentences a question about this name needs."""
-    asked.choice("name", name, PEOPLE + BAGS + THINGS)
+    arguments.choice("name", name, PEOPLE + BAGS + THINGS)
     return next(facts for facts, names in NAMES.items() if name in names)
 
 
 def say(name: str, holder: str) -> Sentence:
     """The sentence that tells where a name is now."""
-    asked.choice("holder", holder, HOLDERS[facts_of(name)])
+    arguments.choice("holder", holder, HOLDERS[facts_of(name)])
     return tuple(FORMS[facts_of(name)].format(name, holder).split())
 
 
 def read(sentence: Sentence) -> tuple[str, str]:
     """The name that a sentence speaks of, and where it says that it is."""
-    if len(asked.words_of("sentence", sentence)) < 4:
-        raise asked.wrong("sentence", sentence, "a sentence that `say` made")
+    if len(arguments.words_of("sentence", sentence)) < 4:
+        raise arguments.wrong(
+            "sentence", sentence, "a sentence that `say` made"
+        )
     first, second, *_, last = sentence
     if second == "took":
         return last, first
@@ -73,7 +75,7 @@ def read(sentence: Sentence) -> tuple[str, str]:
 
 def ask(name: str) -> Sentence:
     """Where is it?"""
-    asked.choice("name", name, PEOPLE + BAGS + THINGS)
+    arguments.choice("name", name, PEOPLE + BAGS + THINGS)
     article = () if name in PEOPLE else ("the",)
     return ("where", "is", *article, name)
 
@@ -85,8 +87,8 @@ def follow(
 
     None if the story does not tell.
     """
-    asked.sentences("sentences", sentences)
-    asked.choice("name", name, PEOPLE + BAGS + THINGS + PLACES)
+    arguments.sentences("sentences", sentences)
+    arguments.choice("name", name, PEOPLE + BAGS + THINGS + PLACES)
     support = []
     while name not in PLACES:
         told = [i for i, one in enumerate(sentences) if read(one)[0] == name]
@@ -103,10 +105,10 @@ def tell(chance: random.Random, length: int, facts: int) -> Story:
     Something is told of every name, in any order, and of some names again.
     Raises ValueError for a story too short for that.
     """
-    asked.kind("chance", chance, random.Random, "random.Random(0)")
+    arguments.kind("chance", chance, random.Random, "random.Random(0)")
     names = [name for each in NAMES.values() for name in each]
-    asked.whole("length", length, len(names))
-    asked.choice("facts", facts, [*NAMES])
+    arguments.whole("length", length, len(names))
+    arguments.choice("facts", facts, [*NAMES])
     while len(names) < length:
         [kind] = chance.choices(list(NAMES), SHARES)
         names.append(chance.choice(NAMES[kind]))
@@ -120,7 +122,7 @@ def tell(chance: random.Random, length: int, facts: int) -> Story:
 
 def stories(seed: int, count: int, length: int, facts: int) -> list[Story]:
     """So many of them; a seed always gives the same ones."""
-    asked.whole("seed", seed), asked.whole("count", count, 0)
+    arguments.whole("seed", seed), arguments.whole("count", count, 0)
     chance = random.Random(f"{seed} {length} {facts}")
     return [tell(chance, length, facts) for _ in range(count)]
 
@@ -161,9 +163,11 @@ class Batch(NamedTuple):
 
 def collate(told: Sequence[Story], words: Vocabulary) -> Batch:
     """Stories side by side; the longest says how long."""
-    for i, one in enumerate(asked.some("told", told, "stories")):
-        asked.kind(f"told[{i}]", one, Story, "a Story, as `stories` gives them")
-    asked.kind("words", words, Vocabulary, "the Vocabulary, `vocabulary()`")
+    for i, one in enumerate(arguments.some("told", told, "stories")):
+        arguments.kind(
+            f"told[{i}]", one, Story, "a Story, as `stories` gives them"
+        )
+    arguments.kind("words", words, Vocabulary, "the Vocabulary, `vocabulary()`")
 
     def row(sentence: Sentence) -> list[int]:
         return words.encode(sentence) + [PAD] * (LONGEST - len(sentence))

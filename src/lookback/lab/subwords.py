@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from lookback.lab import asked, files
+from lookback.lab import arguments, files
 from lookback.vocabulary import END, SPECIALS, Vocabulary
 
 LATELY = 200_000  # sentences
@@ -40,8 +40,8 @@ class Subwords(Vocabulary):
         pairs are equally frequent the library goes by the numbers of their
         parts, so the last letters of words are numbered here, in their order.
         """
-        asked.whole("size", size, len(SPECIALS) + 1)
-        sentences = list(asked.sentences_of("sentences", sentences))
+        arguments.whole("size", size, len(SPECIALS) + 1)
+        sentences = list(arguments.sentences_of("sentences", sentences))
         ends = sorted({word[-1] for words in sentences for word in words})
         tokenizer = Tokenizer(
             models.BPE(unk_token="<unk>", end_of_word_suffix=LAST)
@@ -60,7 +60,7 @@ class Subwords(Vocabulary):
     @classmethod
     def load(cls, text: str) -> "Subwords":
         """From what `dump` gave. Raises ValueError if it is not that."""
-        asked.kind("text", text, str, "what `dump` gave")
+        arguments.kind("text", text, str, "what `dump` gave")
         try:
             return cls(Tokenizer.from_str(text))
         except Exception as error:  # the library raises plain Exception
@@ -79,11 +79,11 @@ class Subwords(Vocabulary):
 
     def encode(self, words: Sequence[str]) -> list[int]:
         """Piece numbers. A letter never seen in training becomes <unk>."""
-        return [*self.numbers(" ".join(asked.words_of("words", words)))]
+        return [*self.numbers(" ".join(arguments.words_of("words", words)))]
 
     def decode(self, numbers: Iterable[int]) -> list[str]:
         """Words, put together again, up to the end of the sentence."""
-        fit = asked.numbers_of("numbers", numbers, len(self))
+        fit = arguments.numbers_of("numbers", numbers, len(self))
         kept = [*takewhile(END.__ne__, fit)]
         text = self.tokenizer.decode(kept, skip_special_tokens=False)
         return text.split()
@@ -91,7 +91,7 @@ class Subwords(Vocabulary):
 
 def dump(vocabulary: Vocabulary) -> str:
     """A vocabulary as JSON: a list of words, or what the subwords dump."""
-    asked.kind("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
+    arguments.kind("vocabulary", vocabulary, Vocabulary, "a Vocabulary")
     if isinstance(vocabulary, Subwords):
         return vocabulary.dump()
     words = vocabulary.words[len(SPECIALS) :]
@@ -100,7 +100,7 @@ def dump(vocabulary: Vocabulary) -> str:
 
 def restore(text: str) -> Vocabulary:
     """The vocabulary that `dump` wrote. Raises ValueError if it is not one."""
-    asked.kind("text", text, str, "what `dump` gave")
+    arguments.kind("text", text, str, "what `dump` gave")
     try:
         found = files.parse(text)
     except ValueError as error:

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from lookback.lab import asked
+from lookback.lab import arguments
 
 # x,y x,y …: a curve through points;  /: a corner;  |: the pen is lifted.
 # A stroke of a single point leaves no ink: the pen only passes there.
@@ -141,7 +141,7 @@ def letter(strokes: str, hand: Hand) -> tuple[np.ndarray, np.ndarray, float]:
 
 def spelled(name: str, text: str) -> str:
     """A text in letters of the alphabet, or an error."""
-    asked.kind(name, text, str, "text")
+    arguments.kind(name, text, str, "text")
     if strange := set(text) - set(LETTERS):
         raise ValueError(
             f"{name} has {sorted(strange)}: the alphabet is a to z and space"
@@ -155,8 +155,8 @@ def write(text: str, hand: Hand, rng: np.random.Generator) -> Line:
     Raises:
         ValueError: for a letter that the alphabet does not have.
     """
-    asked.kind("hand", hand, Hand, "a Hand, Hand.draw(rng)")
-    asked.kind("rng", rng, np.random.Generator, "np.random.default_rng(0)")
+    arguments.kind("hand", hand, Hand, "a Hand, Hand.draw(rng)")
+    arguments.kind("rng", rng, np.random.Generator, "np.random.default_rng(0)")
     spelled("text", text)
     points, lifted, letters, x = [], [], [], 0.0
     for i, strokes in enumerate([*(STROKES[one] for one in text), REST]):
@@ -193,9 +193,9 @@ def signs(text: str) -> Float[Tensor, "source vocab"]:
 
 def lines(texts: Sequence[str], rng: np.random.Generator) -> Lines:
     """The texts, each in a hand of its own."""
-    for i, text in enumerate(asked.some("texts", texts, "texts")):
+    for i, text in enumerate(arguments.some("texts", texts, "texts")):
         spelled(f"texts[{i}]", text)
-    asked.kind("rng", rng, np.random.Generator, "np.random.default_rng(0)")
+    arguments.kind("rng", rng, np.random.Generator, "np.random.default_rng(0)")
     written = [write(text, Hand.draw(rng), rng) for text in texts]
 
     def pad(rows: list[Tensor]) -> Tensor:
@@ -212,8 +212,8 @@ def lines(texts: Sequence[str], rng: np.random.Generator) -> Lines:
 
 def words(length: int, rng: np.random.Generator) -> str:
     """A text of so many letters, drawn at random, in words of 1 to 9."""
-    asked.whole("length", length, 1)
-    asked.kind("rng", rng, np.random.Generator, "np.random.default_rng(0)")
+    arguments.whole("length", length, 1)
+    arguments.kind("rng", rng, np.random.Generator, "np.random.default_rng(0)")
     text = ""
     while len(text) < length:
         text += "".join(rng.choice(list(LETTERS[:-1]), rng.integers(1, 10)))
@@ -224,7 +224,7 @@ def words(length: int, rng: np.random.Generator) -> str:
 def ink(points: Float[np.ndarray, "points 3"]) -> list[np.ndarray]:
     """The strokes that can be seen, each [points, 2], in paces."""
     if np.shape(points)[1:] != (3,):
-        raise asked.wrong("points", points, "points, an array [points, 3]")
+        raise arguments.wrong("points", points, "points, an array [points, 3]")
     places = np.asarray(points)[:, :2].cumsum(0)
     ends = np.flatnonzero(np.asarray(points)[:, 2] > 0.5) + 1
     return [one for one in np.split(places, ends) if len(one) > 1]

@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
-from lookback.lab import asked, distributed
+from lookback.lab import arguments, distributed
 from lookback.lab.checkpoints import (
     Progress,
     Run,
@@ -89,13 +89,13 @@ def loss(logits: Tensor, target_out: Tensor, smoothing: float = 0.0) -> Tensor:
     Raises ValueError where the shapes, [batch, target, vocab] and
     [batch, target], do not go together.
     """
-    asked.kind("logits", logits, Tensor, "a tensor [batch, target, vocab]")
-    asked.rows("target_out", target_out)
-    asked.number("smoothing", smoothing, 0, 1)
+    arguments.kind("logits", logits, Tensor, "a tensor [batch, target, vocab]")
+    arguments.rows("target_out", target_out)
+    arguments.number("smoothing", smoothing, 0, 1)
     if logits.ndim != 3 or logits.shape[:2] != target_out.shape:
         raise ValueError(
-            f"logits is {asked.shown(logits)} and target_out"
-            f" {asked.shown(target_out)}: give [batch, target, vocab] and"
+            f"logits is {arguments.shown(logits)} and target_out"
+            f" {arguments.shown(target_out)}: give [batch, target, vocab] and"
             " [batch, target]"
         )
     return F.cross_entropy(
@@ -109,8 +109,8 @@ def loss(logits: Tensor, target_out: Tensor, smoothing: float = 0.0) -> Tensor:
 
 def learning_rate(config: TrainingConfig, step: int, steps: int) -> float:
     """Linear warm-up, then linear decay, to 0 after the last step."""
-    asked.kind("config", config, TrainingConfig, "a TrainingConfig")
-    asked.whole("step", step, 0), asked.whole("steps", steps, 1)
+    arguments.kind("config", config, TrainingConfig, "a TrainingConfig")
+    arguments.whole("step", step, 0), arguments.whole("steps", steps, 1)
     rise = min(1.0, (step + 1) / max(1, config.warmup))
     return config.learning_rate * rise * max(0.0, 1 - step / steps)
 
@@ -128,9 +128,9 @@ def validation_loss(
     Raises ValueError for no pairs, and for vocabularies that are not the
     model's.
     """
-    asked.translator(model, source=source, target=target).eval()
-    asked.pairs("pairs", asked.some("pairs", pairs, "sentence pairs"))
-    size = asked.whole("size", size, 1)
+    arguments.translator(model, source=source, target=target).eval()
+    arguments.pairs("pairs", arguments.some("pairs", pairs, "sentence pairs"))
+    size = arguments.whole("size", size, 1)
     total = torch.zeros((), dtype=torch.float64, device=model.device)
     count = 0
     for start in range(0, len(pairs), size):
@@ -197,12 +197,14 @@ def train(
     another process trains in it, for vocabularies that are not the model's,
     or where a validation or an epoch's pairs are not what they should be.
     """
-    asked.translator(model, source=source, target=target)
-    asked.kind("config", config, TrainingConfig, "a TrainingConfig")
-    asked.folder("folder", folder), asked.whole("keep", keep, 0)
-    asked.function("validate", validate, "a function of the model")
-    asked.function("pairs", pairs, "a function of the epoch, lambda _: pairs")
-    asked.some("pairs(0)", pairs(0), "sentence pairs")
+    arguments.translator(model, source=source, target=target)
+    arguments.kind("config", config, TrainingConfig, "a TrainingConfig")
+    arguments.folder("folder", folder), arguments.whole("keep", keep, 0)
+    arguments.function("validate", validate, "a function of the model")
+    arguments.function(
+        "pairs", pairs, "a function of the epoch, lambda _: pairs"
+    )
+    arguments.some("pairs(0)", pairs(0), "sentence pairs")
     keep_memory()
     with alone(folder), no_denormals():
         torch.manual_seed(config.seed)
@@ -337,9 +339,9 @@ def average(model: Translator, folder: Path, epochs: Sequence[int]) -> None:
     Raises ValueError for no epochs, and if one is not there, or is of another
     run than the folder's last checkpoint.
     """
-    asked.translator(model), asked.folder("folder", folder)
-    for epoch in asked.some("epochs", epochs, "whole numbers, [9, 10]"):
-        asked.whole("an epoch of epochs", epoch, 1)
+    arguments.translator(model), arguments.folder("folder", folder)
+    for epoch in arguments.some("epochs", epochs, "whole numbers, [9, 10]"):
+        arguments.whole("an epoch of epochs", epoch, 1)
     total: dict[str, Tensor] = {}
     for epoch in epochs:
         path = folder / f"epoch-{epoch}.safetensors"

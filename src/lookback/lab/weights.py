@@ -31,7 +31,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from lookback.lab import asked, checkpoints, files, int8, records, training
+from lookback.lab import arguments, checkpoints, files, int8, records, training
 from lookback.lab.download import (
     LONGEST,
     DownloadError,
@@ -68,13 +68,13 @@ def save(
     matrices stay fp16, too: for small models that do by luck what they do.
     Raises ValueError, and writes nothing, if one is not finite in fp16.
     """
-    asked.kind("name", name, str, "a name as text")
-    asked.kind("model", model, nn.Module, "a model")
+    arguments.kind("name", name, str, "a name as text")
+    arguments.kind("model", model, nn.Module, "a model")
     for side, words in (("source", source), ("target", target)):
         if (source, target) != (None, None):
-            asked.kind(side, words, Vocabulary, "a Vocabulary")
+            arguments.kind(side, words, Vocabulary, "a Vocabulary")
     if folder is not None:
-        asked.folder("folder", folder)
+        arguments.folder("folder", folder)
     path = (folder or records.place()) / f"{name}{SUFFIX}"
     ours = path.parent == records.FOLDER
     known = digests() if ours else {}
@@ -180,7 +180,7 @@ def find(name: str) -> Path:
     Raises RecordError, with what to do, if there is none of that name, if it
     is not what it was, or if it cannot be had.
     """
-    asked.kind("name", name, str, 'the name of weights, "transformer"')
+    arguments.kind("name", name, str, 'the name of weights, "transformer"')
     base = f"{name}{SUFFIX}"
     if (expected := digests().get(base)) is None:
         known = ", ".join(each.split(".")[0] for each in digests())
@@ -303,10 +303,10 @@ def load(
     of the class that `kind.__init__` names. Raises RecordError if the file is
     missing or broken, or if its weights are not those of such a model.
     """
-    asked.kind("name", name, str, 'the name of weights, "transformer"')
-    asked.kind("kind", kind, type, "a model's class, Transformer")
+    arguments.kind("name", name, str, 'the name of weights, "transformer"')
+    arguments.kind("kind", kind, type, "a model's class, Transformer")
     if folder is not None:
-        asked.folder("folder", folder)
+        arguments.folder("folder", folder)
     path = folder / f"{name}{SUFFIX}" if folder else find(name)
     try:
         tensors, meta = read(path)

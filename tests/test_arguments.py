@@ -746,7 +746,7 @@ LEFT = {
         " significance.bootstrap_differences"
     ),
     "it looks at arguments": (
-        "asked vocabulary.shown vocabulary.each_of vocabulary.words_of"
+        "arguments vocabulary.shown vocabulary.each_of vocabulary.words_of"
         " vocabulary.sentences_of vocabulary.numbers_of metrics.check_links"
         " synthetic_handwriting.spelled"
     ),
