@@ -14,6 +14,11 @@
   /** @param {string} word */
   const american = (word) => word.replace(/is/g, "iz").replace(/our$/, "or");
 
+  // From disk a page may not read those that it found.
+  // @ts-expect-error: an option of Sphinx's scripts.
+  const options = DOCUMENTATION_OPTIONS;
+  if (location.protocol === "file:") options.SHOW_SEARCH_SUMMARY = false;
+
   // Else "constructor", which every object has, would be a word of the index.
   const bare = { hasOwnProperty: Object.prototype.hasOwnProperty, __proto__: null };
   for (const index of [terms, titleterms]) {

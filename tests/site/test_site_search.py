@@ -65,3 +65,11 @@ def test_years(found):
 def test_spelled_as_in_america(found):
     here, there = found("neighbour colour", "neighbor color")
     assert here and here == there
+
+
+def test_from_disk_nothing_is_fetched_in_vain(visit):
+    """A page of a folder may not read another: the browser says so, in red."""
+    one = visit("search", place="?q=attention", from_disk=True)
+    one.page.wait_for_selector("#search-results li")
+    one.settle()
+    assert not one.troubles
