@@ -113,14 +113,15 @@ def test_run_step_set_save_reopen(path, server, browser, root):
     last = page.locator(".jp-CodeCell .jp-InputPrompt").last
     expect(last).to_have_text(NUMBERED)
 
-    cells = page.locator(".jp-Cell").count()
+    cells = len(json.loads((folder / name).read_text("utf-8"))["cells"])
+    expect(page.locator(".jp-Cell")).to_have_count(cells)  # they come in turn
     following = stepper.locator('[data-action="next"]')
     following.click()
     expect(says).to_contain_text("so the scores stay")
     following.press("b")  # which elsewhere inserts a cell
     following.press("ArrowRight")  # and this one folds a heading
     expect(says).to_contain_text("Then raise e to each")
-    assert page.locator(".jp-Cell").count() == cells
+    expect(page.locator(".jp-Cell")).to_have_count(cells)
 
     page.locator(".jp-MarkdownCell").last.click(position={"x": 3, "y": 3})
     for key in ("Escape", "b", "Enter"):

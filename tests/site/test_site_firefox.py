@@ -132,6 +132,7 @@ def test_page_in_firefox(firefox, address, name):
     """On a phone: no trouble, nothing leaves, every widget stands."""
     firefox.open(f"{address}/{name}.html", 375)
     firefox.wait(ARRIVED)
+    firefox.wait("() => document.readyState === 'complete'")
     firefox.ask(WAKE)
     firefox.wait(STANDING)
     assert firefox.ask(ALERTS) == []
