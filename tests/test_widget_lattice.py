@@ -165,7 +165,7 @@ def test_a_letter_a_number_keeps_a_number_to_a_part_of_its_row():
 def test_it_shows_a_view_a_picture_and_words(widget):
     said = shown(widget)
     assert f"“{SENTENCE}” becomes “" in said
-    assert "on “black”" in said or "on “the”" in said
+    assert "at “black”" in said or "at “the”" in said
 
 
 def test_the_picture_is_of_the_page_s_own_lattice(widget, packed):

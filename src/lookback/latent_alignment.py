@@ -1,22 +1,25 @@
-r"""Soft search and latent alignment: the sum inside the softmax, or outside.
+r"""Latent alignment: a mixture of distributions, or one of averaged scores.
 
     inside    p(k) = softmax(g_i + Σ_j α_ij f_j)[k]     RNNsearch's way
     outside   p(k) = Σ_j α_ij softmax(g_i + f_j)[k]     a mixture
 
-f_j = R h_j is what annotation j says, g_i what the decoder's state says. Inside
-the annotations are averaged, and R Σ_j α_ij h_j = Σ_j α_ij f_j speaks with one
-voice; outside each of them speaks, and their probabilities are averaged, as
-if j were a hidden choice. Everything else is the same: one change.
+f_j = R h_j are the scores that annotation j gives to each word, g_i those of
+the decoder's state. Inside, the scores are averaged before the softmax, and
+R Σ_j α_ij h_j = Σ_j α_ij f_j. Outside, each annotation has a distribution of
+its own, and the average of these is the marginal likelihood, as if j were a
+latent variable. Everything else is the same: one change.
 
-And the cursors without their walk: the finger lands anew for every word,
+And the transducer without its monotonic walk: before every word its place is
+chosen anew,
 
     afresh    p(k) = Σ_t softmax_t(q_u · k_t / √d) softmax(g_u + f_t)[k]
 
-with q_u from the pen and k_t from the reader. All else is the cursors'.
+with q_u from the prediction network and k_t from the encoder. All else is the
+transducer's.
 
-Departures from RNNsearch (Bahdanau et al. 2015): what an annotation says does
-not go through the maxout; only so are inside and outside of one form. R is a
-product of two matrices, as narrow between them as the maxout.
+Departures from RNNsearch (Bahdanau et al. 2015): f_j does not go through the
+maxout; only so are inside and outside of one form. R is a product of two
+matrices, as narrow between them as the maxout.
 """
 
 import math
@@ -43,20 +46,20 @@ from lookback.transducer import (
 
 @dataclass(frozen=True)
 class MixingConfig(RNNsearchConfig):
-    """RNNsearch's sizes, and where the sum is."""
+    """RNNsearch's sizes, and on which side of the softmax the sum is."""
 
-    outside: bool = False
+    outside: bool = False  # a mixture of distributions
 
 
-class Heard(NamedTuple):
-    """RNNsearch's annotations, and what each of them says."""
+class Scored(NamedTuple):
+    """RNNsearch's annotations, and the scores f_j of each."""
 
     annotations: Annotations
     places: Places
 
 
 class Mixing(RNNsearch):
-    """RNNsearch whose annotations speak for themselves."""
+    """RNNsearch with the average before the softmax, or after it."""
 
     def __init__(self, config: MixingConfig):
         super().__init__(config)
@@ -68,15 +71,15 @@ class Mixing(RNNsearch):
             nn.Linear(config.maxout, words, bias=False),
         )
 
-    def encode(self, source: Int[Tensor, "batch source"]) -> Heard:
+    def encode(self, source: Int[Tensor, "batch source"]) -> Scored:
         """The annotations, and f_j once for all words to come."""
         annotations = super().encode(source)
-        return Heard(annotations, self.said(annotations))
+        return Scored(annotations, self.scores(annotations))
 
-    def start(self, memory: Heard) -> State:
+    def start(self, memory: Scored) -> State:
         return super().start(memory.annotations)
 
-    def said(self, memory: Annotations) -> Places:
+    def scores(self, memory: Annotations) -> Places:
         """f_j = R h_j, of every annotation."""
         f = precise(self.R(self.dropout(memory.values)))
         return Places(f, *shifted_exp(f), memory.mask, f.new_zeros(f.shape[:2]))
@@ -87,7 +90,7 @@ class Mixing(RNNsearch):
         g: Float[Tensor, "batch target vocab"],
         weights: Float[Tensor, "batch target source"],
     ) -> Float[Tensor, "batch target vocab"]:
-        """Logits of the next word, the sum inside or outside."""
+        """Logits of the next word, the sum inside the softmax or outside."""
         if not self.config.outside:
             return g + weights @ places.words
         ready = weights.clamp_min(torch.finfo(weights.dtype).tiny).log()
@@ -102,17 +105,17 @@ class Mixing(RNNsearch):
         memory = super().encode(source)
         state = super().start(memory)
         embedded = self.dropout(self.target_embedding(target_in))
-        states, looks = [], []
+        states, rows = [], []
         for word in embedded.unbind(dim=1):
             state, _, weights = self.advance(word, state, memory)
             states.append(state.hidden)
-            looks.append(weights)
+            rows.append(weights)
         s = self.dropout(torch.stack(states, dim=1))
         g = precise(self.readout(s, embedded))
-        looks = precise(torch.stack(looks, dim=1))
-        return self.mixed(self.said(memory), g, looks)
+        weights = precise(torch.stack(rows, dim=1))
+        return self.mixed(self.scores(memory), g, weights)
 
-    def step(self, token, state: State, memory: Heard):
+    def step(self, token, state: State, memory: Scored):
         embedded = self.target_embedding(token)
         state, _, weights = self.advance(embedded, state, memory.annotations)
         g = precise(self.readout(state.hidden, embedded))[:, None]
@@ -120,15 +123,15 @@ class Mixing(RNNsearch):
         return logits[:, 0], state, weights
 
 
-class Landings(NamedTuple):
-    """What is said at every word, and what a landing is chosen by."""
+class KeyedPlaces(NamedTuple):
+    """The scores f_t of every place, and the keys that choose between them."""
 
     places: Places
     keys: Float[Tensor, "batch source hidden"]
 
 
 class Afresh(Transducer):
-    """Two cursors without a walk: every landing is chosen anew."""
+    """A transducer without its walk: every place is chosen anew."""
 
     def __init__(self, config: TransducerConfig):
         super().__init__(config)
@@ -136,14 +139,14 @@ class Afresh(Transducer):
         self.q = nn.Linear(config.hidden, config.hidden, bias=False)
         self.k = nn.Linear(2 * config.hidden, config.hidden, bias=False)
 
-    def encode(self, source: Int[Tensor, "batch source"]) -> Landings:
+    def encode(self, source: Int[Tensor, "batch source"]) -> KeyedPlaces:
         mask, embedded, h = self.annotations(source)
         f = precise(self.f(h, embedded))
         places = Places(f, *shifted_exp(f), mask, f.new_zeros(mask.shape))
-        return Landings(places, self.k(h))
+        return KeyedPlaces(places, self.k(h))
 
-    def landed(self, tokens, state, memory: Landings):
-        """Logits, log-probabilities of the landings, the last state."""
+    def outputs(self, tokens, state, memory: KeyedPlaces):
+        """Logits, log-probabilities of the places, the last state."""
         embedded, s, last = self.prediction_states(tokens, state)
         g = precise(self.g(s, embedded))
         scores = precise(self.q(s) @ memory.keys.mT) / math.sqrt(s.shape[-1])
@@ -157,11 +160,11 @@ class Afresh(Transducer):
         source: Int[Tensor, "batch source"],
         target_in: Int[Tensor, "batch target"],
     ) -> Float[Tensor, "batch target vocab"]:
-        return self.landed(target_in, None, self.encode(source))[0]
+        return self.outputs(target_in, None, self.encode(source))[0]
 
-    def start(self, memory: Landings) -> Float[Tensor, "batch hidden"]:
+    def start(self, memory: KeyedPlaces) -> Float[Tensor, "batch hidden"]:
         return memory.keys.new_zeros(len(memory.keys), self.config.hidden)
 
-    def step(self, token, state, memory: Landings):
-        logits, chosen, last = self.landed(token[:, None], state[None], memory)
+    def step(self, token, state, memory: KeyedPlaces):
+        logits, chosen, last = self.outputs(token[:, None], state[None], memory)
         return logits[:, 0], last[0], chosen[:, 0].exp()

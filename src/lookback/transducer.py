@@ -1,24 +1,24 @@
-r"""RNN transducer: a cursor in the source, one in the target, all paths summed.
+r"""RNN transducer: the sum over all monotonic alignments of two sentences.
 
-At each moment the pen either writes the next word y_{u+1}, or the finger goes
-one source word on, from t to t + 1. A path through the lattice of T × U nodes
-is one way to take turns; nobody knows which was taken, so the probability of
-a translation is the sum over all of them (Graves 2012, arXiv 1211.3711, in
-which Cho recognised what Bahdanau had planned; Bahdanau's own equations were
-never published):
+At each moment the model either emits the next word y_{u+1} or a blank, which
+takes its place in the source from t to t + 1. A path through the lattice of
+T × U nodes is one alignment; it is a latent variable, so the probability of a
+translation is the marginal over all paths, by the forward algorithm (Graves
+2012, arXiv 1211.3711, in which Cho recognised what Bahdanau had planned;
+Bahdanau's own equations were never published):
 
     p(k | t, u) = exp(f_t[k] + g_u[k]) / Z(t, u)         k: a word, or blank
     α(t, u)     = α(t−1, u) p(blank | t−1, u) + α(t, u−1) p(y_u | t, u−1)
     p(y | x)    = Σ_t α(t, U−1) p(y_U | t, U−1)           y_U is <end>
 
-f_t comes from the finger's place, h_t of a bidirectional encoder, and g_u from
-the words written so far, by the pen, which is Graves's prediction network. The
-joint, p, adds the two. Neither sees the other: only so do all paths to a node
-share one future, and the sum of C(T−1+U, U) paths takes T·U steps. The book's
-pages call the blank a step.
+f_t comes from the encoder's state at source word t (Graves's transcription
+network), g_u from the prediction network, which reads the words emitted so
+far. The joint, p, adds the two. Neither sees the other: only so do all paths
+to a node share one future, and the sum of C(T−1+U, U) paths costs T·U
+additions.
 
-Departures from the transducer: the text ends with the word <end> in place of
-a last blank; the finger cannot leave the last source word; GRUs.
+Departures from Graves's transducer: the text ends with the word <end> in
+place of a last blank; no blank at the last source word; GRUs.
 """
 
 from dataclasses import dataclass
@@ -41,11 +41,11 @@ def forward_sums(
     blank: Float[Tensor, "batch target source"],
     mask: Bool[Tensor, "batch source"],
 ) -> Float[Tensor, "batch target source"]:
-    """log α(t, u) for u = 0 … U−1: all ways to reach a node.
+    """log α(t, u) for u = 0 … U−1: the forward sums, all ways to a node.
 
     `emit[u, t]` is log p(y_{u+1} | t, u), `blank[u, t]` log p(blank | t, u); a
-    blank takes the finger one source word on. `mask` is True at the words of
-    the source, from whose last there is no blank.
+    blank moves one source word on. `mask` is True at the words of the source,
+    at whose last there is no blank.
     """
     first = torch.full_like(blank[:, 0], NEVER)
     first[:, 0] = 0.0
@@ -76,8 +76,8 @@ def backward_sums(
     blank: Float[Tensor, "batch target source"],
     mask: Bool[Tensor, "batch source"],
 ) -> Float[Tensor, "batch target source"]:
-    """log β(t, u): all ways to write the rest from a node on."""
-    later = torch.zeros_like(emit[:, -1])  # all is written: one way
+    """log β(t, u): the backward sums, all ways on from a node to the end."""
+    later = torch.zeros_like(emit[:, -1])  # all is emitted: one way
     onward = torch.where(mask[:, None, 1:], blank[..., :-1], NEVER)
     onward = nn.functional.pad(onward, (0, 1), value=NEVER)
     rows = []
@@ -97,7 +97,7 @@ def alignment_posterior(
     blank: Float[Tensor, "batch target source"],
     mask: Bool[Tensor, "batch source"],
 ) -> Float[Tensor, "batch target source"]:
-    """Where the finger was when each word was written, the whole text known.
+    """The place at which each word was emitted, the whole text known.
 
     α(t, u) p(y_{u+1} | t, u) β(t, u+1) / p(y | x), which is the derivative of
     log p(y | x) with respect to log p(y_{u+1} | t, u). A row sums to 1.
@@ -131,14 +131,14 @@ class Places(NamedTuple):
 
 
 class Frontier(NamedTuple):
-    """The prediction network's state, and where the finger may be."""
+    """The prediction network's state, and the sums over where it may stand."""
 
     hidden: Float[Tensor, "batch hidden"]
     ready: Float[Tensor, "batch source"]  # log α(t, u) / Z(t, u), for the next
 
 
 class Transducer(Translator):
-    """Translates by the sum over all monotone paths of finger and pen."""
+    """Translates by the sum over all monotonic alignments."""
 
     def __init__(self, config: TransducerConfig):
         super().__init__()
@@ -149,7 +149,8 @@ class Transducer(Translator):
         self.encoder = nn.GRU(
             embed, hidden, batch_first=True, bidirectional=True
         )
-        self.pen = nn.GRU(embed, hidden, batch_first=True)  # prediction network
+        # The prediction network, under the name that the trained weights have.
+        self.pen = nn.GRU(embed, hidden, batch_first=True)
         words = config.target_vocab
         self.f = Readout(2 * hidden + embed, config.maxout, words)
         self.g = Readout(hidden + embed, config.maxout, words)
@@ -198,7 +199,7 @@ class Transducer(Translator):
         return total, blank - total
 
     def word_scores(self, places: Places, g: Tensor, words: Tensor) -> Tensor:
-        """f_t[y] + g_u[y] of the words that were written."""
+        """f_t[y] + g_u[y] of the words that were emitted."""
         index = words[:, None].expand(-1, places.words.shape[1], -1)
         f = places.words.gather(-1, index).mT
         return f + g.gather(-1, words[..., None])
@@ -217,7 +218,7 @@ class Transducer(Translator):
         return mixture(places, g, alpha - total)
 
     def start(self, memory: Places) -> Frontier:
-        """Nothing is written, and the finger is at the first word."""
+        """Nothing is emitted yet, and the place is the first word."""
         first = torch.full_like(memory.blank, NEVER)
         first[:, 0] = 0.0
         hidden = memory.words.new_zeros(len(first), self.config.hidden)
@@ -226,7 +227,7 @@ class Transducer(Translator):
         return Frontier(hidden, first - memory.words[..., START])
 
     def step(self, token, state, memory):
-        """The finger goes on from where `token` was written."""
+        """On from wherever `token` was emitted, by any number of blanks."""
         g, g_blank, last = self.predict(token[:, None], state.hidden[None])
         total, blank = self.joint(memory, g, g_blank)
         index = token[:, None, None].expand(-1, memory.words.shape[1], -1)
@@ -237,7 +238,7 @@ class Transducer(Translator):
         alpha = alpha - alpha.logsumexp(-1, keepdim=True)
         ready = alpha - total[:, 0]
         logits = mixture(memory, g, ready[:, None])[:, 0]
-        # α(t, u) p(a word | t, u): where the next word will be written.
+        # α(t, u) p(a word | t, u): where the next word will be emitted.
         stays = alpha + torch.log1p(-blank[:, 0].exp().clamp_max(1 - 1e-6))
         return logits, Frontier(last[0], ready), stays.softmax(-1)
 
@@ -246,7 +247,7 @@ class Transducer(Translator):
         source: Int[Tensor, "batch source"],
         target: Int[Tensor, "batch target"],
     ) -> Float[Tensor, "batch target source"]:
-        """Where each word of a known target was written, a row sums to 1."""
+        """Where each word of a known target was emitted, a row sums to 1."""
         places = self.encode(source)
         start = torch.full_like(target[:, :1], START)
         given = torch.cat([start, target[:, :-1]], dim=1)
@@ -274,7 +275,7 @@ def mixture(
     g: Float[Tensor, "batch target vocab"],
     ready: Float[Tensor, "batch target source"],
 ) -> Float[Tensor, "batch target vocab"]:
-    """log Σ_t a(t, u) p(k | t, u): each place has its say, and they are mixed.
+    """log Σ_t a(t, u) p(k | t, u): a mixture of the places' distributions.
 
     `ready` is log a(t, u) / Z(t, u). The sum over k is Σ_t a(t, u), less what
     goes to the blank.
@@ -291,8 +292,8 @@ def product(one: Tensor, other: Tensor) -> Tensor:
 
 def shifted_exp(x: Tensor) -> tuple[Tensor, Tensor]:
     """e^{x − max x}, and max x, along the last axis; the max is no variable."""
-    most = x.detach().amax(-1)
-    return (x - most[..., None]).exp(), most
+    largest = x.detach().amax(-1)
+    return (x - largest[..., None]).exp(), largest
 
 
 def logarithm(mass: Tensor) -> Tensor:

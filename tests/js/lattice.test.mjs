@@ -7,7 +7,6 @@ import {
   lead,
   nodesOf,
   placesOf,
-  straight,
   taken,
   through,
   ways,
@@ -54,9 +53,6 @@ test("paths are counted", () => {
 test("a path is where its words are written, and back", () => {
   assert.equal(through([0, 0, 2]), "wwssw");
   for (const path of every(4, 3)) assert.equal(through(placesOf(path)), path);
-  assert.equal(straight(4, 4), "wswswsw");
-  assert.equal(straight(3, 1), "w");
-  assert.deepEqual(placesOf(straight(9, 3)), [0, 4, 8]);
 });
 
 test("what leads out of the lattice is cut off", () => {
@@ -111,7 +107,8 @@ test("a sentence is cut as the phrasebook cuts it, and what is wrong is named", 
   const known = ["the", "dog", "'s", ",", ".", "sees", "April"];
   assert.equal(readSentence("The dog’s  dog,  sees", known).text, "the dog 's dog , sees .");
   assert.equal(readSentence("the dog sees April.", known).text, "the dog sees April .");
-  assert.match(readSentence("the cat and the cow", known).problem ?? "", /“cat”, “and”, “cow”/);
+  const { problem = "" } = readSentence("the dig and the cow", known);
+  assert.match(problem, /know 6 words, but not “dig” \(take “dog” or “the”\?\), “and” .*“cow”/);
   assert.match(readSentence(" . ", known).problem ?? "", /at least one/);
   assert.match(readSentence("dog ".repeat(14), known).problem ?? "", /At most 14/);
   assert.ok(readSentence("dog ".repeat(13), known).text);

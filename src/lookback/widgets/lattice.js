@@ -1,7 +1,7 @@
 // @ts-check
-// A finger on the source, a pen on the target: one path drawn by hand, all of
-// them summed, and where the finger was. Python: lattice.py; the models:
-// cursors.js and rnnsearch.js.
+// The lattice of an RNN transducer: one path drawn by hand, all of them summed,
+// and the posterior of the alignment. Python: lattice.py; the models:
+// transducer.js and rnnsearch.js.
 
 import limits from "./lattice.json" with { type: "json" };
 import { tiles } from "./lib/chart.js";
@@ -29,14 +29,14 @@ import {
   voice,
   widget,
 } from "./lib/view.js";
-import { fit, lead, nodesOf, placesOf, straight, taken, ways } from "./paths.js";
+import { fit, lead, nodesOf, placesOf, taken, ways } from "./paths.js";
 import { search } from "./rnnsearch.js";
 import { backwardSums, bestPath, forwardSums, lay, logSum, posteriorOf } from "./transducer.js";
 
 /** @typedef {Record<string, import("./lib/rows.js").Rows>} Packed */
 /** @typedef {import("./lib/recurrent.js").Weights} Weights */
 /** @typedef {"path" | "sum" | "where"} Mode */
-/** @typedef {"posterior" | "search" | "best" | "straight"} Map */
+/** @typedef {"posterior" | "search" | "best"} Map */
 /** @typedef {{vocabularies: {source: string[], target: string[]}, sentences: string[],
  *   models: {cursors: Packed, rnnsearch: Packed}, text: string, mode: Mode, path: string,
  *   step: number, shown: Map[]}} State */
@@ -52,19 +52,46 @@ const KEYS = ["ArrowRight", "ArrowUp", "ArrowLeft", "ArrowDown", "Home", "End"];
 /** @type {Record<Mode, string>} */
 const HINTS = {
   path:
-    "Drag through the lattice, or use the arrow keys: → steps, ↑ writes, ← takes back. " +
-    "A line is as strong as its move is probable once the finger is there.",
+    "Drag through the lattice, or use the arrow keys: → is a blank, ↑ emits a word, ← takes back. " +
+    "The heavier a line, the more probable that a path comes along it: α · p(move).",
   sum: "The size of a dot is α, from 10⁻⁸ to 1. A number, where there is room, is log α.",
-  where: "The larger a square, the larger its number.",
+  where:
+    "Where each French word was emitted, by the transducer (left half) and by RNNsearch (right half). " +
+    "The larger a square, the more probable the place.",
 };
 
 /** @type {[Map, string, string][]} */
 const MAPS = [
   ["posterior", "posterior", "left half"],
-  ["search", "RNNsearch", "right half"],
+  ["search", "RNNsearch’s attention", "right half"],
   ["best", "best path", "line"],
-  ["straight", "straight path", "dashes"],
 ];
+
+/** How many letters have to be changed, put in or left out.
+ * @param {string} one @param {string} other */
+function distance(one, other) {
+  let row = Array.from({ length: other.length + 1 }, (_, j) => j);
+  for (const [i, letter] of [...one].entries()) {
+    const next = [i + 1];
+    for (let j = 0; j < other.length; j += 1) {
+      const changed = row[j] + Number(letter !== other[j]);
+      next.push(Math.min(changed, row[j + 1] + 1, next[j] + 1));
+    }
+    row = next;
+  }
+  return row[other.length];
+}
+
+/** The known words that are spelt most like one that is not.
+ * @param {string} word @param {string[]} known */
+const nearest = (word, known) =>
+  known
+    .filter((one) => one.length > 2)
+    .map((one) => ({ one, far: distance(word, one) }))
+    .sort((a, b) => a.far - b.far)
+    .slice(0, 2)
+    .map(({ one }) => `“${one}”`)
+    .join(" or ");
 
 /** The words that a reader typed, as the phrasebook cuts them, or what is
  * wrong with them.
@@ -79,7 +106,8 @@ export function readSentence(typed, known) {
     .map((word) => (known.includes(word) ? word : word.toLowerCase()));
   const strange = [...new Set(words.filter((word) => !known.includes(word)))];
   if (strange.length) {
-    return { problem: `The machines have never read ${strange.map((w) => `“${w}”`).join(", ")}.` };
+    const words = strange.map((word) => `“${word}” (take ${nearest(word, known)}?)`);
+    return { problem: `These models know ${known.length} words, but not ${words.join(", ")}.` };
   }
   if (words.every((word) => word === ".")) return { problem: "Type at least one word." };
   if (words[words.length - 1] !== ".") words.push(".");
@@ -101,7 +129,6 @@ export function examine(weights, vocabularies, text) {
   const alpha = forwardSums(lattice);
   const best = bestPath(lattice);
   const [T, U] = [ids.length, lattice.target.length];
-  const line = straight(T, U);
   /** @param {string} path */
   const map = (path) => placesOf(path).map((at) => ids.map((_, t) => Number(t === at)));
   /** @type {Record<Map, number[][]>} */
@@ -109,7 +136,6 @@ export function examine(weights, vocabularies, text) {
     posterior: posteriorOf(lattice),
     search: search(weights.rnnsearch, ids, { given: lattice.target }).weights,
     best: map(best),
-    straight: map(line),
   };
   return {
     source: [...words, "<end>"],
@@ -120,7 +146,6 @@ export function examine(weights, vocabularies, text) {
     beta: backwardSums(lattice),
     total: logSum(alpha[U]),
     best,
-    straight: line,
     maps,
     paths: ways(T, U),
     T,
@@ -160,13 +185,13 @@ const top = (row) => row.indexOf(Math.max(...row));
 export function sentence(pair, mode, moves, step) {
   const { source, target, lattice, alpha, best, T, U } = pair;
   if (mode === "where") {
-    const [was, looks, on, straightly] = MAPS.map(([map], i) => {
+    const [place, attended, on] = MAPS.map(([map], i) => {
       const row = pair.maps[map][step];
       return quoted(source, top(row)) + (i < 2 ? ` with ${digits(Math.max(...row))}` : "");
     });
     return (
-      `Word ${step + 1}, “${target[step]}”: the finger most likely was on ${was}. RNNsearch, ` +
-      `writing the same French, looks at ${looks}; the best path writes it on ${on}, the straight one on ${straightly}.`
+      `Word ${step + 1}, “${target[step]}”, was most probably emitted at ${place}; the best path ` +
+      `emits it at ${on}. RNNsearch, given the same French, attends most to ${attended}.`
     );
   }
   if (mode === "sum") {
@@ -181,8 +206,8 @@ export function sentence(pair, mode, moves, step) {
     const u = top(row);
     return (
       `After ${step} moves, ${additions} additions so far: a node adds what comes from the left to what comes from below. ` +
-      `The largest sum is α = ${plain(Math.exp(row[u]))}, finger on ` +
-      `${quoted(source, step - u)}, ${u} of ${U} words written.`
+      `The largest sum is α = ${plain(Math.exp(row[u]))}, at ` +
+      `${quoted(source, step - u)}, with ${u} of ${U} words emitted.`
     );
   }
   const { log, t, u, share: part } = follow(pair, moves);
@@ -194,9 +219,9 @@ export function sentence(pair, mode, moves, step) {
   }
   const [w, s] = [Math.exp(lattice.write[u][t]), Math.exp(lattice.step[u][t])];
   return (
-    `The finger is on ${quoted(source, t)}, ${u} of ${U} words are written. Now: write ` +
+    `At ${quoted(source, t)}, ${u} of ${U} words emitted. Next: ` +
     `“${target[u]}” ${share(w)}, ` +
-    `${t < T - 1 ? `step on ${share(s)}` : "no step, the source is over"}, ` +
+    `${t < T - 1 ? `blank ${share(s)}` : "no blank, the source is over"}, ` +
     `any other word ${share(Math.max(0, 1 - w - s))}.`
   );
 }
@@ -206,14 +231,14 @@ export function sentence(pair, mode, moves, step) {
 const line = (x1, y1, x2, y2, kind, style = "") =>
   svg("line", { x1, y1, x2, y2, class: kind, style });
 
-/** Every edge, as strong as its probability.
+/** Every edge; it is the heavier, the more probable it is that a path takes it.
  * @param {Pair} pair @returns {SVGElement[]} */
-function edges({ lattice: { write, step }, T, U }) {
+function edges({ lattice: { write, step }, alpha, T, U }) {
   return write.flatMap((row, u) =>
     row.flatMap((y, t) => {
       const [x, down] = [t + 0.5, U - u + 0.5];
-      /** @param {number} log */
-      const strength = (log) => `--p:${Math.exp(log).toFixed(3)}`;
+      /** Its root, so that a hundredth is still seen. @param {number} log */
+      const strength = (log) => `--p:${Math.exp((alpha[u][t] + log) / 2).toFixed(3)}`;
       const up = line(x, down, x, down - 1, "edge", strength(y));
       if (t === T - 1) return [up];
       return [up, line(x, down, x + 1, down, "edge", strength(step[u][t]))];
@@ -266,7 +291,6 @@ function squares({ maps, U }, shown) {
  * where it is pointed, y counted from below */
 function board(pair, point) {
   const { source, target, alpha, T, U } = pair;
-  const paths = /** @type {const} */ (["best", "straight"]);
   const picture = svg("svg", {
     viewBox: `0 0 ${T} ${U + 1}`,
     preserveAspectRatio: "none",
@@ -329,7 +353,7 @@ function board(pair, point) {
         picture.replaceChildren(
           svg("rect", row),
           ...squares(pair, shown),
-          ...paths.filter((map) => shown.includes(map)).map((map) => trace(pair[map], U, map)),
+          ...(shown.includes("best") ? [trace(pair.best, U, "best")] : []),
         );
       } else {
         const head = line(t + 0.5, U - u + 0.5, t + 0.5, U - u + 0.5, "head");
@@ -354,17 +378,17 @@ function tabled(pair, mode, moves, shown) {
       .slice(0, moves.length)
       .map(([t, u], i) => {
         sum += logs[i];
-        const what = moves[i] === "w" ? `write ${target[u]}` : `step to ${source[t + 1]}`;
+        const what = moves[i] === "w" ? target[u] : "blank";
         return [`${i + 1}`, source[t], what, plain(Math.exp(logs[i])), digits(sum)];
       });
-    return tableOf(["move", "finger on", "what", "probability", "log p so far"], rows);
+    return tableOf(["move", "at", "emits", "probability", "log p so far"], rows);
   }
   if (mode === "sum") {
     const rows = alpha.map((row, u) => [
       u ? target[u - 1] : "nothing",
       ...row.map((x) => plain(Math.exp(x))),
     ]);
-    return tableOf(["α: written up to", ...source], rows);
+    return tableOf(["α: emitted up to", ...source], rows);
   }
   const rows = MAPS.filter(([map]) => shown.includes(map)).flatMap(([map, name]) =>
     pair.maps[map].map((row, u) => [`${target[u]}, ${name}`, ...row.map((x) => digits(x))]),
@@ -381,8 +405,15 @@ function entry(model) {
   const take = (typed) => {
     const { text: read, problem: what } = readSentence(typed, known);
     complain(what ? `${what} “${text}” stays.` : "");
+    if (what) words.open = true;
     if (read) change(model, { text: read, path: "", step: 0 });
   };
+  const words = element(
+    "details",
+    {},
+    element("summary", {}, `The ${known.length} words that the models know`),
+    element("p", {}, known.join(" ")),
+  );
   const given = model.get("sentences");
   const own = given.includes(text) ? [] : [text];
   /** @type {(one: string) => [string, string]} */
@@ -397,12 +428,7 @@ function entry(model) {
     element("label", { class: "choose" }, "sentence ", choose),
     element("label", { class: "choose" }, "or your own ", box),
     problem,
-    element(
-      "details",
-      {},
-      element("summary", {}, `The ${known.length} words that the machines know`),
-      element("p", {}, known.join(" ")),
-    ),
+    words,
   );
 }
 
@@ -436,15 +462,13 @@ function build(model) {
   const modes = [
     ["path", "One path"],
     ["sum", "All paths"],
-    ["where", "Where was it?"],
+    ["where", "Alignment"],
   ];
   const tabs = modes.map(([mode, name]) => button(mode, name, () => turn(mode)));
   const hand = [
-    button("pen", "Write ↑", () => go(`${moves()}w`)),
-    button("finger", "Step →", () => go(`${moves()}s`)),
+    button("emit", "Emit ↑", () => go(`${moves()}w`)),
+    button("blank", "Blank →", () => go(`${moves()}s`)),
     button("undo", "Undo", () => go(moves().slice(0, -1))),
-    button("clear", "Clear", () => go("")),
-    button("straight", "Straight", () => go(pair.straight)),
     button("best", "Best path", () => go(pair.best)),
   ];
   const boxes = MAPS.map(([map]) =>
@@ -465,7 +489,7 @@ function build(model) {
     return element(
       "p",
       { class: "said" },
-      `${["The cursors write", "RNNsearch writes"][i]}: `,
+      `${["The transducer writes", "RNNsearch writes"][i]}: `,
       text,
     );
   });
@@ -476,17 +500,17 @@ function build(model) {
   const [byHand, byStep] = [bar(...hand), bar(...walk.nodes)];
   const node = root(
     "lattice",
-    "Lattice of two cursors",
+    "Lattice of an RNN transducer",
     entry(model),
     ...said,
     element("div", { class: "bar", role: "group", "aria-label": "what is shown" }, ...tabs, flip),
     byHand,
     byStep,
     legend,
-    say,
+    hint,
     figure.node,
     table,
-    hint,
+    say,
     figures.node,
   );
   node.addEventListener("keydown", (event) => {
@@ -518,7 +542,7 @@ function build(model) {
       const whole = mine.u === U;
       grey(hand[0], whole);
       grey(hand[1], whole || mine.t === T - 1);
-      hand.slice(2, 4).forEach((one) => grey(one, !now));
+      grey(hand[2], !now);
       const all = mode === "sum" && summed(pair, step);
       const { log, share } = all || mine;
       const [sum, begin] = [all ? "their sum" : "the path\u2019s probability", !all && !whole];

@@ -1,9 +1,9 @@
-"""A finger on the source, a pen on the target: paths, and the sum of all.
+"""The lattice of an RNN transducer: its paths, and the sum of them all.
 
-    α(t, u) = α(t−1, u) p(step | t−1, u) + α(t, u−1) p(y_u | t, u−1)
+    α(t, u) = α(t−1, u) p(blank | t−1, u) + α(t, u−1) p(y_u | t, u−1)
 
 The model of `lookback.transducer`, trained, and RNNsearch on the same pair. The
-page translates the sentence itself: cursors.js and rnnsearch.js are run there.
+page translates the sentence itself: it runs transducer.js and rnnsearch.js.
 """
 
 import torch
@@ -31,18 +31,18 @@ TRAITS = (
 )
 LIMITS = base.limits("lattice")
 MODES = ("path", "sum", "where")
-MAPS = ("posterior", "search", "best", "straight")
+MAPS = ("posterior", "search", "best")
 
 
 class Lattice(base.Widget):
-    """Draw one path, sum all of them, ask where the finger was.
+    """Draw one path, sum all of them, ask where each word was emitted.
 
     `vocabularies` holds the words of `source` and `target`, `models` the
     weights of `cursors` and `rnnsearch`, as `lib.rows.pack` makes them.
     `text` is the sentence, its words set apart by spaces; `path` its letters,
-    "s" where the finger steps and "w" where the pen writes (what leads out of
-    the lattice is not drawn); `step` the diagonal of the sum or the word whose
-    place is asked for; `shown` the maps that are drawn.
+    "s" for a blank and "w" for a word (what leads out of the lattice is not
+    drawn); `step` the diagonal of the sum or the word whose place is asked
+    for; `shown` the maps that are drawn.
 
     Raises:
         TraitError: for weights or words that do not fit.
@@ -89,7 +89,7 @@ class Lattice(base.Widget):
 
     @torch.no_grad()
     def posterior(self) -> tuple[list[str], Tensor]:
-        """The translation, and where each of its words was written."""
+        """The translation, and where each of its words was emitted."""
         source, target = map(Vocabulary, self.vocabularies.values())
         model = build(self.models["cursors"])
         words = source.encode(self.text.split(" "))
@@ -103,13 +103,13 @@ class Lattice(base.Widget):
         written, found = self.posterior()
         source = [*self.text.split(" "), "<end>"]
         places = (
-            f"“{word}” on “{source[row.argmax()]}”"
+            f"“{word}” at “{source[row.argmax()]}”"
             for word, row in zip(written, found, strict=True)
         )
         return (
-            f"Lattice of two cursors: “{self.text}” becomes “"
-            f"{' '.join(written[:-1])}”. Where the finger most likely was when"
-            f" each word was written: {', '.join(places)}."
+            f"Lattice of an RNN transducer: “{self.text}” becomes “"
+            f"{' '.join(written[:-1])}”. Where each word was most probably"
+            f" emitted: {', '.join(places)}."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -117,7 +117,7 @@ class Lattice(base.Widget):
         source = [*self.text.split(" "), "<end>"]
         row = min(self.step, len(written) - 1)
         pictures.grid(figure, found.numpy(), source, written, row)
-        figure.axes[-1].set_ylabel("probability of the place")
+        figure.axes[-1].set_ylabel("posterior of the place")
 
 
 def build(packed: dict) -> Transducer:

@@ -1,8 +1,8 @@
 // @ts-check
-// Paths of a finger and a pen, as letters: "s", the finger steps on; "w", the
-// pen writes. T places of the source, U words to write.
+// Paths through a transducer's lattice, as letters: "s", a blank steps on to the
+// next place; "w", a word is written. T places of the source, U words to emit.
 
-/** C(T − 1 + U, U), the ways to write U words at T places, never going back.
+/** C(T − 1 + U, U), the monotonic ways to emit U words at T places.
  * @param {number} T @param {number} U */
 export function ways(T, U) {
   let count = 1;
@@ -10,7 +10,7 @@ export function ways(T, U) {
   return count;
 }
 
-/** Every node of a path: the finger's place, and how much is written.
+/** Every node of a path: its place in the source, and how much is emitted.
  * @param {string} moves @returns {[t: number, u: number][]} */
 export function nodesOf(moves) {
   /** @type {[number, number][]} */
@@ -39,11 +39,6 @@ export const placesOf = (moves) =>
   nodesOf(moves)
     .filter((_, i) => moves[i] === "w")
     .map(([t]) => t);
-
-/** Each word at the source's same fraction.
- * @param {number} T @param {number} U */
-export const straight = (T, U) =>
-  through(Array.from({ length: U }, (_, u) => Math.round((u * (T - 1)) / Math.max(1, U - 1))));
 
 /** The path led to a node: back along itself as far as need be, then straight.
  * @param {string} moves @param {number} t @param {number} u @param {number} U

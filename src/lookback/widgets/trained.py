@@ -42,7 +42,7 @@ def squeeze(text: str, width: int = 16) -> Squeeze:
 
 
 def lattice(sentences: Sequence[str]) -> Lattice:
-    """The phrasebook's cursors and its RNNsearch, a letter a number."""
+    """The phrasebook's transducer and its RNNsearch, a letter a number."""
     loaded = {
         "cursors": weights.load("transducer", Transducer),
         "rnnsearch": weights.load("phrasebook", RNNsearch),

@@ -1,23 +1,23 @@
 // @ts-check
-// The two cursors of cursors.py, run in the reader's browser on their trained
-// weights, and the sums over their paths. Tested against torch.
+// The model of transducer.py, run in the reader's browser on its trained weights,
+// and the sums over its paths. Tested against torch.
 import { annotate, END, embed, gru, linear, next, readout, START } from "./lib/recurrent.js";
 
 /** @typedef {import("./lib/recurrent.js").Weights} Weights */
-/** What is said at one word of the source: f_t over the words, and for a step.
+/** The encoder's scores at one word of the source: f_t of the words, of a blank.
  * @typedef {{f: Float64Array, step: number}} Place */
 /** A pair of sentences as a lattice: `write[u][t]` is log p(y_{u+1} | t, u),
- * `step[u][t]` is log p(step | t, u).
+ * `step[u][t]` is log p(blank | t, u).
  * @typedef {{target: number[], write: number[][], step: number[][]}} Lattice */
 
 /** log Σ e^x, −∞ for nothing at all. @param {ArrayLike<number>} x */
 export function logSum(x) {
-  let most = -Infinity;
-  for (let i = 0; i < x.length; i += 1) most = Math.max(most, x[i]);
-  if (most === -Infinity) return most;
+  let largest = -Infinity;
+  for (let i = 0; i < x.length; i += 1) largest = Math.max(largest, x[i]);
+  if (largest === -Infinity) return largest;
   let sum = 0;
-  for (let i = 0; i < x.length; i += 1) sum += Math.exp(x[i] - most);
-  return most + Math.log(sum);
+  for (let i = 0; i < x.length; i += 1) sum += Math.exp(x[i] - largest);
+  return largest + Math.log(sum);
 }
 
 /** f_t of every word. @param {Weights} p @param {number[]} source ids, END last
@@ -30,7 +30,7 @@ export function places(p, source) {
   });
 }
 
-/** α(t, u) for every t, from what arrived by writing: the finger goes on.
+/** α(t, u) for every t, from what arrived by a word: any number of blanks.
  * @param {number[]} arrived @param {number[]} step in logarithms, as all here */
 function walk(arrived, step) {
   let before = -Infinity;
@@ -70,7 +70,7 @@ export function lay(p, source, how) {
 }
 
 /** log α(t, u): all ways to a node; the last row is what arrived there when
- * all was written, and Σ of it is p(y | x).
+ * all was emitted, and Σ of it is p(y | x).
  * @param {Lattice} lattice @returns {number[][]} */
 export function forwardSums({ write, step }) {
   let arrived = step[0].map((_, t) => (t ? -Infinity : 0));
@@ -104,7 +104,7 @@ function fromEnd({ write, step }, join) {
  * @param {Lattice} lattice @returns {number[][]} */
 export const backwardSums = (lattice) => fromEnd(lattice, (stay, go) => logSum([stay, go]));
 
-/** Where the finger was when each word was written, all being known.
+/** Where each word was emitted, all of the translation being known.
  * @param {Lattice} lattice @returns {number[][]} target, source */
 export function posteriorOf(lattice) {
   const [alpha, beta] = [forwardSums(lattice), backwardSums(lattice)];
@@ -113,7 +113,7 @@ export function posteriorOf(lattice) {
   );
 }
 
-/** The most probable path: "s" where the finger steps, "w" where the pen writes.
+/** The most probable path: "s" for a blank, "w" for a word.
  * @param {Lattice} lattice */
 export function bestPath(lattice) {
   const most = fromEnd(lattice, Math.max);
