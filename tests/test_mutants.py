@@ -227,12 +227,12 @@ EQUAL = {
         "source != PAD -> source > PAD": "no word has a number below 0",
     },
     "log_likelihood": {
-        "write -> step": "only its shape is taken, and both have one",
+        "emit -> blank": "only its shape is taken, and both have one",
         "0.0 -> -0.0": "nought is nought",
         "0 -> -1": "the last column has one axis, the first and the last",
     },
     "where_written": {
-        f"write -> {other}": "only its shape is taken, and all have one"
+        f"emit -> {other}": "only its shape is taken, and all have one"
         for other in ("alpha", "beta")
     },
     "clip_by_norm": {
