@@ -716,14 +716,15 @@ def neither_says():
     """Scores for which averaging before the softmax changes the word."""
     hints = [
         "Averaged before the softmax (inside), the probabilities are "
-        "{inside}: the third word is not ahead. Let both places give it a high score, though not "
-        "their highest.",
+        "{inside}: the third word is not ahead. Let both places give it a high "
+        "score, though not their highest.",
         "Place 1 on its own would emit the third word, or cannot choose. Give "
         "it another favourite.",
         "Place 2 on its own would emit the third word, or cannot choose. Give "
         "it another favourite.",
         "In the mixture (outside) the probabilities are {outside}: the third "
-        "word is the likeliest there as well. Let each place be surer of its own word.",
+        "word is the likeliest there as well. Let each place be surer of its "
+        "own word.",
     ]
     return (
         "inside {inside}; outside {outside}.",

@@ -405,15 +405,8 @@ function entry(model) {
   const take = (typed) => {
     const { text: read, problem: what } = readSentence(typed, known);
     complain(what ? `${what} “${text}” stays.` : "");
-    if (what) words.open = true;
     if (read) change(model, { text: read, path: "", step: 0 });
   };
-  const words = element(
-    "details",
-    {},
-    element("summary", {}, `The ${known.length} words that the models know`),
-    element("p", {}, known.join(" ")),
-  );
   const given = model.get("sentences");
   const own = given.includes(text) ? [] : [text];
   /** @type {(one: string) => [string, string]} */
@@ -428,7 +421,12 @@ function entry(model) {
     element("label", { class: "choose" }, "sentence ", choose),
     element("label", { class: "choose" }, "or your own ", box),
     problem,
-    words,
+    element(
+      "details",
+      {},
+      element("summary", {}, `The ${known.length} words that the models know`),
+      element("p", {}, known.join(" ")),
+    ),
   );
 }
 
