@@ -280,7 +280,7 @@ def test_lattice_takes_a_sentence_of_the_reader_s_own(opened):
     root, state = widgets(opened.page, KIND)[0]
     act(root, "text").fill("The nurses buy two zebras")
     keyboard.press("Enter")
-    assert "but not “zebras” (take " in problem(root)
+    assert "words below, and not “zebras”. " in problem(root)
     assert f"“{state['text']}” stays" in problem(root)
     act(root, "text").fill("The nurse’s dog sleeps")
     keyboard.press("Enter")

@@ -82,16 +82,13 @@ function distance(one, other) {
   return row[other.length];
 }
 
-/** The known words that are spelt most like one that is not.
+/** A word that is not known, and known ones that are spelt like it.
  * @param {string} word @param {string[]} known */
-const nearest = (word, known) =>
-  known
-    .filter((one) => one.length > 2)
-    .map((one) => ({ one, far: distance(word, one) }))
-    .sort((a, b) => a.far - b.far)
-    .slice(0, 2)
-    .map(({ one }) => `“${one}”`)
-    .join(" or ");
+function named(word, known) {
+  const near = known.filter((one) => distance(word, one) <= (word.length > 3 ? 2 : 1)).slice(0, 2);
+  const offered = near.map((one) => `“${one}”`).join(" or ");
+  return `“${word}”${offered && ` (try ${offered})`}`;
+}
 
 /** The words that a reader typed, as the phrasebook cuts them, or what is
  * wrong with them.
@@ -106,8 +103,8 @@ export function readSentence(typed, known) {
     .map((word) => (known.includes(word) ? word : word.toLowerCase()));
   const strange = [...new Set(words.filter((word) => !known.includes(word)))];
   if (strange.length) {
-    const words = strange.map((word) => `“${word}” (take ${nearest(word, known)}?)`);
-    return { problem: `These models know ${known.length} words, but not ${words.join(", ")}.` };
+    const unknown = strange.map((word) => named(word, known)).join(", ");
+    return { problem: `These models know the ${known.length} words below, and not ${unknown}.` };
   }
   if (words.every((word) => word === ".")) return { problem: "Type at least one word." };
   if (words[words.length - 1] !== ".") words.push(".");
