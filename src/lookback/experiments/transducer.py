@@ -1,12 +1,12 @@
 """Is the plan that was dropped worse than the one that was kept?
 
-Two cursors with every path summed, the same without a walk, the cursors that
-go in step, RNNsearch, and soft search with its sum inside the softmax or
+A transducer (`cursors`), the same without its walk (`afresh`), the hard-coded
+diagonal, RNNsearch, and soft search with its sum inside the softmax or
 outside, trained on the phrasebook: as many sentences and, within 2 %, as many
-parameters, as many rounds while the learning rate falls to 0, dropout at the
+parameters, as many epochs while the learning rate falls to 0, dropout at the
 same places. Then new sentences of one clause to eight (training has up to 30
-words), the alignments, whose truth is known, and the words that a finger which
-never goes back might miss. Last, what a training step costs, at the ladder's
+words), the alignments, whose truth is known, and the words that a monotonic
+alignment might miss. Last, what a training step costs, at the ladder's
 size. Writes records/transducer.json and the cursors' weights. Needs no corpus.
 
     python -m lookback.experiments.transducer
@@ -127,7 +127,7 @@ def posteriors(
 
 
 def kinds(pair: Aligned) -> list[str]:
-    """What each target word asks of a finger that never goes back.
+    """What each target word asks of an alignment that never goes back.
 
     "back 1", "back 2" or "back 3": all its source words stand to the left of
     one that an earlier word has translated, by one word, two, or more.
