@@ -575,6 +575,9 @@ def test_a_comma_between_thousands_is_named(capsys):
     assert check.products_by_hand(47, 185, 920, 32, 378, 880, 1024) is False
     said = " ".join(capsys.readouterr().out.split())
     assert "You gave 7 numbers" in said and "47_185_920" in said
+    assert check.powers_by_hand(1e-9, 14, 0) is False
+    said = " ".join(capsys.readouterr().out.split())
+    assert "You gave 3 numbers" in said and "47_185_920" in said
 
 
 @pytest.mark.parametrize(

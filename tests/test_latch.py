@@ -1,9 +1,10 @@
 """The latch: its strings, its networks, and what its record says."""
 
-from math import comb
+from math import comb, log10
 
 import pytest
 import torch
+from saying import said
 from torch import nn
 
 from lookback.experiments import latch
@@ -19,6 +20,8 @@ def test_the_first_letter_says_the_class_and_no_other():
     assert set(classes.tolist()) == {0, 1}
     noise = letters[:, 1:].argmax(-1)
     assert set(noise.unique().tolist()) == set(range(2, latch.LETTERS))
+    assert latch.LETTERS == 6
+    said("recurrence", "drawn from c, d, e and f, never a or b")
 
 
 def test_what_the_names_of_the_networks_say():
@@ -182,10 +185,47 @@ def test_the_chapters_table_is_as_it_is_read(found):
     assert sum(old) > sum(three) > sum(one) > sum(gru) > sum(torchs)
     assert gru == [5, 0, 0, 0] and torchs[1:] == [0, 0, 0]
     assert plain[0] == 5 > torchs[0] and plain[1] > 0 and plain[2] == 1
+    assert best[1] == three[1] == 5
+    said(
+        "recurrence",
+        "none of five LSTMs learned to hold one bit over 40 letters",
+        "all five did, as did five plain networks with orthogonal matrices",
+        "latches with all five seeds up to 80 letters and sometimes over 160",
+        "gets at least as far",
+        "the plain network fails no sooner than the gated ones",
+    )
+
+
+def orders_lost(found, name, length):
+    """By how many orders of magnitude training shrinks the first's gradient."""
+    one = found["latch"][name][length]
+    return log10(one["before"]["first"] / one["after"]["first"])
+
+
+def test_the_closing_gate_is_about_half_of_the_trouble(found):
+    """Its own control says how much: with the gate frozen the rest is lost."""
+    for length in ("40", "80"):
+        lost = orders_lost(found, "LSTM", length)
+        without = orders_lost(found, "LSTM, gate fixed", length)
+        assert 0.4 < 1 - without / lost < 0.6, length
+    lstm, held = found["latch"]["LSTM"], found["latch"]["LSTM, gate fixed"]
+    assert lstm["40"]["latched"] == held["40"]["latched"] == 0
+    assert held["40"]["after"]["gate"] == pytest.approx(0.5, abs=0.01)
+    free, frozen = (
+        found["reach"][n]["after"][79] for n in ("LSTM", "LSTM, gate fixed")
+    )
+    assert free < frozen < found["reach"]["LSTM, gate fixed"]["before"][79]
+    said(
+        "recurrence",
+        "the closing gate accounts for about half of the loss, counted in "
+        "orders of magnitude; over 80 letters, too",
+        "with its gate frozen no run latches over 40 letters either",
+        "the one with its gate fixed less so than torch's",
+    )
 
 
 def test_why_torchs_lstm_does_worse(found):
-    """Not at the start; in training its gate shuts."""
+    """Not at the start; in training its gradient shrinks."""
     lstm, plain = found["latch"]["LSTM"], found["latch"]["tanh"]
     start = [each["20"]["before"]["first"] for each in (lstm, plain)]
     assert 0.2 < start[0] / start[1] < 5
@@ -193,16 +233,13 @@ def test_why_torchs_lstm_does_worse(found):
         one = lstm[length]
         assert one["after"]["gate"] < one["before"]["gate"] - 0.05
         assert one["after"]["first"] < one["before"]["first"] / 100
-    held = found["latch"]["LSTM, gate fixed"]["40"]
-    assert held["latched"] == 0
-    assert held["after"]["first"] < held["before"]["first"] / 10
-    biased = found["latch"]["LSTM, forget bias +1"]["80"]
-    assert biased["after"]["gate"] < biased["before"]["gate"] - 0.05
+    said("recurrence", "the plain network's matrix takes away as much")
     wandered = plain["80"]["after"]["each"]
     assert max(wandered) / min(wandered) > 1000
     for length, which in (("40", [0, 2]), ("80", [1])):
         updates = plain[length]["updates"]
         assert [seed for seed, n in enumerate(updates) if n] == which
+    said("recurrence", "the gradient wanders with it by factors of thousands")
 
 
 def test_over_20_letters_the_gate_opens_where_it_latches(found):
@@ -215,6 +252,9 @@ def test_over_20_letters_the_gate_opens_where_it_latches(found):
     one_side = comb(latch.MANY, 4) / comb(2 * latch.MANY, 4)
     assert latch.MANY - free["latched"] == 4
     assert 2 * one_side == pytest.approx(1 / 9, abs=0.006)
+    said(
+        "recurrence", "share out four failures as unevenly in one case of nine"
+    )
 
 
 def test_the_orthogonal_network_holds_its_bit_loosely(found):
@@ -222,6 +262,7 @@ def test_the_orthogonal_network_holds_its_bit_loosely(found):
     assert best["latched"] == 5 and best["after"]["first"] > 0.05
     *loose, firm = best["after"]["each"]
     assert min(loose) > 0.05 and firm < 1e-6
+    said("recurrence", "so by the argument above it holds its bit loosely")
 
 
 def test_what_clipping_does(found):
@@ -231,8 +272,10 @@ def test_what_clipping_does(found):
     ]
     assert list(free) == ["0.1", "0.03", "0.01", "0.003"]
     assert counts == [[2, 1, 4, 4], [5, 5, 1, 0]]
-    assert free["0.01"]["median"] < clipped["0.1"]["median"]
-    assert free["0.01"]["largest"] > 50
     assert len({one["largest"] for one in free.values()}) == 1  # the first
-    cut = [one["long"] for one in clipped.values()]
-    assert min(cut) == cut[0] > 0.8
+    said(
+        "recurrence",
+        "at learning rates of 0.1 and 0.03 all five runs latch if their "
+        "gradients are clipped",
+        "at 0.01 and 0.003 it is the other way round",
+    )

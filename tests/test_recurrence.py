@@ -1,10 +1,20 @@
-"""The recurrent cells against torch's own, with the same weights."""
+"""The recurrent cells against torch's own, with the same weights.
+
+And the chapter's drawings: every number in them is computed anew.
+"""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import torch
 from torch import nn
 
 from lookback.recurrence import GRUCell, LSTMCell, RNNCell, carry, read
+from lookback.widgets import Relay
+
+BOOK = Path(__file__).parents[1] / "book"
 
 EMBED, HIDDEN, BATCH = 5, 7, 3
 
@@ -124,7 +134,7 @@ def test_update_gate_at_1_keeps_the_state():
     torch.testing.assert_close(cell(torch.randn(BATCH, EMBED), h), h)
 
 
-def test_reset_gate_at_0_forgets_the_state_in_the_new_content():
+def test_reset_gate_at_0_forgets_the_state_in_the_candidate():
     cell = GRUCell(EMBED, HIDDEN)
     with torch.no_grad():
         cell.W.bias[:HIDDEN] = -100.0  # r = 0
@@ -142,3 +152,114 @@ def test_gradients_reach_every_weight(kind):
     out.sum().backward()
     for name, weight in cell.named_parameters():
         assert weight.grad is not None and weight.grad.abs().sum() > 0, name
+
+
+def drawn(name: str) -> dict[str, str]:
+    """The numbers of a drawing, as they are written there, by their names."""
+    path = BOOK / "_static/drawings" / f"{name}.svg"
+    return {
+        node.get("data-number"): node.text.replace("−", "-")
+        for node in ElementTree.parse(path).iter()
+        if node.get("data-number")
+    }
+
+
+def the_same(written: dict[str, str], found: dict[str, float]) -> None:
+    """Each number of a drawing is what was found, to its last digit."""
+    assert set(written) == set(found)
+    for name, text in written.items():
+        digits = len(text.split(".")[1])
+        assert f"{found[name]:.{digits}f}" == text, name
+
+
+def page() -> str:
+    return (BOOK / "recurrence.md").read_text(encoding="utf-8")
+
+
+def cells_of_the_page() -> dict:
+    """What the page's cell makes: both cells, x, h, c and what follows."""
+    (code,) = (
+        cell
+        for cell in re.findall(r"```{code-cell}.*?\n(.*?)```", page(), re.S)
+        if "def with_numbers" in cell
+    )
+    space = {"torch": torch}
+    exec(code, space)
+    return space
+
+
+@torch.no_grad()
+def test_the_numbers_of_the_lstms_drawing_are_the_modules():
+    made = cells_of_the_page()
+    lstm, x, h, c = (made[name] for name in ("lstm", "x", "h", "c"))
+    i, f, g, o = (lstm.W(x) + lstm.U(h)).chunk(4, dim=-1)
+    i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
+    after, memory = lstm(x, h, c)
+    numbers = {
+        "x": x,
+        "h_before": h,
+        "c_before": c,
+        **{"i": i, "f": f, "g": g, "o": o},
+        **{"kept": f * c, "added": i * g},
+        "c_after": memory,
+        "h_after": after,
+    }
+    the_same(
+        drawn("recurrence_lstm"), {k: float(v) for k, v in numbers.items()}
+    )
+
+
+@torch.no_grad()
+def test_the_numbers_of_the_grus_drawing_are_the_modules():
+    made = cells_of_the_page()
+    gru, x, h = (made[name] for name in ("gru", "x", "h"))
+    (r, z, own), (_, _, past) = (
+        (gru.W(x) + gru.U(h)).chunk(3, dim=-1),
+        gru.U(h).chunk(3, dim=-1),
+    )
+    r, z = r.sigmoid(), z.sigmoid()
+    n = (own - past + r * past).tanh()
+    numbers = {
+        "x": x,
+        **{"h_before": h, "h_in": h},
+        **{"r": r, "z": z, "n": n, "one_minus_z": 1 - z},
+        **{"kept": z * h, "added": (1 - z) * n},
+        "h_after": gru(x, h),
+    }
+    the_same(drawn("recurrence_gru"), {k: float(v) for k, v in numbers.items()})
+
+
+def test_the_numbers_of_the_relays_drawing_are_the_widgets():
+    relay = Relay(w=2.0, pulse=1.0)
+    states = relay.states()[:5]
+    numbers = {f"h_{t}": states[t] for t in (1, 2, 3, 4)}
+    numbers |= {f"factor_{t}": 2 * (1 - states[t] ** 2) for t in (2, 3, 4)}
+    numbers["product"] = relay.gradient(4)[0]
+    the_same(drawn("recurrence"), numbers)
+
+
+@pytest.mark.parametrize(
+    "name", ["recurrence", "recurrence_lstm", "recurrence_gru"]
+)
+def test_who_listens_to_a_drawing_hears_its_numbers(name):
+    alt = re.search(rf"{{drawing}} {name}\.svg\n:alt: (.*)", page())[1]
+    heard = set(re.findall(r"−?\d\.\d+", alt.replace("-", "−")))
+    assert heard == {text.replace("-", "−") for text in drawn(name).values()}
+
+
+def test_the_sums_beside_the_drawings_are_theirs():
+    lstm, gru = drawn("recurrence_lstm"), drawn("recurrence_gru")
+    cell = "c_t = {f} \\cdot {c_before} + {i} \\cdot ({g}) = {c_after}"
+    out = "h_t = {o} \\cdot \\tanh({c_after}) = {h_after}"
+    mixed = "h_t = {one_minus_z} \\cdot ({n}) + {z} \\cdot {h_in} = {h_after}"
+    for text, numbers in ((cell, lstm), (out, lstm), (mixed, gru)):
+        assert text.format(**numbers) in page()
+    factors = [drawn("recurrence")[f"factor_{t}"] for t in (2, 3, 4)]
+    assert "these are {}, {} and {}".format(*factors) in page()
+
+
+def test_the_example_of_the_loss():
+    p = torch.tensor([1.0, 0.2]).softmax(0)
+    said = (f"{p[0]:.2f}$", f"{-p[0].log():.2f}$", f"{-p[1].log():.2f}$")
+    assert said == ("0.69$", "0.37$", "1.17$")
+    assert all(f"= {each}" in page() for each in said)

@@ -145,6 +145,9 @@ def test_what_cannot_be_read_is_named_by_its_field(made):
         ("swaps_by_hand", ["6", "2", "33.3"], False),
         ("powers_by_hand", ["10^-9", "1,4e4"], True),
         ("powers_by_hand", ["0.5**30", "13 800"], True),
+        ("powers_by_hand", ["10^-9", "14,000"], True),
+        ("powers_by_hand", ["10^-9", "11,000"], None),
+        ("context_by_hand", ["2,731", "−0,236"], True),
         ("powers_by_hand", ["1/2^30", "2.6^10"], True),
         ("products_by_hand", ["47,185,920", "32 378 880", "1024"], True),
         (

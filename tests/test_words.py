@@ -42,7 +42,7 @@ TERMS = {
     r"ellips(?:e|es)": r"gaussians?",
     r"coins|tosses|toss of a coin": r"randomization test",
     r"rulers?": r"baselines?|interval|test",
-    r"verdicts?": r"significan\w+|interval",
+    r"verdicts?": r"significance|significant(?:ly)?|interval",
     r"the vote of five": r"ensemble",
     r"two readers": r"bidirectional",
     r"dials?": r"addressing",

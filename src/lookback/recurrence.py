@@ -9,7 +9,7 @@ GRU: Cho et al. 2014, arXiv 1406.1078, section 2.3 (the "gated" hidden unit).
 
     r = σ(W_r x + U_r h)                      reset gate
     z = σ(W_z x + U_z h)                      update gate
-    n = tanh(W_n x + r ∘ (U_n h))             new content
+    n = tanh(W_n x + r ∘ (U_n h))             candidate
     h' = (1 − z) ∘ n + z ∘ h
 
 LSTM: Hochreiter & Schmidhuber 1997, with the forget gate of Gers, Schmidhuber
@@ -22,7 +22,7 @@ Departures: Elman's own gradient went back one step, ours goes back to the
 first. Cho et al. write U_n (r ∘ h), with the reset gate inside the product. We
 follow torch.nn.GRU, which puts it outside, so that one product U h serves all
 three gates; the cells here equal torch's number for number. Bahdanau et al.
-2015 let z multiply the new content, not the old state; the two conventions are
+2015 let z multiply the candidate, not the old state; the two conventions are
 the same model with z read as 1 − z.
 """
 
@@ -66,7 +66,7 @@ class GRUCell(nn.Module):
         Uh_r, Uh_z, Uh_n = self.U(h).chunk(3, dim=-1)
         r = torch.sigmoid(Wx_r + Uh_r)  # how much of the past to consult
         z = torch.sigmoid(Wx_z + Uh_z)  # how much of the past to keep
-        n = torch.tanh(Wx_n + r * Uh_n)  # what could be written
+        n = torch.tanh(Wx_n + r * Uh_n)  # the candidate
         return (1 - z) * n + z * h
 
 

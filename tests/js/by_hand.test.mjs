@@ -94,6 +94,24 @@ test("where nothing is typed, nothing is read", () => {
 test("a comma that may stand for two things is asked about", () => {
   assert.match(String(readNumber("13,800")), /^13,800 can mean 13\.800 or 13800;/);
   assert.match(String(readNumber("-1,024/2")), /can mean 1\.024 or 1024;/);
+  assert.equal(readNumber("13,800", "thousands"), 13800);
+  assert.equal(readNumber("13,800", "decimals"), 13.8);
+});
+
+test("it is not asked about where one of the two is right", () => {
+  /** @param {[number, number][]} right @param {string[]} typed */
+  const said = (right, ...typed) =>
+    verdict({ ...exercise, stages: [{ at: 0, right, mistakes: [], otherwise: "No." }] }, typed);
+  const both = /** @type {[number, number][]} */ ([
+    [13000, 15000],
+    [0, 1],
+  ]);
+  assert.equal(said(both, "14,000", "0,333").outcome, true);
+  assert.equal(said([[13, 15], both[1]], "14,000", "0,333").outcome, true);
+  const asked = said(both, "17,000", "0,333");
+  assert.deepEqual([asked.outcome, asked.field], [null, 0]);
+  assert.match(asked.words, /^one: 17,000 can mean/);
+  assert.equal(said(both, "14,000", "x").outcome, null);
 });
 
 test("what cannot be read gets one sentence, and no more of it than its digits", () => {

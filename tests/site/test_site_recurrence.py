@@ -17,9 +17,9 @@ PAGE = "book/recurrence"
 
 @pytest.fixture
 def relay(at_start):
-    """The page, the widget, its state."""
+    """The page, the widget that its task is about, its state."""
     one = at_start(PAGE)
-    [(root, state)] = widgets(one.page, "relay")
+    _, (root, state) = widgets(one.page, "relay")
     yield one, root, state
     assert one.troubles == []
 
@@ -49,6 +49,8 @@ def check(root: Locator, w: float, pulse: float, step: int) -> None:
 def test_relay_by_mouse(relay):
     _, root, state = relay
     w, pulse = state["w"], state["pulse"]
+    check(root, w, pulse, STEPS)
+    act(root, "first").click()
     check(root, w, pulse, 0)
     for step in (1, 2, 3):
         act(root, "next").click()
@@ -87,7 +89,7 @@ def test_relay_by_keyboard(relay):
 @pytest.mark.nightly
 def test_what_the_task_says_is_seen(relay):
     _, root, _ = relay
-    act(root, "last").click()
+    act(root, "pulse").fill("1")
     for w, state, gradient in ((2, 0.958, 4.1e-15), (0.9, 0.063, 0.031)):
         act(root, "w").fill(str(w))
         assert numbers(root, "now") == pytest.approx([state], abs=5e-4)
@@ -105,7 +107,21 @@ def test_what_the_task_says_is_seen(relay):
 @pytest.mark.nightly
 def test_relay_plays_to_the_end(relay):
     _, root, state = relay
+    act(root, "first").click()
     act(root, "play").click()
     act(root, "play").filter(has_text="Pause").wait_for()
     act(root, "play").filter(has_text="Play").wait_for()
     check(root, state["w"], state["pulse"], STEPS)
+
+
+def test_the_first_screen_asks_what_the_widget_shows(at_start):
+    """The state is kept, and the gradient gone; at 0.9 the other way round."""
+    one = at_start(PAGE)
+    (root, state), _ = widgets(one.page, "relay")
+    assert (state["w"], state["pulse"], state["step"]) == (2, 1, STEPS)
+    check(root, 2, 1, STEPS)
+    assert numbers(root, "now")[0] > 0.95 and numbers(root, "back")[0] < 1e-12
+    act(root, "w").fill("0.9")
+    assert numbers(root, "now")[0] < 0.1 and numbers(root, "back")[0] > 0.01
+    assert root.bounding_box()["y"] < 900
+    assert one.troubles == []

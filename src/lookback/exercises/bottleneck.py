@@ -146,6 +146,7 @@ def gru_by_hand(x=2, h=0.5, W=(0.5, -1, -1), U=(-1, 2, 1), b=1):
     step = [*map(float64, ([[x]], [[h]], *columns, [0, 0, 0], [0, 0, b]))]
     truth = torch.gru_cell(*step)
     mistakes = {hint: wrong(*step) for hint, wrong in _GRU.items()}
+    mistakes["That is h' with the other sign."] = -truth
     r, z = (1 / (1 + math.exp(-(W[i] * x + U[i] * h))) for i in (0, 1))
     otherwise = (
         "The check does not recognize this mistake. Go line by line: the gates "
@@ -153,7 +154,7 @@ def gru_by_hand(x=2, h=0.5, W=(0.5, -1, -1), U=(-1, 2, 1), b=1):
     )
     return (
         "h' is what torch's own cell gives with the same numbers.",
-        stage(truth, mistakes, otherwise, around(0.009)),
+        stage(truth, mistakes, otherwise, around(0.005)),
     )
 
 

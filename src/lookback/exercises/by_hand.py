@@ -227,7 +227,9 @@ def as_numbers(answer, count, wanted, known=None):
             raise Hint(known[len(given)])
         numbers = "number" if len(given) == 1 else "numbers"
         said = f"You gave {len(given)} {numbers}; give {wanted}."
-        if len(given) > count and all(isinstance(x, int) for x in given):
+        whole = [isinstance(x, int) for x in given]
+        pairs = zip(whole, whole[1:], strict=False)
+        if len(given) > count and any(map(all, pairs)):
             said += (
                 " A comma ends a number in Python: write 47_185_920, and "
                 "decimals with a point, 0.25."

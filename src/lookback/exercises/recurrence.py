@@ -195,9 +195,14 @@ for _hint, *_typed in (
         *("states[1:]", "states[2:]"),
     ),
     (
-        "h * (1 - h)[:, None] * U multiplies the columns by h: put the slopes "
-        "in brackets, (h * (1 - h))[:, None].",
+        "h * (1 - h)[:, None] * U multiplies the columns by h: put the "
+        "derivatives in brackets, (h * (1 - h))[:, None].",
         *(_SLOPES, "h * (1 - h)"),
+    ),
+    (
+        "torch.diag(…) * U multiplies number by number and leaves the diagonal "
+        "of U alone. A product of matrices is @: torch.diag(…) @ U.",
+        *(f"{_FACTOR} @ J", f"torch.diag{_SLOPES} * U @ J"),
     ),
     (
         "You multiplied number by number (*); matrices are multiplied by @.",
@@ -419,7 +424,7 @@ def _others(biases):
     ]
 
 
-_GATES = ("input gate i", "forget gate f", "new content g", "output gate o")
+_GATES = ("input gate i", "forget gate f", "candidate g", "output gate o")
 _BIASES = "Give back both biases: return b_ih, b_hh."
 _OTHER_ORDER = "You give the two back in the other order."
 _STRIDED = (
@@ -506,17 +511,17 @@ def _wanted(steps):
 
 
 def _left(bias, b_ih, b_hh, steps):
-    """What is left of the belt with this bias, in words."""
+    """What is left of the cell state with this bias, in words."""
     return (
         f"For {steps} steps {float((bias.sigmoid() ** steps).mean()):.3f} of "
-        "the belt is left on average, where the gate sees nothing but its "
-        "bias. It should be 0.5 in every number."
+        "the cell state is left on average, where the gate sees nothing but "
+        "its bias. It should be 0.5 in every number."
     )
 
 
 @exercise(hold_for_solution)
 def hold_for(mine):
-    """Biases with which half of the belt is left after some steps."""
+    """Biases with which half of the cell state is left after some steps."""
     cases = []
     for seed, (hidden, steps) in enumerate(((3, 20), (2, 1), (5, 160))):
         given = *random_inputs(seed, (4 * hidden,), (4 * hidden,)), steps

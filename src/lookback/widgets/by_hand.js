@@ -66,11 +66,24 @@ function judge(exercise, given) {
 }
 
 /** What is said of what is typed: true if right, false if not yet, null if
- * there is nothing to judge.
+ * there is nothing to judge. Where a comma can stand for two things, 14,000,
+ * one of them may be right; else it is asked for which.
  * @param {Exercise} exercise @param {string[]} typed @returns {Verdict} */
 export function verdict(exercise, typed) {
+  const found = readAs(exercise, typed);
+  if (found.outcome !== null) return found;
+  const either = /** @type {const} */ (["thousands", "decimals"])
+    .map((comma) => readAs(exercise, typed, comma))
+    .find(({ outcome }) => outcome);
+  return either ?? found;
+}
+
+/** The verdict with commas read in one way.
+ * @param {Exercise} exercise @param {string[]} typed
+ * @param {import("./lib/typed.js").Comma} [comma] @returns {Verdict} */
+function readAs(exercise, typed, comma) {
   const { fields, says } = exercise;
-  const read = typed.map(readNumber);
+  const read = typed.map((text) => readNumber(text, comma));
   const unread = read.findIndex((one) => typeof one === "string");
   if (unread >= 0) {
     const words = `${fields.flat()[unread]}: ${read[unread]}`;

@@ -32,6 +32,8 @@ const TOKEN = /\s*((?:\d[\d.,]*|[.,]\d+)(?:e[+-]?\d+(?![\d.,]))?|[a-zπ]+|[-+*/^
 
 /** A text that cannot be read: the error says why. */
 class Unread extends Error {}
+/** What a comma before three digits stands for: 13,800.
+ * @typedef {"decimals" | "thousands"} Comma */
 
 const unread = () =>
   new Unread(
@@ -40,8 +42,8 @@ const unread = () =>
 
 /** A literal number: a point or a comma before its decimals, or commas or
  * points between thousands where that is the only way to read them.
- * @param {string} text */
-function literal(text) {
+ * @param {string} text @param {Comma} [comma] */
+function literal(text, comma) {
   const [digits, power = "0"] = text.split("e");
   const plain = /^[1-9]\d{0,2}(,\d{3}){2,}(\.\d+)?$|^[1-9]\d{0,2},\d{3}\.\d+$/.test(digits)
     ? digits.replaceAll(",", "")
@@ -50,6 +52,7 @@ function literal(text) {
       : digits.replace(/^(\d*),(\d+)$/, "$1.$2");
   if (/^[1-9]\d{0,2},\d{3}$/.test(digits)) {
     const whole = digits.replace(",", "");
+    if (comma) return Number(`${comma === "thousands" ? whole : plain}e${power}`);
     throw new Unread(
       `${digits} can mean ${plain} or ${whole}; write a point, or leave the comma out.`,
     );
@@ -59,13 +62,14 @@ function literal(text) {
 }
 
 /** The number that a text means; NaN or infinity where it has no other value;
- * null where nothing is typed; a sentence where it cannot be read.
- * @param {string} text @returns {number | string | null} */
-export function readNumber(text) {
+ * null where nothing is typed; a sentence where it cannot be read, or where a
+ * comma can stand for two things and `comma` does not say for which.
+ * @param {string} text @param {Comma} [comma] @returns {number | string | null} */
+export function readNumber(text, comma) {
   if (text.trim() === "") return null;
   if (text.length > MOST) return `this is too long; a number has ${MOST} characters at most.`;
   try {
-    return evaluate(tokensOf(text));
+    return evaluate(tokensOf(text), comma);
   } catch (error) {
     if (error instanceof Unread) return error.message;
     throw error;
@@ -89,8 +93,8 @@ function tokensOf(text) {
 }
 
 /** sum = product ± …, product = signed · …, signed = −power, power = part^signed.
- * @param {string[]} tokens */
-function evaluate(tokens) {
+ * @param {string[]} tokens @param {Comma} [comma] */
+function evaluate(tokens, comma) {
   let at = 0;
   /** @param {string[]} wanted */
   const take = (...wanted) => (wanted.includes(tokens[at]) ? tokens[at++] : null);
@@ -128,7 +132,7 @@ function evaluate(tokens) {
     const constant = CONSTANTS.get(token);
     if (constant) return constant;
     if (!/^[\d.,]/.test(token)) throw unread();
-    return literal(token);
+    return literal(token, comma);
   };
   const value = sum();
   if (at < tokens.length) throw unread();
