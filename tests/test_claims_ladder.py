@@ -6,6 +6,7 @@ book/ladder.md have to be written anew, and those of other pages that quote it.
 
 from dataclasses import replace
 from itertools import pairwise, product
+from statistics import mean
 
 import pytest
 import torch
@@ -101,8 +102,8 @@ def test_the_climb_of_2014():
     said("ladder", "No verdict ($p$ = …, … to …)")
     said("ladder", "unlikely to cost a whole point")
     assert dot["p"] > 0.05 and -1 < dot["low"] < 0 < dot["high"]
-    said("scores", "makes a larger gap in six cases out of ten")
-    assert 0.55 < dot["p"] < 0.65
+    said("scores", "no significant difference")
+    said("scores", "hardly costs a whole point")
 
 
 def test_the_fall():
@@ -444,34 +445,30 @@ def test_what_other_chapters_say_of_the_way_back():
     ]
     said("heads", "Both have … parameters")
     assert sizes[0] == sizes[1]
-    said("scores", "by several times as much as the three seeds")
-    said("scores", "With each of its three seeds it is behind")
+    said("scores", "more is right at every length; it writes too little")
+    said("scores", "at every length its best seed is below the sum's worst")
     for count in ("2", "3", "4"):
         added, product = (FOUND[n]["long"][count] for n in ("rnnsearch", "dot"))
-        apart = max(added["each"]) - min(added["each"])
-        assert min(added["each"]) - product["bleu"] > 2 * apart
         assert max(product["each"]) < min(added["each"])
-    lowest, highest = zip(
-        *(
-            (each.index(min(each)), each.index(max(each)))
-            for each in (FOUND["rnnsearch"]["long"][n]["each"] for n in "234")
-        ),
-        strict=True,
-    )
-    said("scores", "lowest of three seeds")
-    assert (lowest, highest) == ((0, 1, 1), (1, 0, 2))  # of its table
+        assert product["precision"] > added["precision"]
+        assert product["brevity"] < added["brevity"] - 0.05
+    said("scores", "nearly as wide as the gap between the means")
+    each = FOUND["dot"]["long"]["2"]["each"]
+    assert (each.index(min(each)), each.index(max(each))) == (2, 1)
+    gap = FOUND["rnnsearch"]["long"]["2"]["bleu"] - mean(each)
+    assert 0.9 * gap < max(each) - min(each) < gap
 
 
-def test_the_product_s_looks_are_not_the_worse_ones():
+def test_the_product_s_alignments_are_not_the_worse_ones():
     found = records.load("alignment")["results"]
     product, added = (
         [run["aer"] for run in found[name]["runs"]]
         for name in ("dot", "additive")
     )
-    said("scores", "Its looks are not the worse ones in general")
+    said("scores", "Its alignments are not worse in general")
     said("scores", "each of the product's is below each of the sum's")
     assert len(product) == len(added) == 3 and max(product) < min(added)
-    said("scores", "the same two rungs, half as wide")
+    said("scores", "for the same two models at half the width")
     for name, rung in (("dot", "dot"), ("additive", "rnnsearch")):
         small = Parts(**found[name]["runs"][0]["config"])
         made = alignment.rung(rung)(small.source_vocab, small.target_vocab)
@@ -619,7 +616,7 @@ def test_two_parts_buy_a_rate_and_the_factor_more():
     for kind in ("greedy", "beam"):
         change = beside("scale, slowly", kind)["change"]
         assert change["high"] < -3 and change["p"] < 0.001
-    said("scores", "some five points poorer without the division")
+    said("scores", "some five points less than with the division")
     assert -5.5 < beside("scale, slowly")["change"]["gain"] < -4.5
     gain = BEST["transformer"]["tests"]["all"]["bleu"] - level
     said("ladder", "seems to be the higher rate. (It takes the whole from")

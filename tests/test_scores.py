@@ -130,8 +130,40 @@ def test_the_variance_of_the_dot_product_is_d_k(d_k):
 @pytest.mark.parametrize("n, d", [(8, 4), (32, 64)])
 def test_the_sum_keeps_a_block_and_the_product_two_tables(n, d):
     given = experiment.inputs(n, d, torch.device("cpu"))
-    assert experiment.kept(scores.additive, given) == 4 * n * n * d
-    assert experiment.kept(experiment.products, given) == 4 * 2 * n * d
+    kept = (experiment.kept(score, given) for score in experiment.SCORES.values())
+    assert list(kept) == [4 * (n * n * d + n * n), 4 * (2 * n * d + n * n)]
+
+
+def test_a_masked_softmax_is_the_softmax_of_what_is_left():
+    query, key, *_ = given()
+    e = scores.dot(query, key)
+    mask = torch.ones(BATCH, 1, SOURCE, dtype=torch.bool)
+    mask[0, 0, 3:] = False
+    weights = scores.masked_softmax(e, mask)
+    assert (weights[0, :, 3:] == 0).all()
+    same(weights[0, :, :3], e[0, :, :3].softmax(-1))
+    same(weights[1], e[1].softmax(-1))
+
+
+def test_location_is_a_score_that_no_key_can_move():
+    query, _, W, *_ = given()
+    truth = loop(query, W.expand(BATCH, -1, -1), lambda q, row: row @ q)
+    same(scores.location(query, W), truth)
+
+
+def test_local_p_equals_luongs_equations():
+    draw = torch.Generator().manual_seed(0)
+    e = torch.randn(1, 2, 9, generator=draw, dtype=torch.float64)
+    p, D = torch.tensor([[0.3, 6.0]], dtype=torch.float64), 3
+    found = scores.local_p(e, p, D)
+    for i, center in enumerate(p[0].tolist()):
+        window = [s for s in range(9) if center - D <= s <= center + D]
+        total = sum(math.exp(e[0, i, s]) for s in window)
+        for s in range(9):
+            weight = math.exp(e[0, i, s]) / total if s in window else 0
+            fall = math.exp(-((s - center) ** 2) / (2 * (D / 2) ** 2))
+            assert math.isclose(found[0, i, s], weight * fall, abs_tol=1e-12)
+    assert (found.sum(-1) < 1).all()
 
 
 def test_the_experiment_writes_its_record(tmp_path, monkeypatch):
@@ -142,6 +174,7 @@ def test_the_experiment_writes_its_record(tmp_path, monkeypatch):
     monkeypatch.setattr(experiment, "BUDGET", 0.0)
     experiment.main([])
     results = records.load("scores")["results"]
-    assert results["2"]["8"]["ratio"]["kept"] == 8 / 2
+    kept = (8 * 8 * 2 + 8 * 8) / (2 * 8 * 2 + 8 * 8)
+    assert results["2"]["8"]["ratio"]["kept"] == kept
     assert results["2"]["8"]["rounds"] == experiment.FEWEST
     assert results["2"]["4"]["additive"]["both"] > 0

@@ -160,7 +160,7 @@ def test_what_cannot_be_read_is_named_by_its_field(made):
             True,
         ),
         ("codes_by_hand", ["2", "cos 3 + 1", "1/2"], True),
-        ("likeness_by_hand", ["24", "40", "24/25", "40/(√(9+16)*10)"], True),
+        ("similarity_by_hand", ["24", "40", "24/25", "40/(√(9+16)*10)"], True),
         ("count_paths", ["20"], True),
         ("neither_says", ["4", "0", "3", "0", "4", "3"], True),
     ],

@@ -28,7 +28,7 @@ def truth(seed: int, d_k: int, scaled: bool) -> dict[str, float]:
     return {
         "variance": float(rows.var(correction=0)),
         "largest": float(largest.mean()),
-        "slope": float((weights * (1 - weights)).sum(-1).mean()),
+        "trace": float((weights * (1 - weights)).sum(-1).mean()),
         "sure": float((largest > 0.99).double().mean()),
         "weights": weights[0].tolist(),
     }
@@ -65,22 +65,22 @@ def test_the_generator_is_mulberry32_and_fair(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_what_the_chapter_says_holds_for_other_draws(seed):
-    for d_k, largest, slope in (
+    for d_k, largest, trace in (
         (8, 0.5, 0.65),
         (64, 0.82, 0.25),
         (512, 0.94, 0.1),
     ):
         plain, divided = truth(seed, d_k, False), truth(seed, d_k, True)
-        assert math.isclose(plain["slope"], slope, abs_tol=0.03)
+        assert math.isclose(plain["trace"], trace, abs_tol=0.03)
         assert math.isclose(plain["variance"], d_k, rel_tol=0.1)
         assert math.isclose(divided["variance"], 1, rel_tol=0.1)
         assert math.isclose(plain["largest"], largest, abs_tol=0.05)
         assert math.isclose(divided["largest"], 0.16, abs_tol=0.02)
-        assert divided["slope"] > 0.9
+        assert divided["trace"] > 0.9
     assert plain["sure"] > 0.5
     for d_k in SIZES:
         divided = truth(seed, d_k, True)
-        assert 0.125 < divided["largest"] < 0.175 and divided["slope"] > 0.9
+        assert 0.125 < divided["largest"] < 0.175 and divided["trace"] > 0.9
 
 
 @pytest.mark.parametrize("wrong", [{"d_k": 3}, {"d_k": 1024}, {"seed": -1}])

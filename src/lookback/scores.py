@@ -1,26 +1,28 @@
 r"""Attention scores: how well a key suits a query, from a sum to a product.
 
-Each function gives every query of a sentence a score with every key. Softmax
-over `source` turns scores into weights; nothing of that happens here.
+Each score gives every query of a sentence a number with every key; a masked
+softmax over `source` turns these into attention weights.
 
     additive    v · tanh(W q + U k)      Bahdanau et al. 2014, A.1.2
+    concat      v · tanh(W [q; k])       Luong et al. 2015, section 3.1
     dot         q · k                    Luong et al. 2015, section 3.1
     general     q · (W k)                Luong et al. 2015, section 3.1
-    concat      v · tanh(W [q; k])       Luong et al. 2015, section 3.1
+    location    W q, no key              Luong et al. 2015, section 3.1
     scaled_dot  q · k / √d_k             Vaswani et al. 2017, section 3.2.1
     cosine      q · k / (|q| |k|)        Graves et al. 2014, eq. 6
+    local_p     softmax in a window, times exp(−(s − p)² / 2σ²), σ = D/2
+                                         Luong et al. 2015, section 3.2
 
 Luong et al. ask with the decoder's present state, Bahdanau et al. with the
-one before; here a query is a query. Luong's fourth score, `location`, is a
-row of W q and never sees a key, so it is left out. Departures: none of the
-functions has a bias, and `cosine` gives 0 for a vector of zeros, where the
-equation gives 0/0.
+one before; here a query is a query. Departures: none of the functions has a
+bias, `cosine` gives 0 for a vector of zeros, where the equation gives 0/0,
+and `local_p` counts places from 0.
 """
 
 import math
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 
@@ -33,8 +35,8 @@ def additive(
 ) -> Float[Tensor, "batch target source"]:
     """v · tanh(W q + U k): RNNsearch's energy (Bahdanau 2014, A.1.2).
 
-    Lays out [batch target source align] on the way: one hidden layer for
-    every pair of words.
+    Materializes [batch target source align] on the way: one hidden layer
+    for every pair of words.
     """
     asked = (query @ W.T).unsqueeze(2)  # [batch target 1 align]
     known = (key @ U.T).unsqueeze(1)  # [batch 1 source align]
@@ -71,6 +73,14 @@ def concat(
     return torch.tanh(torch.cat([asked, known], dim=-1) @ W.T) @ v
 
 
+def location(
+    query: Float[Tensor, "batch target d_query"],
+    W: Float[Tensor, "source d_query"],
+) -> Float[Tensor, "batch target source"]:
+    """W q: a score for each place, whatever stands there (Luong 2015, 3.1)."""
+    return query @ W.T
+
+
 def scaled_dot(
     query: Float[Tensor, "batch target d_k"],
     key: Float[Tensor, "batch source d_k"],
@@ -91,3 +101,29 @@ def unit(x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
     """x / |x|, each vector at length 1; zeros stay zeros."""
     length = x.norm(dim=-1, keepdim=True)
     return x / length.masked_fill(length == 0, 1)
+
+
+def masked_softmax(
+    scores: Float[Tensor, "batch target source"],
+    mask: Bool[Tensor, "batch #target source"],
+) -> Float[Tensor, "batch target source"]:
+    """Attention weights: softmax over `source`, exactly 0 where mask is False.
+
+    A row of the mask needs at least one True, else its weights are NaN.
+    """
+    return scores.masked_fill(~mask, -torch.inf).softmax(-1)
+
+
+def local_p(
+    scores: Float[Tensor, "batch target source"],
+    p: Float[Tensor, "batch target"],
+    D: int,
+) -> Float[Tensor, "batch target source"]:
+    """Local attention around p, a position between 0 and the last (3.2).
+
+    The weights of a row sum to less than 1, as in the paper.
+    """
+    s = torch.arange(scores.shape[-1], device=scores.device)
+    away = s - p.unsqueeze(-1)  # s − p_t
+    weights = masked_softmax(scores, away.abs() <= D)
+    return weights * torch.exp(-(away**2) / (2 * (D / 2) ** 2))

@@ -40,7 +40,7 @@ const jobs = {
   allWeights: (widget, { example, scaled }) => widget.allWeights(example, scaled),
   mapOf: (widget, { example, place, layer }) =>
     widget.mapOf(widget.allWeights(example), place, layer),
-  likeness: (widget, input) => ({
+  similarity: (widget, input) => ({
     scores: widget.scoresOf(input.query, input.keys),
     weights: widget.weightsOf(input),
   }),

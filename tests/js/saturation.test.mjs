@@ -41,7 +41,7 @@ test("one sure query, one undecided", () => {
     false,
   );
   assert.ok(Math.abs(now.largest - 0.625) < 1e-9);
-  assert.ok(Math.abs(now.slope - 0.375) < 1e-9);
+  assert.ok(Math.abs(now.trace - 0.375) < 1e-9);
   assert.equal(now.sure, 0.5);
   assert.match(sentence({ d_k: 4, scaled: false, seed: 0 }, now), /50 of 100 queries/);
 });

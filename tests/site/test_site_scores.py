@@ -16,10 +16,10 @@ PAGE = "book/scores"
 
 
 @pytest.fixture
-def likeness(at_start):
+def similarity(at_start):
     """The page, the widget, its state."""
     one = at_start(PAGE)
-    [(root, state)] = widgets(one.page, "likeness")
+    [(root, state)] = widgets(one.page, "similarity")
     yield one, root, state
     assert one.troubles == []
 
@@ -33,7 +33,7 @@ def saturation(at_start):
     assert one.troubles == []
 
 
-def check_likeness(root: Locator, state: dict) -> None:
+def check_similarity(root: Locator, state: dict) -> None:
     """All scores and weights are those of these vectors."""
     query = torch.tensor(state["query"], dtype=torch.float64)
     keys = torch.tensor(state["points"], dtype=torch.float64)
@@ -60,9 +60,9 @@ def place(root: Locator, point: list[float]) -> tuple[float, float]:
 
 
 @pytest.mark.nightly
-def test_a_vector_is_dragged_by_mouse(likeness):
-    one, root, state = likeness
-    check_likeness(root, state)
+def test_a_vector_is_dragged_by_mouse(similarity):
+    one, root, state = similarity
+    check_similarity(root, state)
     root.locator(".pad").scroll_into_view_if_needed()
     mouse = one.page.mouse
     for name, before, after in (
@@ -78,51 +78,51 @@ def test_a_vector_is_dragged_by_mouse(likeness):
             state["query"] = after
         else:
             state["points"][1] = after
-        check_likeness(root, state)
+        check_similarity(root, state)
     assert "(−3.0, −1.5)" in live(root)
     act(root, "reset").click()
-    [(_, first)] = widgets(one.page, "likeness")
-    check_likeness(root, first)
+    [(_, first)] = widgets(one.page, "similarity")
+    check_similarity(root, first)
 
 
 @pytest.mark.nightly
-def test_a_vector_does_not_leave_the_plane(likeness):
-    one, root, state = likeness
+def test_a_vector_does_not_leave_the_plane(similarity):
+    one, root, state = similarity
     root.locator(".pad").scroll_into_view_if_needed()
     one.page.mouse.move(*place(root, state["query"]))
     one.page.mouse.down()
     one.page.mouse.move(*place(root, [7.0, 0.0]))
     one.page.mouse.up()
-    check_likeness(root, state | {"query": [5.0, 0.0]})
+    check_similarity(root, state | {"query": [5.0, 0.0]})
 
 
-def test_a_vector_is_moved_by_keyboard(likeness):
-    one, root, state = likeness
+def test_a_vector_is_moved_by_keyboard(similarity):
+    one, root, state = similarity
     query = act(root, "move").last
     query.focus()
     for key in ("ArrowRight", "ArrowUp", "Shift+ArrowLeft"):
         one.page.keyboard.press(key)
     x, y = state["query"]
     state["query"] = [round(x + 0.1 - 0.5, 1), round(y + 0.1, 1)]
-    check_likeness(root, state)
+    check_similarity(root, state)
     assert f"{state['query'][0]:.1f}" in query.get_attribute("aria-label")
     assert query.evaluate("(node) => node === document.activeElement")
     assert act(root, "score").first.get_attribute("aria-pressed") == "true"
 
 
 @pytest.mark.nightly
-def test_the_arrow_keys_choose_a_score_elsewhere(likeness):
-    one, root, state = likeness
+def test_the_arrow_keys_choose_a_score_elsewhere(similarity):
+    one, root, state = similarity
     act(root, "score").first.focus()
     one.page.keyboard.press("End")
     assert live(root).startswith("By the cosine")
     one.page.keyboard.press("ArrowLeft")
-    assert live(root).startswith("By the dot product over √2")
+    assert live(root).startswith("By the scaled dot product")
     act(root, "score").first.click()
-    assert live(root).startswith("By the dot product the")
+    assert live(root).startswith("By the dot product, the")
     act(root, "strength").focus()
     one.page.keyboard.press("End")
-    check_likeness(root, state | {"strength": 20})
+    check_similarity(root, state | {"strength": 20})
     act(root, "table").click()
     assert root.locator("tbody tr").count() == 1 + len(state["points"])
 
@@ -130,7 +130,7 @@ def test_the_arrow_keys_choose_a_score_elsewhere(likeness):
 @pytest.mark.nightly
 def test_the_handles_are_large_enough_for_a_finger(visit):
     one = visit(PAGE, width=320)
-    [(root, _)] = widgets(one.page, "likeness")
+    [(root, _)] = widgets(one.page, "similarity")
     for handle in act(root, "move").all():
         box = handle.bounding_box()
         assert min(box["width"], box["height"]) >= 44
@@ -145,7 +145,7 @@ def check_saturation(root: Locator, d_k: int, scaled: bool, seed: int) -> None:
     for role, right in (
         ("variance", rows.var(correction=0)),
         ("largest", largest.mean()),
-        ("slope", (1 - (weights**2).sum(-1)).mean()),
+        ("trace", (1 - (weights**2).sum(-1)).mean()),
         ("sure", (largest > 0.99).double().mean()),
         ("weight", weights[0]),
     ):

@@ -22,14 +22,14 @@ from lookback.exercises.checking import (
 _AXES = "[batch, target, source]"
 
 
-def likeness_by_hand_solution():
+def similarity_by_hand_solution():
     """q · k and q · k / (|q| |k|) of two keys."""
     dots = [3 * 4 + 4 * 3, 3 * 0 + 4 * 10]  # 24, 40
     lengths = [5 * 5, 5 * 10]  # |q| |k|
     return [*dots, *(d / n for d, n in zip(dots, lengths, strict=True))]
 
 
-def _other_likeness(draw):
+def _other_similarity(draw):
     """A query, a key near its direction, and a longer one further off."""
     a, b = draw.choice(((3, 4), (4, 3), (6, 8), (8, 6)))
     size = draw.choice((15, 20))
@@ -41,14 +41,14 @@ def _other_likeness(draw):
 
 
 @by_hand(
-    likeness_by_hand_solution,
+    similarity_by_hand_solution,
     "q·k1, q·k2, and the two cosines",
     ["q · k₁", "q · k₂"],
     ["cosine with k₁", "cosine with k₂"],
     known={2: "Two of four: give both dot products, then both cosines."},
-    vary=("q = {q}, k₁ = {k1} and k₂ = {k2}", _other_likeness),
+    vary=("q = {q}, k₁ = {k1} and k₂ = {k2}", _other_similarity),
 )
-def likeness_by_hand(q=(3, 4), k1=(4, 3), k2=(0, 10)):
+def similarity_by_hand(q=(3, 4), k1=(4, 3), k2=(0, 10)):
     """Two dot products and two cosines."""
     first, *_ = q
     query, keys = float64(q), float64((k1, k2))
@@ -82,6 +82,7 @@ def likeness_by_hand(q=(3, 4), k1=(4, 3), k2=(0, 10)):
         "Those are angles in degrees; give their cosines.": (
             cosines.acos().rad2deg()
         ),
+        "Those are angles in radians; give their cosines.": cosines.acos(),
     }
     otherwise = (
         "The dot products are right. For the cosines divide each by "
@@ -178,7 +179,7 @@ def general_scores(mine):
 _TURNED = (
     "Yours is [batch, source, target]: queries are rows, keys are columns."
 )
-_NO_BATCH = "The batch axis is gone: each sentence has its own table of scores."
+_NO_BATCH = "The batch axis is gone: each sentence has its own matrix of scores."
 _GENERAL = "query @ (key @ W.T).transpose(1, 2)"
 for _hint, _typed in {
     "W is transposed in your score: that is (W q) · k. Keys are rows, so W k "
@@ -191,14 +192,14 @@ for _hint, _typed in {
     ),
     "Those are weights, each row sums to 1. The scores come before "
     "softmax.": f"({_GENERAL}).softmax(-1)",
-    "You divided by a root; general is not scaled.": (
+    "You divided by √d_k; general is not scaled.": (
         f"{_GENERAL} / key.shape[-1] ** 0.5"
     ),
-    "tanh does not belong here: nothing but products.": f"({_GENERAL}).tanh()",
+    "There is no tanh in this score, only products.": f"({_GENERAL}).tanh()",
     "The sentences are mixed: each query meets its own keys only.": (
         "query @ (key @ W.T).sum(0).T"
     ),
-    "reshape does not turn a table; transpose(1, 2) does.": (
+    "reshape does not transpose a matrix; transpose(1, 2) does.": (
         "query @ (key @ W.T).reshape(len(key), len(W), -1)"
     ),
     _TURNED: f"({_GENERAL}).transpose(1, 2)",
@@ -318,24 +319,25 @@ cosine_scores.style(
 )
 
 
-def softmax_slopes_solution(scores):
+def softmax_jacobian_solution(scores):
     """∂α_j/∂e_m = α_j δ_jm − α_j α_m."""
     a = scores.softmax(-1)
     return torch.diag_embed(a) - a.unsqueeze(2) * a.unsqueeze(1)
 
 
-@exercise(softmax_slopes_solution)
-def softmax_slopes(mine):
-    """The Jacobian of softmax, a table for each row."""
+@exercise(softmax_jacobian_solution)
+def softmax_jacobian(mine):
+    """The Jacobian of softmax, a matrix for each row."""
     (scores,) = random_inputs(5, (3, 4))
-    slopes = torch.autograd.functional.jacobian
-    tables = [slopes(lambda x: x.softmax(0), row) for row in float64(scores)]
-    truth = torch.stack(tables)
+    jacobian = torch.autograd.functional.jacobian
+    truth = torch.stack(
+        [jacobian(lambda x: x.softmax(0), row) for row in float64(scores)]
+    )
     cases = [((scores,), truth)]
-    softmax_slopes.compare(mine, cases, "[batch, source, source]")
+    softmax_jacobian.compare(mine, cases, "[batch, source, source]")
     far = 1000 + scores, scores - 1000
     cases = [((each,), truth) for each in far]
-    softmax_slopes.compare(
+    softmax_jacobian.compare(
         mine, cases, tolerance=rounding(*far), otherwise=_FAR
     )
     return "equal to torch's own derivative, for three rows of scores."
@@ -346,16 +348,16 @@ _FAR = (
     "exp: take torch.softmax, which subtracts the largest first."
 )
 _DIAGONAL, _PRODUCT = "torch.diag_embed(a)", "a.unsqueeze(2) * a.unsqueeze(1)"
-_SLOPES = f"{_DIAGONAL} - {_PRODUCT}"
+_JACOBIAN = f"{_DIAGONAL} - {_PRODUCT}"
 for _hint, _typed in {
     "The sign is flipped: α_j δ_jm comes first, α_j α_m is subtracted.": (
-        _SLOPES,
+        _JACOBIAN,
         f"{_PRODUCT} - {_DIAGONAL}",
     ),
-    "α_j α_m is missing: weights fall as others rise.": (_SLOPES, _DIAGONAL),
-    "The diagonal is missing: α_j δ_jm.": (_SLOPES, f"-{_PRODUCT}"),
+    "α_j α_m is missing: weights fall as others rise.": (_JACOBIAN, _DIAGONAL),
+    "The diagonal is missing: α_j δ_jm.": (_JACOBIAN, f"-{_PRODUCT}"),
     "Off the diagonal stands −α_j α_m.": (
-        _SLOPES,
+        _JACOBIAN,
         "torch.diag_embed(a * (1 - a))",
     ),
     "You add α_j α_m; it is subtracted.": (" - ", " + "),
@@ -367,27 +369,36 @@ for _hint, _typed in {
     "You put the identity in place of α_j δ_jm: α_j multiplies the whole "
     "bracket.": (_DIAGONAL, "torch.eye(scores.shape[1])"),
     "You took softmax over the batch: dim=-1.": ("softmax(-1)", "softmax(0)"),
-    "Every weight also depends on every OTHER score.": (_SLOPES, "a * (1 - a)"),
-    "One table; each row of scores has its own.": (
-        _SLOPES,
-        f"({_SLOPES}).mean(0)",
+    "That is the bracket δ_jm − α_m alone; α_j multiplies it.": (
+        _JACOBIAN,
+        "torch.eye(scores.shape[1]) - a.unsqueeze(1)",
+    ),
+    "That is δ_jm − α_j: inside the bracket stands α_m, and α_j multiplies "
+    "it.": (_JACOBIAN, "torch.eye(scores.shape[1]) - a[:, :, None]"),
+    "Every weight also depends on every OTHER score.": (
+        _JACOBIAN,
+        "a * (1 - a)",
+    ),
+    "That is one matrix; each row of scores has its own Jacobian.": (
+        _JACOBIAN,
+        f"({_JACOBIAN}).mean(0)",
     ),
     "That has every row's weights against every row's scores; only a row's "
     "own scores move them.": (
-        _SLOPES,
+        _JACOBIAN,
         "torch.func.jacrev(lambda x: x.softmax(-1))(scores)",
     ),
 }.items():
-    softmax_slopes.slip(_hint, *_typed)
+    softmax_jacobian.slip(_hint, *_typed)
 
 
-@softmax_slopes.style
+@softmax_jacobian.style
 def _row_by_row(scores):
-    slope = torch.func.jacrev(lambda row: row.softmax(0))
-    return torch.stack([slope(row) for row in scores])
+    jacobian = torch.func.jacrev(lambda row: row.softmax(0))
+    return torch.stack([jacobian(row) for row in scores])
 
 
-@softmax_slopes.style
+@softmax_jacobian.style
 def _by_gradient(scores):
     e = scores.double().requires_grad_()
     columns = [

@@ -1,11 +1,13 @@
-"""What does a score cost, as a sum with a tanh and as a product?
+"""What do attention weights cost, by the additive score and by a product?
 
 Both get the same queries and keys and the same two matrices, so that only
-the score itself differs: v · tanh(W q + U k) against (W q) · (U k) / √d. One
-sentence with n words on each side; the two are timed in turn, so that their
-ratio does not depend on how busy the machine is. `kept` is what the forward
-pass leaves in memory for the backward pass, in bytes, the inputs and the
-matrices not counted. Writes records/scores.json.
+the score differs, v · tanh(W q + U k) or (W q) · (U k) / √d; a softmax over
+the keys follows either. One sentence with n words on each side. The two are
+timed in turn, so that their ratio does not depend on how busy the machine is,
+and each runs once untimed before it is timed: it finds the memory as it left
+it itself, and not as the other did. `kept` is what the forward pass leaves in
+memory for the backward pass, in bytes, the inputs and the matrices not
+counted: n²d + n² numbers, or 2nd + n². Writes records/scores.json.
 
     python -m lookback.experiments.scores
 """
@@ -29,12 +31,17 @@ BUDGET = 8.0  # seconds of measuring for each length and width
 FEWEST, MOST = 7, 200  # rounds
 
 
-def products(query, key, W, U, v) -> Tensor:
-    """(W q) · (U k) / √d; v is not needed."""
-    return scaled_dot(query @ W.T, key @ U.T)
+def by_sum(query, key, W, U, v) -> Tensor:
+    """Attention weights by v · tanh(W q + U k)."""
+    return additive(query, key, W, U, v).softmax(-1)
 
 
-SCORES = {"additive": additive, "dot": products}
+def by_product(query, key, W, U, v) -> Tensor:
+    """Attention weights by (W q) · (U k) / √d; v is not needed."""
+    return scaled_dot(query @ W.T, key @ U.T).softmax(-1)
+
+
+SCORES = {"additive": by_sum, "dot": by_product}
 
 
 def inputs(n: int, d: int, device: torch.device) -> list[Tensor]:
@@ -61,7 +68,8 @@ def seconds(score, given: list[Tensor]) -> tuple[float, float]:
     with torch.no_grad():
         score(*given)
     between = clock(device)
-    torch.autograd.grad(score(*given).sum(), given, allow_unused=True)
+    weights = score(*given)  # the gradient is that of ½ Σ α²
+    torch.autograd.grad(weights, given, weights.detach(), allow_unused=True)
     return between - started, clock(device) - between
 
 
@@ -87,13 +95,12 @@ def measure(n: int, d: int, device: torch.device) -> dict:
     """Both scores in turn, until the budget is spent."""
     given = inputs(n, d, device)
     spent: dict[str, list] = {name: [] for name in SCORES}
-    for score in SCORES.values():
-        seconds(score, given)  # warms up
     started = time.perf_counter()
     while len(spent["dot"]) < MOST and (
         len(spent["dot"]) < FEWEST or time.perf_counter() < started + BUDGET
     ):
         for name, score in SCORES.items():
+            seconds(score, given)
             spent[name].append(seconds(score, given))
     row = {
         name: {

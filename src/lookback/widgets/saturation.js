@@ -24,9 +24,9 @@ import {
 import limits from "./saturation.json" with { type: "json" };
 
 /** @typedef {{d_k: number, scaled: boolean, seed: number}} State */
-/** @typedef {"variance" | "largest" | "slope" | "sure"} Figure */
+/** @typedef {"variance" | "largest" | "trace" | "sure"} Figure */
 /** @type {Figure[]} */
-const ROLES = ["variance", "largest", "slope", "sure"];
+const ROLES = ["variance", "largest", "trace", "sure"];
 
 export const SIZES = limits.d_k;
 const { sets: SETS, queries: QUERIES, keys: KEYS } = limits;
@@ -70,7 +70,7 @@ export function draw(seed) {
 }
 
 /** The figures of one setting: the variance of the scores, and over the
- * queries the mean of the largest weight, the mean of the softmax's slope
+ * queries the mean of the largest weight, the mean of the softmax's gradient,
  * Σ_j ∂α_j/∂e_j = Σ_j α_j (1 − α_j), and the share with a weight over 0.99.
  * @param {number[][]} products @param {number} d_k @param {boolean} scaled */
 export function measure(products, d_k, scaled) {
@@ -87,7 +87,7 @@ export function measure(products, d_k, scaled) {
     weights: weights[0],
     variance,
     largest: over((row) => Math.max(...row)),
-    slope: over((row) => row.reduce((a, w) => a + w * (1 - w), 0)),
+    trace: over((row) => row.reduce((a, w) => a + w * (1 - w), 0)),
     sure: over((row) => Number(Math.max(...row) > 0.99)),
   };
 }
@@ -123,7 +123,7 @@ export function sentence({ d_k, scaled }, now) {
 const figures = (now) => ({
   variance: ["variance of the scores", now.variance, digits(now.variance)],
   largest: ["largest weight, mean", now.largest, digits(now.largest)],
-  slope: ["slope of softmax, mean", now.slope, digits(now.slope)],
+  trace: ["trace of the Jacobian, mean", now.trace, digits(now.trace)],
   sure: ["queries with a weight over 0.99", now.sure, `${digits(100 * now.sure, 0)} %`],
 });
 
@@ -139,12 +139,12 @@ const panel = (title, chart, scale) =>
 /** Every d_k, undivided and divided. @param {ReturnType<typeof draw>} drawn */
 const tableRows = (drawn) =>
   tableOf(
-    ["d_k", "variance", "largest", "slope", "variance ÷", "largest ÷", "slope ÷"],
+    ["d_k", "variance", "largest", "trace", "variance ÷", "largest ÷", "trace ÷"],
     SIZES.map((size) => [
       String(size),
       ...[false, true].flatMap((scaled) => {
         const one = measure(drawn.get(size) ?? [], size, scaled);
-        return [one.variance, one.largest, one.slope].map((x) => digits(x));
+        return [one.variance, one.largest, one.trace].map((x) => digits(x));
       }),
     ]),
   );

@@ -4,7 +4,7 @@
 
 Luong et al. 2015, arXiv 1508.04025, section 3.1; Vaswani et al. 2017, arXiv
 1706.03762, section 3.2.1; Graves et al. 2014, arXiv 1410.5401, eqs. 5 and 6
-with β. It runs in likeness.js.
+with β. It runs in similarity.js.
 """
 
 import numpy as np
@@ -16,10 +16,10 @@ from lookback.widgets.lib import pictures
 from lookback.widgets.lib.checks import NOT_DRAWN, finite, need, plain
 
 TRAITS = ("query", "points", "labels", "strength", "step")
-REACH = base.limits("likeness")["reach"]  # of the plane, each way
+REACH = base.limits("similarity")["reach"]  # of the plane, each way
 
 
-class Likeness(base.Widget):
+class Similarity(base.Widget):
     """A query and keys to drag, three scores of each, and their softmax.
 
     `step` is the score shown: 0 dot, 1 scaled, 2 cosine, with β `strength`.
@@ -28,8 +28,8 @@ class Likeness(base.Widget):
         TraitError: for traits that do not fit each other.
     """
 
-    _esm = base.module("likeness")
-    _css = base.style("likeness")
+    _esm = base.module("similarity")
+    _css = base.style("similarity")
     query = List(Float()).tag(sync=True)
     points = List(List(Float())).tag(sync=True)  # the keys
     labels = List(Unicode()).tag(sync=True)

@@ -1,4 +1,4 @@
-"""The likeness widget: its formulas against torch, its traits, its picture."""
+"""The similarity widget: its formulas against torch, its traits, its picture."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from traitlets import TraitError
 from widgets_common import ask, near, shown
 
 from lookback import scores
-from lookback.widgets import Likeness
+from lookback.widgets import Similarity
 
 KEYS = [[1.4, 0.7], [1.0, 4.0], [-1.0, 2.0], [-2.0, -1.0]]
 LABELS = ["alike", "long", "across", "against"]
@@ -16,13 +16,13 @@ LABELS = ["alike", "long", "across", "against"]
 def computed(**more):
     """Scores and weights as the shipped module computes them."""
     given = {"query": [2, 1], "keys": KEYS, "labels": LABELS, "strength": 1}
-    found = ask("likeness", "likeness", {**given, **more})
+    found = ask("similarity", "similarity", {**given, **more})
     return found["scores"], found["weights"]
 
 
 def widget(**more):
     given = {"query": (2, 1), "keys": KEYS, "labels": LABELS}
-    return Likeness(**{**given, **more})
+    return Similarity(**{**given, **more})
 
 
 @pytest.mark.parametrize("query", [[2, 1], [-0.3, 4.9], [0, 0]])

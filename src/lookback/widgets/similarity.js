@@ -1,6 +1,6 @@
 // @ts-check
 // A query among keys in a plane, all to be dragged: dot product, scaled dot
-// product and cosine, and what softmax makes of each. Python: likeness.py.
+// product and cosine, and what softmax makes of each. Python: similarity.py.
 import { integer, real, series } from "./lib/link.js";
 import { softmax, within } from "./lib/maths.js";
 import { digits } from "./lib/text.js";
@@ -20,7 +20,7 @@ import {
   voice,
   widget,
 } from "./lib/view.js";
-import limits from "./likeness.json" with { type: "json" };
+import limits from "./similarity.json" with { type: "json" };
 
 /** @typedef {number[]} Point */
 /** @typedef {{query: Point, keys: Point[], labels: string[], strength: number,
@@ -32,7 +32,7 @@ import limits from "./likeness.json" with { type: "json" };
 
 /** @type {Score[]} */
 export const SCORES = ["dot", "scaled", "cosine"];
-const NAMES = ["dot product", "divided by √2", "cosine"];
+const NAMES = ["dot product", "scaled by 1/√2", "cosine similarity"];
 const SHORT = ["dot", "dot ÷ √2", "cosine"];
 export const REACH = limits.reach;
 
@@ -93,7 +93,7 @@ export function sentence(state) {
   const [scores, weights] = [scoresOf(query, state.keys), weightsOf(state)];
   if (length(query) === 0) {
     return (
-      "The query is a vector of zeros: every score is 0, and every key gets " +
+      "The query is a vector of zeros: every score is 0, and every key gets the weight " +
       `${digits(1 / labels.length)}.`
     );
   }
@@ -103,9 +103,9 @@ export function sentence(state) {
   const rival = top(scores[other]);
   const ask = step === 2 ? "The dot product" : "The cosine";
   return (
-    `By the ${["dot product", "dot product over √2", "cosine"][step]} the query at ` +
-    `(${places(query)}) looks most at “${labels[best]}”: score ${digits(scores[now][best])}, ` +
-    `weight ${digits(weights[now][best])}. ${ask} ` +
+    `By the ${["dot product", "scaled dot product", "cosine"][step]}, the query at ` +
+    `(${places(query)}) attends most to the key “${labels[best]}”: score ` +
+    `${digits(scores[now][best])}, attention weight ${digits(weights[now][best])}. ${ask} ` +
     (rival === best ? "agrees." : `would choose “${labels[rival]}”.`)
   );
 }
@@ -307,13 +307,13 @@ function build(model, read) {
   ];
   const { query, keys, strength } = first;
   const node = frame(
-    "likeness",
-    "A query among keys",
+    "similarity",
+    "Similarity of a query and its keys",
     at,
     (step) => set({ step }),
     element(
       "div",
-      { class: "bar", role: "group", "aria-label": "score that the arrows show" },
+      { class: "bar", role: "group", "aria-label": "attention score that the arrows show" },
       ...rail,
     ),
     say,

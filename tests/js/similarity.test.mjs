@@ -1,4 +1,4 @@
-// The likeness widget's pure functions, without a page.
+// The similarity widget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
@@ -7,7 +7,7 @@ import {
   scoresOf,
   sentence,
   weightsOf,
-} from "../../src/lookback/widgets/likeness.js";
+} from "../../src/lookback/widgets/similarity.js";
 import { near } from "./near.mjs";
 
 const state = {
@@ -56,7 +56,7 @@ test("a point stays on the plane and on its grid", () => {
 });
 
 test("the sentence names the winner, and who would win otherwise", () => {
-  assert.match(sentence(state), /looks most at “long”: score 6\.00, weight 0\.92/);
+  assert.match(sentence(state), /attends most to the key “long”: score 6\.00, attention weight 0\.92/);
   assert.match(sentence(state), /The cosine would choose “alike”/);
   assert.match(
     sentence({ ...state, step: 2 }),
@@ -72,5 +72,5 @@ test("the sentence names the winner, and who would win otherwise", () => {
     }),
     /The cosine agrees/,
   );
-  assert.match(sentence({ ...state, query: [0, 0] }), /every key gets 0\.50/);
+  assert.match(sentence({ ...state, query: [0, 0] }), /every key gets the weight 0\.50/);
 });
