@@ -75,6 +75,7 @@ def test_the_largest_weight_passes_one_half_around_eight(seed):
     assert largest(4) < 0.4 and 0.45 < largest(8) < 0.55 < largest(16)
     said("scores", "At 512 most queries have made up their minds completely")
     assert largest(512) > 0.9
+
     def trace(d_k):
         weights = torch.from_numpy(draw_scores(seed, d_k)).softmax(-1)
         return float((weights * (1 - weights)).sum(-1).mean())

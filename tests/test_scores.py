@@ -130,7 +130,9 @@ def test_the_variance_of_the_dot_product_is_d_k(d_k):
 @pytest.mark.parametrize("n, d", [(8, 4), (32, 64)])
 def test_the_sum_keeps_a_block_and_the_product_two_tables(n, d):
     given = experiment.inputs(n, d, torch.device("cpu"))
-    kept = (experiment.kept(score, given) for score in experiment.SCORES.values())
+    kept = (
+        experiment.kept(score, given) for score in experiment.SCORES.values()
+    )
     assert list(kept) == [4 * (n * n * d + n * n), 4 * (2 * n * d + n * n)]
 
 

@@ -1,4 +1,4 @@
-"""The similarity widget: its formulas against torch, its traits, its picture."""
+"""The similarity widget: formulas against torch, its traits, its picture."""
 
 import pytest
 import torch

@@ -105,7 +105,7 @@ def unit(x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
 
 def masked_softmax(
     scores: Float[Tensor, "batch target source"],
-    mask: Bool[Tensor, "batch #target source"],
+    mask: Bool[Tensor, "#batch target_or_1 source"],
 ) -> Float[Tensor, "batch target source"]:
     """Attention weights: softmax over `source`, exactly 0 where mask is False.
 

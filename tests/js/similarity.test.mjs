@@ -56,11 +56,14 @@ test("a point stays on the plane and on its grid", () => {
 });
 
 test("the sentence names the winner, and who would win otherwise", () => {
-  assert.match(sentence(state), /attends most to the key “long”: score 6\.00, attention weight 0\.92/);
+  assert.match(
+    sentence(state),
+    /attends most to the key “long”: score 6\.00, attention weight 0\.92/,
+  );
   assert.match(sentence(state), /The cosine would choose “alike”/);
   assert.match(
     sentence({ ...state, step: 2 }),
-    /^By the cosine .*“alike”.*dot product would choose “long”/,
+    /^By the cosine, .*“alike”.*dot product would choose “long”/,
   );
   assert.match(
     sentence({

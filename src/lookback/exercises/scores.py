@@ -179,7 +179,9 @@ def general_scores(mine):
 _TURNED = (
     "Yours is [batch, source, target]: queries are rows, keys are columns."
 )
-_NO_BATCH = "The batch axis is gone: each sentence has its own matrix of scores."
+_NO_BATCH = (
+    "The batch axis is gone: each sentence has its own matrix of scores."
+)
 _GENERAL = "query @ (key @ W.T).transpose(1, 2)"
 for _hint, _typed in {
     "W is transposed in your score: that is (W q) · k. Keys are rows, so W k "
