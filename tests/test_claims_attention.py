@@ -88,7 +88,7 @@ def test_the_largest_weight_passes_one_half_around_eight(seed):
 
 
 def test_padding_of_zeros_takes_weight():
-    said("scores", "two zeros take as much as the better key does")
+    said("scores", "Without a mask each zero takes as much as the better key")
     query = torch.tensor([2.0, 1.0])
     padded = torch.tensor([[-1.0, 2], [-2, -1], [0, 0], [0, 0]])
     weights = (padded @ query).softmax(-1)
