@@ -215,7 +215,7 @@ def test_five_points_lean_against_a_fixed_order(found):
 def test_with_fixed_windows_plus_is_behind_no_place(found):
     said(
         "glimpses",
-        "With the fixed three, plus is even behind the model that is not told",
+        "With the fixed three, plus is even behind the model without places",
     )
     plus, bare = (
         found[join]["right"]["fixed"]["mean"] for join in ("plus", "no place")
@@ -243,6 +243,9 @@ def test_two_places_by_hand():
     (true,) = torch.autograd.grad(mean, logits)
     near = partial(torch.testing.assert_close, atol=1e-6, rtol=0)
     near(true, torch.tensor([-0.16, 0.16]))
+    said("glimpses", "the very gradient that REINFORCE meets only in the mean")
+    ink = (logits.softmax(0) * torch.tensor([0.0, 1.0])).sum()
+    near(torch.autograd.grad(ink, logits)[0], true)
     slopes = torch.eye(2) - p
     near(slopes, torch.tensor([[0.2, -0.2], [-0.8, 0.8]]))
     for less, rows in (
