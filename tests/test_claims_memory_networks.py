@@ -112,7 +112,7 @@ def test_hard_attention_is_good_enough_to_answer_with():
 def test_soft_attention_under_weak_supervision_is_a_matter_of_luck():
     bare = [RESULTS[f"no start{rate}"]["solved"] for rate in RATES]
     assert bare[2] == {"1": 5, "2": 3, "3": 1}
-    said("memory_networks", "the other four lie between 50 and 65 %")
+    said("memory_networks", "the other 4 lie between 50% and 65%")
     *others, best = sorted(right("no start, a quarter", "3"))
     assert best > 0.95 and 0.495 < others[0] and others[-1] < 0.655
     said("memory_networks", "two of them near the baseline, and two as good")
@@ -120,7 +120,7 @@ def test_soft_attention_under_weak_supervision_is_a_matter_of_luck():
     assert min(right("2 hops", "3")) - 0.01 < others[2]
     said("memory_networks", "This is at the best of three learning rates")
     assert max(bare, key=lambda one: (one["2"], one["3"])) is bare[2]
-    said("memory_networks", "all five seeds learn everything; without it")
+    said("memory_networks", "all 5 seeds learn everything; without it")
     assert RESULTS["3 hops"]["solved"] == dict.fromkeys(FACTS, 5)
     assert bare[0]["3"] == 0
 
@@ -144,16 +144,20 @@ def test_age_decides_where_weak_supervision_has_not_taught_it():
         )
         assert min(person["each"]) > 0.98
         assert person["mean"] > bag["mean"] > thing["mean"] + 0.1
-    said("memory_networks", "the network in this page reaches …, hardly better")
-    assert 0.5 < RECENCY["gaps"]["thing"]["right"]["each"][0] < 0.6
+    said("memory_networks", "the one in this page among them, reach …, hardly")
+    assert all(0.5 < x < 0.6 for x in RECENCY["gaps"]["thing"]["right"]["each"])
+    assert all(x < 0.6 for x in RECENCY["gaps"]["thing"]["latest"]["each"])
     counts = RECENCY["questions"]
     total = sum(counts.values())
     said("memory_networks", "about seven in a hundred of those with three")
     assert 0.065 < counts["thing"] / total < 0.08
+    said("memory_networks", "In nearly half of the stories it makes no")
+    assert 0.45 < counts["none"] / total < 0.5
+    assert counts["person"] > (total - counts["none"]) / 2
     said("memory_networks", "while a person misleads in thirty")
     assert 0.29 < counts["person"] / total < 0.31
     said("memory_networks", "almost half of them wrong, cost three points")
-    wrong = 1 - RECENCY["gaps"]["thing"]["right"]["each"][0]
+    wrong = 1 - RECENCY["gaps"]["thing"]["right"]["mean"]
     assert 0.025 < wrong * counts["thing"] / total < 0.035
 
 
@@ -185,7 +189,9 @@ def test_gaps_mend_more_and_cost_a_little_at_home():
     for facts in FACTS:
         gaps = right("gaps", facts, longest)
         assert min(gaps) > max(right("3 hops", facts, longest, "oldest"))
-    said("memory_networks", "The price is a little accuracy on short stories")
+    said("memory_networks", "There is a price in short stories")
+    gap = RECENCY["3 hops"]["thing"]["right"]["mean"]
+    assert gap > RECENCY["gaps"]["thing"]["right"]["mean"] + 0.1
     assert mean(right("gaps", "3")) < mean(right("3 hops", "3"))
     assert mean(right("gaps", "3")) > mean(right("3 hops", "3")) - 0.05
     said("memory_networks", "and the eighteen for ages from 12 on were never")

@@ -17,8 +17,9 @@ gradient:
     ∇ E[R] = E[(R − R̄) Σ_t ∇ log p(l_t | h_{t−1})]
 
 for every baseline R̄ that does not depend on what was sampled. Ours is the mean
-reward of the others in the batch. Departures: both papers have recurrent
-networks and windows sharp in the middle and blurred around it; ours is a sum.
+reward of the others in the batch. Departures: where ours is a sum, the paper of
+2010 has a Boltzmann machine and that of 2014 a recurrent network, and both have
+windows sharp in the middle and blurred around it.
 """
 
 from dataclasses import dataclass

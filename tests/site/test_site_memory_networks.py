@@ -71,8 +71,8 @@ def check(root: Locator, state: dict, told: list, asked: str, step: int):
         assert "No hop has been made yet" in live(root)
     facts = root.locator("li.fact .text").all_inner_texts()
     found = story_task.follow([story_task.say(*one) for one in told], asked)
-    if found:
-        assert facts == [said[i] for i in sorted(found[1])]
+    if found:  # they are marked once somebody has begun to look for them
+        assert facts == [said[i] for i in sorted(found[1]) if step]
 
 
 @pytest.mark.nightly

@@ -301,7 +301,7 @@ function build(model, read) {
       const state = { ...read(), step: at().step };
       const { story, asked, draft, step } = state;
       const now = run(p, state);
-      const { support } = follow(kinds, story, asked);
+      const { support } = follow(kinds, step ? story : [], asked);
       ask.value = asked;
       offer(draft);
       const best = now.looks.map(largest);
