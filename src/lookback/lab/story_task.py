@@ -107,7 +107,7 @@ def outdated(story: Story) -> str | None:
     leads elsewhere than the answer: "thing", "bag" or "person". None if every
     older sentence leads to the same place, or if there is none.
     """
-    asked.kind("story", story, Story, "a Story, as `stories` gives them")
+    arguments.kind("story", story, Story, "a Story, as `stories` gives them")
     for at in story.support:
         name, _ = read(story.sentences[at])
         for one in story.sentences[:at]:
