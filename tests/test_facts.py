@@ -93,21 +93,22 @@ def test_former_names_lead_to_pages(tmp_path, monkeypatch):
         assert '<meta charset="utf-8">' in html  # where the policy goes
 
 
+@pytest.mark.parametrize("sides", [1, 3, 4, 5])
 @pytest.mark.parametrize("first", [2, 3], ids=["left", "right"])
-def test_a_route_has_every_stop_inside_its_frame(first):
+def test_a_route_has_every_stop_inside_its_frame(first, sides):
     """The side path leaves from a stop on either side."""
     way = [([f"Stop {n}", "a line", "another"], []) for n in range(7)]
-    way[first][1].extend([[f"Side {n}", "beside"] for n in range(3)])
+    way[first][1].extend([[f"Side {n}", "beside"] for n in range(sides)])
     drawn = ElementTree.fromstring(route.svg(way))
     _, _, width, height = map(float, drawn.get("viewBox").split())
     dots = [
         (float(one.get("cx")), float(one.get("cy")))
         for one in drawn.iter(f"{{{SVG}}}circle")
     ]
-    assert len(set(dots)) == 10
+    assert len(set(dots)) == 7 + sides
     assert all(60 < x < width - 60 and 0 < y < height for x, y in dots)
     names = [one.text for one in drawn.iter(f"{{{SVG}}}text")]
-    assert {"Stop 6", "Side 2", "another", "beside"} <= set(names)
+    assert {"Stop 6", f"Side {sides - 1}", "another", "beside"} <= set(names)
     assert f"From Stop {first} a dotted side path" in route.alt(way)
 
 

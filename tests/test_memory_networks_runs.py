@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from lookback.experiments import memory_networks
+from lookback.experiments import memory_networks, recency
 from lookback.lab import records, story_task, weights
-from lookback.memory_networks import MemN2N, MemNN, shortfall
+from lookback.memory_networks import MemN2N, MemNN, hinge_loss
 
 SMALL = {"STORIES": 30, "TESTS": 6, "UPDATES": 4, "START": 2, "BATCH": 5}
 
@@ -136,12 +136,12 @@ def test_the_memory_networks_loss_counts_every_fact_once():
     scores, looks = model(
         batch.story, batch.question, batch.facts, batch.support
     )
-    cost = float(shortfall(scores, batch.answer).sum())
+    cost = float(hinge_loss(scores, batch.answer).sum())
     for i, support in enumerate(batch.support.tolist()):
         for k, place in enumerate(support):
             if place >= 0:
                 row, at = looks[k][i : i + 1], torch.tensor([place])
-                cost += float(shortfall(row, at))
+                cost += float(hinge_loss(row, at))
     found = memory_networks.loss("memory network", model, batch)
     assert float(found) == pytest.approx(cost / len(batch.answer))
 
@@ -210,3 +210,45 @@ def test_it_runs_resumes_and_writes_its_record(small, tmp_path, monkeypatch):
     monkeypatch.setattr(memory_networks, "teach", None)  # all runs are kept
     memory_networks.main(["--seeds", "2"])
     assert records.load("memory_networks")["results"] == results
+
+
+class Right(Knows):
+    """Right on every question, and on the latest sentence at once."""
+
+    def __call__(self, story, question, old, temperature):
+        assert torch.equal(story.cpu(), self.batch.story)
+        return super().__call__(story, question, old, temperature)
+
+
+def test_questions_are_counted_by_what_misleads(monkeypatch):
+    """All right but those about a thing that was moved."""
+    told = story_task.stories(recency.HELD_OUT, 80, 12, 3)
+    kinds = [story_task.outdated(one) or "none" for one in told]
+    batch = story_task.collate(told, story_task.vocabulary())
+    moved = torch.tensor([kind == "thing" for kind in kinds])
+    wrong = batch._replace(answer=batch.answer + moved.long())
+    monkeypatch.setattr(memory_networks, "device", lambda: torch.device("cpu"))
+    monkeypatch.setattr(recency, "TESTS", 80)
+    monkeypatch.setattr(recency, "network", lambda name: Right(wrong))
+    monkeypatch.setattr(memory_networks, "teach", lambda *given: None)
+    found = recency.run("3 hops", 0, None)
+    assert {kind: one["questions"] for kind, one in found.items()} == {
+        kind: kinds.count(kind) for kind in recency.KINDS
+    }
+    for kind, one in found.items():
+        assert one["right"] == (kind != "thing") and one["latest"] == 1
+    over = recency.summary({"3 hops": [found, found]})
+    assert over["3 hops"]["thing"]["right"]["mean"] == 0
+    assert over["questions"]["thing"] == kinds.count("thing") > 0
+
+
+@pytest.mark.nightly
+def test_recency_runs_and_writes_its_record(small, monkeypatch):
+    monkeypatch.setattr(recency, "TESTS", 60)
+    monkeypatch.setattr(recency, "UPDATES", 2)
+    recency.main(["--seeds", "2"])
+    results = records.load("recency")["results"]
+    assert [*results] == [*recency.NETWORKS, "questions"]
+    assert sum(results["questions"].values()) == 60
+    for name in recency.NETWORKS:
+        assert len(results[name]["thing"]["right"]["each"]) == 2

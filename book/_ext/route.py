@@ -24,9 +24,11 @@ from sphinx.config import Config
 FILE = STAGED / "static" / "drawings" / "route.svg"
 LEFT, RIGHT, WIDTH = 122, 284, 400
 TOP, STEP, FOOT = 46, 112, 70
+SIDE = 104  # from one row of the side path to the next
 STYLE = """<style>
 text { font-family: var(--lb-ui, sans-serif); fill: var(--lb-ink, #1c2733);
-  text-anchor: middle; font-size: 16px; }
+  text-anchor: middle; font-size: 16px; paint-order: stroke;
+  stroke: var(--lb-paper, #fdfbf7); stroke-width: 5px; }
 .small { font-size: 15px; fill: var(--lb-ink-soft, #51606f); }
 .way { stroke: var(--lb-accent, #a8470f); stroke-width: 4; fill: none; }
 .side { stroke: var(--lb-ink-soft, #51606f); stroke-width: 2.5; fill: none;
@@ -83,8 +85,10 @@ def mark(stop: list[str], x: int, y: int, kind: str = "hottip") -> str:
 
 
 def beside(side: list[list[str]], x: int, y: int) -> str:
-    """The dotted path from the stop at x, y, and what stands on it."""
-    far = 130 + 208 * (len(side) - 1) // 2
+    """The dotted path from the stop at x, y, and what stands on it.
+
+    Two stops a row, as on the way itself.
+    """
 
     def flip(across: int) -> int:
         return across if x == LEFT else LEFT + RIGHT - across
@@ -92,10 +96,17 @@ def beside(side: list[list[str]], x: int, y: int) -> str:
     curve = (58, 2), (44, 38), (44, 64), (44, 104), (76, 120), (118, 120)
     points = [f"{flip(across)} {y + down}" for across, down in curve]
     line = f"M{x} {y}C{' '.join(points[:3])}C{' '.join(points[3:])}"
-    drawn = [f'<path class="side" d="{line}L{flip(far)} {y + 120}"/>']
+    drawn = []
     for place, stop in enumerate(side):
-        drawn.append(mark(stop, flip(130 + 104 * place), y + 120, "tip"))
-    return "\n".join(drawn)
+        row, first = place // 2, place % 2 == 0
+        across, down = (130, RIGHT)[first == row % 2], y + 120 + SIDE * row
+        if first and row:  # round the end of the row before
+            out = flip(across + (88 if across == RIGHT else -88))
+            line += f"C{out} {down - SIDE} {out} {down}"
+            line += f" {flip(across)} {down}"
+        line += f"L{flip(across)} {down}"
+        drawn.append(mark(stop, flip(across), down, "tip"))
+    return "\n".join([f'<path class="side" d="{line}"/>', *drawn])
 
 
 def svg(way: list) -> str:
@@ -112,7 +123,7 @@ def svg(way: list) -> str:
             line += f"{'L' if line else 'M'}{x} {y}"
             if side:
                 drawn.append(beside(side, x, y))
-                down = 2 * STEP
+                down = 2 * STEP + SIDE * ((len(side) - 1) // 2)
             drawn.append(mark(stop, x, y))
     size = f'width="{WIDTH}" height="{y + FOOT}"'
     return "\n".join(
