@@ -132,3 +132,27 @@ def test_each_place_is_the_answer_about_as_often():
         ]
     )
     assert counts.min() > 400 and counts.max() < 600
+
+
+def test_a_sentence_is_outdated_where_its_age_decides():
+    """By telling the chain backwards, with each older sentence in turn."""
+    seen = set()
+    for one in story_task.stories(5, 300, 12, 3):
+        chain = [story_task.read(one.sentences[i])[0] for i in one.support]
+        first = None
+        for name, latest in zip(chain, one.support, strict=True):
+            for i, sentence in enumerate(one.sentences[:latest]):
+                if story_task.read(sentence)[0] != name:
+                    continue
+                told = list(one.sentences)
+                told.append(told.pop(i))  # as if it were the latest
+                place = name
+                while place not in story_task.PLACES:
+                    place = whereabouts(told)[place]
+                if place != one.answer and first is None:
+                    first = name
+        kind = {1: "person", 2: "bag", 3: "thing"}
+        truth = first and kind[story_task.facts_of(first)]
+        assert story_task.outdated(one) == truth
+        seen.add(truth)
+    assert seen == {None, "person", "bag", "thing"}

@@ -27,6 +27,7 @@ EXPERIMENTS = (
     "linear_transformer",
     "glimpses",
     "memory_networks",
+    "recency",
     "handwriting",
     "ntm",
     "families",

@@ -28,6 +28,7 @@ PLACES = ("attic", "cellar", "garden", "kitchen", "library", "office")
 BAGS = ("bag", "basket", "box")
 THINGS = ("coin", "key", "letter")
 NAMES = {1: PEOPLE, 2: BAGS, 3: THINGS}  # by the facts that they need
+KINDS = {1: "person", 2: "bag", 3: "thing"}  # what they are
 HOLDERS = {1: PLACES, 2: PEOPLE, 3: BAGS}  # where each of them can be
 FORMS = {
     1: "{0} went to the {1}",
@@ -95,6 +96,24 @@ def follow(
         support.append(told[-1])
         name = read(sentences[told[-1]])[1]
     return name, tuple(support)
+
+
+def outdated(story: Story) -> str | None:
+    """The kind of name for which the age of a sentence decides the answer.
+
+    Of the names in the story's chain, the first of which an older sentence
+    leads elsewhere than the answer: "thing", "bag" or "person". None if every
+    older sentence leads to the same place, or if there is none.
+    """
+    asked.kind("story", story, Story, "a Story, as `stories` gives them")
+    for at in story.support:
+        name, _ = read(story.sentences[at])
+        for one in story.sentences[:at]:
+            other, holder = read(one)
+            led = follow(story.sentences, holder)
+            if other == name and (led is None or led[0] != story.answer):
+                return KINDS[facts_of(name)]
+    return None
 
 
 def tell(chance: random.Random, length: int, facts: int) -> Story:
