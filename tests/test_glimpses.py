@@ -5,9 +5,9 @@ import torch
 
 from lookback.glimpses import (
     JOINS,
-    Controller,
     Eye,
     EyeConfig,
+    Policy,
     look,
     reinforce,
     unseen,
@@ -87,10 +87,10 @@ def test_what_was_seen_is_not_drawn_again():
     assert torch.equal(logits, torch.zeros(2, 9))
 
 
-def test_a_controller_scores_every_place():
-    controller = Controller(EyeConfig(**SMALL)).double()
+def test_a_policy_scores_every_place():
+    policy = Policy(EyeConfig(**SMALL)).double()
     h = torch.zeros(2, 5, dtype=torch.float64)
-    assert controller(h).shape == (2, 9)
+    assert policy(h).shape == (2, 9)
 
 
 def test_reinforce_without_a_baseline_is_a_weighted_log_likelihood():

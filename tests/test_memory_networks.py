@@ -10,11 +10,11 @@ from lookback.memory_networks import (
     MemNN,
     MemoryConfig,
     ages,
+    attention_weights,
     bags,
+    hinge_loss,
     hop,
     scattered,
-    shares,
-    shortfall,
 )
 
 WORDS = vocabulary()
@@ -92,12 +92,12 @@ def test_the_colder_the_closer_to_the_best_alone():
     torch.manual_seed(2)
     scores, mask = torch.randn(8, 5), torch.ones(8, 5, dtype=torch.bool)
     mask[:, 3:] = False
-    cold = shares(scores, mask, 0.0)
+    cold = attention_weights(scores, mask, 0.0)
     assert torch.equal(cold.argmax(-1), scores[:, :3].argmax(-1))
     assert torch.equal(cold.sort(-1).values[:, -1], torch.ones(8))
-    near = shares(scores, mask, 1e-4)
+    near = attention_weights(scores, mask, 1e-4)
     torch.testing.assert_close(near, cold)
-    assert torch.equal(shares(scores, mask, None), scores * mask)
+    assert torch.equal(attention_weights(scores, mask, None), scores * mask)
 
 
 def test_no_gradient_reaches_the_scores_of_an_arg_max(batch):
@@ -198,12 +198,12 @@ def test_the_margin_is_torchs():
     scores = torch.randn(6, 5, dtype=torch.float64)
     right = torch.randint(5, (6,))
     theirs = F.multi_margin_loss(scores, right, reduction="none") * 5
-    torch.testing.assert_close(shortfall(scores, right), theirs)
+    torch.testing.assert_close(hinge_loss(scores, right), theirs)
     masked = scores.clone()
     masked[:, 4] = -torch.inf  # no sentence there
     right = right.clamp(max=3)
     torch.testing.assert_close(
-        shortfall(masked, right), shortfall(scores[:, :4], right)
+        hinge_loss(masked, right), hinge_loss(scores[:, :4], right)
     )
 
 
@@ -233,9 +233,9 @@ def test_gradients_reach_every_weight(batch, kind):
         scores, looks = model(
             batch.story, batch.question, batch.facts, batch.support
         )
-        cost = shortfall(scores, batch.answer).sum()
+        cost = hinge_loss(scores, batch.answer).sum()
         for look, right in zip(looks, batch.support.T, strict=True):
-            cost = cost + shortfall(look, right.clamp(min=0)).sum()
+            cost = cost + hinge_loss(look, right.clamp(min=0)).sum()
     cost.backward()
     for name, weight in model.named_parameters():
         assert weight.grad.abs().sum() > 0, name

@@ -5,7 +5,7 @@ import torch
 
 from lookback.experiments import memory_networks
 from lookback.lab import records, story_task, weights
-from lookback.memory_networks import MemN2N, MemNN, shortfall
+from lookback.memory_networks import MemN2N, MemNN, hinge_loss
 
 SMALL = {"STORIES": 30, "TESTS": 6, "UPDATES": 4, "START": 2, "BATCH": 5}
 
@@ -136,12 +136,12 @@ def test_the_memory_networks_loss_counts_every_fact_once():
     scores, looks = model(
         batch.story, batch.question, batch.facts, batch.support
     )
-    cost = float(shortfall(scores, batch.answer).sum())
+    cost = float(hinge_loss(scores, batch.answer).sum())
     for i, support in enumerate(batch.support.tolist()):
         for k, place in enumerate(support):
             if place >= 0:
                 row, at = looks[k][i : i + 1], torch.tensor([place])
-                cost += float(shortfall(row, at))
+                cost += float(hinge_loss(row, at))
     found = memory_networks.loss("memory network", model, batch)
     assert float(found) == pytest.approx(cost / len(batch.answer))
 

@@ -190,6 +190,10 @@ EQUAL = {
     "log_density": {
         "move - mean -> mean - move": "an ellipse is the same turned half round"
     },
+    "expected_reward": {
+        "first -> second": "there are as many rows as places",
+        "-1 -> 0": "the logits of the first place have one axis",
+    },
     "covered_loss": {"0 -> -1": "gather leaves one number at each place"},
     "fair_accuracy": {
         "senses == k -> senses != k": "the two shares change places",

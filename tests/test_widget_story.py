@@ -130,4 +130,4 @@ def test_weights_that_are_cut_or_missing_are_refused(story):
 def test_it_has_a_picture_and_words(story):
     said = shown(story(TOLD, "key"))
     assert "the key went into the bag. anna went to the attic." in said
-    assert "where is the key? hop 1 looks most at" in said
+    assert "where is the key? hop 1: the largest attention weight" in said

@@ -7,15 +7,16 @@ places by REINFORCE. x_l is the window at place l of 25, p_l a learned vector:
     z_l = ReLU(A x_l + a) ∘ p_l            times
     z_l = ReLU(A x_l + a) + p_l            plus
     z_l = ReLU(A x_l + a)                  no place
-    h_t = h_{t−1} + z_{l_t},  h_0 = 0      what the looks so far add up to
+    h_t = h_{t−1} + z_{l_t},  h_0 = 0      the sum of the glimpses so far
     letter ~ softmax(W ReLU(M h_T + m) + w)
-    l_{t+1} ~ softmax(C tanh(B h_t + b) + c), no place twice
+    l_{t+1} ~ softmax(C tanh(B h_t + b) + c), the policy; no place twice
 
-A place that is drawn passes no gradient on. REINFORCE (Williams 1992):
+A sampled place passes no gradient on. REINFORCE (Williams 1992), the policy
+gradient:
 
     ∇ E[R] = E[(R − R̄) Σ_t ∇ log p(l_t | h_{t−1})]
 
-for every baseline R̄ that does not depend on what was drawn. Ours is the mean
+for every baseline R̄ that does not depend on what was sampled. Ours is the mean
 reward of the others in the batch. Departures: both papers have recurrent
 networks and windows sharp in the middle and blurred around it; ours is a sum.
 """
@@ -74,12 +75,12 @@ class Eye(nn.Module):
         return what + where if self.config.join == "plus" else what
 
     def forward(self, h: Float[Tensor, "*batch hidden"]) -> Tensor:
-        """The letters' logits, from what the looks add up to."""
+        """The letters' logits, from the sum of the glimpses."""
         return self.name(self.mix(h).relu())
 
 
-class Controller(nn.Module):
-    """Says where to look next: logits over the places."""
+class Policy(nn.Module):
+    """Where to look next: logits over the places."""
 
     def __init__(self, config: EyeConfig):
         super().__init__()
@@ -98,7 +99,7 @@ def look(
     looks: int,
     choose,
 ) -> tuple[Float[Tensor, "batch hidden"], Int[Tensor, "batch looks"]]:
-    """h after so many looks, and where they fell.
+    """h after so many glimpses, and where they fell.
 
     `choose(h, before)` says the next places: [batch], from h and from the
     places [batch, t] that were looked at before.
@@ -127,7 +128,7 @@ def reinforce(
 ) -> Float[Tensor, ""]:
     """A loss whose gradient is, in the mean, that of −E[reward].
 
-    log_p is that of all that was drawn for one picture. The baseline is the
+    log_p is that of all that was sampled for one picture. The baseline is the
     mean reward of the other pictures.
     """
     less = (reward.sum() - reward) / (len(reward) - 1) if baseline else 0.0

@@ -7,23 +7,24 @@ With x_i and q the sentences and the question as bags of words,
     p_i = softmax_i(u · m_i),  o = Σ_i p_i c_i,  u' = u + o      one hop
     â = softmax(W u)                                    after the last hop
 
-tied in their "adjacent" way: A^{k+1} = C^k, B = A^1, Wᵀ = C^K. A row is added
-to every m_i and c_i that says how old sentence i is, counted from the question
-backwards.
+tied in their "adjacent" way: A^{k+1} = C^k, B = A^1, Wᵀ = C^K. Temporal
+encoding: a learned row is added to every m_i and c_i that says how old sentence
+i is, counted from the question backwards.
 
 Memory network: Weston, Chopra & Bordes 2014, arXiv 1410.3916, section 3.
 
     o_1 = argmax_i s(q, m_i),  o_2 = argmax_i s([q, m_{o_1}], m_i), …
     r = argmax_w s_R([q, m_{o_1}, m_{o_2}, …], w),    s(x, y) = (U x) · (U y)
 
-It is trained with the right o_1, o_2, … given, and by a margin: whatever is
-wrong should score lower than what is right by 1, or costs what it falls short.
+It is trained with the right o_1, o_2, … given (strong supervision), and by a
+margin ranking loss: whatever is wrong should score lower than what is right by
+1, or costs what it falls short.
 
 Departures: the words of a sentence are simply added up (the paper also weighs
-them by their place), the first numbers are drawn three times as large, and the
-optimiser is Adam. The memory network has the same rows for ages, where the
-original compared the times of two sentences, and is told how many facts to
-look for.
+them by their place, its position encoding), the first numbers are drawn three
+times as large, and the optimiser is Adam. The memory network has the same
+temporal encoding, where the original compared the times of two sentences, and
+is told how many facts to look for.
 """
 
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ def scattered(
     return drawn.sort(dim=-1, descending=True).values
 
 
-def shares(
+def attention_weights(
     scores: Float[Tensor, "batch source"],
     mask: Bool[Tensor, "batch source"],
     temperature: float | None,
@@ -107,14 +108,14 @@ def hop(
     mask: Bool[Tensor, "batch source"],
     temperature: float | None = 1.0,
 ) -> tuple[Float[Tensor, "batch d"], Float[Tensor, "batch source"]]:
-    """u + Σ_i p_i c_i and p = softmax_i(u · m_i): look, and add."""
+    """u + Σ_i p_i c_i and p = softmax_i(u · m_i): attend, and add."""
     scores = torch.einsum("bd,bsd->bs", u, keys)
-    p = shares(scores, mask, temperature)
+    p = attention_weights(scores, mask, temperature)
     return u + torch.einsum("bs,bsd->bd", p, values), p
 
 
 class MemN2N(nn.Module):
-    """Looks softly, once for each hop, and nobody tells it where."""
+    """Soft attention at each hop; the answer alone teaches it."""
 
     def __init__(self, config: MemoryConfig):
         super().__init__()
@@ -137,7 +138,7 @@ class MemN2N(nn.Module):
     ) -> tuple[
         Float[Tensor, "batch vocab"], list[Float[Tensor, "batch source"]]
     ]:
-        """Logits of the answer, and where each hop looked.
+        """Logits of the answer, and the attention weights of each hop.
 
         `old` gives the sentences other ages than their places in the story.
         """
@@ -147,11 +148,11 @@ class MemN2N(nn.Module):
             x @ words + rows[old]
             for words, rows in zip(self.words, self.ages, strict=True)
         ]
-        u, looks = bags(question, A) @ A, []  # B = A^1
+        u, attention = bags(question, A) @ A, []  # B = A^1
         for keys, values in pairwise(memories):  # A^{k+1} = C^k
             u, p = hop(u, keys, values, mask, temperature)
-            looks.append(p)
-        return u @ self.words[-1].T, looks  # Wᵀ = C^K
+            attention.append(p)
+        return u @ self.words[-1].T, attention  # Wᵀ = C^K
 
 
 class Match(nn.Module):
@@ -174,7 +175,7 @@ class Match(nn.Module):
 
 
 class MemNN(nn.Module):
-    """Looks by arg max, and is told where while it learns."""
+    """Hard attention at each hop; in training the right one is given."""
 
     def __init__(self, config: MemoryConfig):
         super().__init__()
@@ -201,20 +202,19 @@ class MemNN(nn.Module):
         U, mask = self.search.offered, story.ne(PAD).any(dim=-1)
         x, q = bags(story, U), bags(question, U)
         stored = x @ U + self.ages[ages(mask)]
-        facts, looks = torch.zeros_like(q), []
+        facts, hop_scores = torch.zeros_like(q), []
         for k in range(int(hops.max())):
             u = self.search.query(q, facts)
             scores = torch.einsum("bd,bsd->bs", u, stored)
-            looks.append(scores.masked_fill(~mask, -torch.inf))
-            best = (
-                looks[-1].argmax(dim=-1) if support is None else support[:, k]
-            )
+            scores = scores.masked_fill(~mask, -torch.inf)
+            hop_scores.append(scores)
+            best = scores.argmax(dim=-1) if support is None else support[:, k]
             found = x[torch.arange(len(x), device=x.device), best]  # m_{o_k}
             facts = facts + found * (k < hops)[:, None]
-        return self.respond.query(q, facts) @ self.respond.offered.T, looks
+        return self.respond.query(q, facts) @ self.respond.offered.T, hop_scores
 
 
-def shortfall(
+def hinge_loss(
     scores: Float[Tensor, "batch d"], right: Int[Tensor, " batch"]
 ) -> Float[Tensor, " batch"]:
     """Σ max(0, 1 − s_right + s_wrong) over all that is wrong."""

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import {
   best,
   guesses,
+  ink,
   inWords,
   spot,
   tally,
@@ -43,8 +44,10 @@ test("a guess: what is seen, times where it is, added up", () => {
 test("what is said", () => {
   assert.equal(spot(0), "row 1, column 1");
   assert.equal(spot(13), "row 3, column 4");
-  assert.equal(inWords(Array(16).fill(0.2)), "no ink");
+  assert.equal(inWords(Array(16).fill(0)), "no ink");
+  assert.equal(inWords(Array(16).fill(0.2)), "a trace of ink");
   const half = Array.from({ length: 16 }, (_, i) => Number(i < 6));
+  assert.equal(ink(half), "ink on 6 of 16 pixels");
   assert.equal(inWords(half), "ink on 6 of 16 pixels, rows 1111 1100 0000 0000");
   const chances = Array.from({ length: 26 }, (_, i) => (i === 3 ? 0.5 : i === 1 ? 0.3 : 0));
   assert.deepEqual(

@@ -98,17 +98,17 @@ test("each step is told", () => {
     ],
     places: [0.9, 0.1],
   };
-  assert.match(sentence(state, now, 3), /“where is the box\?” Nothing has been looked at/);
+  assert.match(sentence(state, now, 3), /“where is the box\?” No hop has been made/);
   assert.match(
     sentence({ ...state, step: 1 }, now, 3),
-    /Hop 1 looks most at “ann took the box”, with 0\.800/,
+    /Hop 1: the largest attention weight, 0\.800, is on “ann took the box”/,
   );
-  assert.match(sentence({ ...state, step: 2 }, now, 3), /“ann went to the attic”, with 0\.980/);
+  assert.match(sentence({ ...state, step: 2 }, now, 3), /0\.980, is on “ann went to the attic”/);
   const end = { ...state, step: 3 };
-  assert.match(sentence(end, now, 3), /answers attic, with 0\.900\. So says the story/);
+  assert.match(sentence(end, now, 3), /answers “attic” \(p = 0\.900\), which is correct/);
   assert.match(
     sentence(end, { ...now, places: [0.2, 0.7] }, 3),
-    /answers yard.*The story says attic/,
+    /answers “yard”.*The story says “attic”/,
   );
   assert.match(
     sentence({ ...end, story: [["box", "ann"]] }, now, 3),

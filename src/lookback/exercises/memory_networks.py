@@ -70,7 +70,7 @@ def _hard(e):
     known={2: "Give u after both hops: four numbers."},
 )
 def two_hops_by_hand():
-    """Two looks at a memory of two sentences."""
+    """Two hops over a memory of two sentences."""
     mistakes = {
         "What was found is ADDED to the question: u' = u + o. You went on "
         "with o alone.": _walk(add=(0, 0)),
@@ -85,27 +85,27 @@ def two_hops_by_hand():
         "You lost the question after the first hop, and added only in the "
         "second. Add both times.": _walk(add=(0, 1)),
         "Those are the scores as weights. They go through the softmax "
-        "first: e^(ln 3) = 3 and e^0 = 1, so the shares are ¾ and ¼.": (
+        "first: e^(ln 3) = 3 and e^0 = 1, so they are ¾ and ¼.": (
             _walk(lambda e: e)
         ),
-        "You took the better sentence alone. That is the memory network of "
-        "2014; here the other one has a quarter.": _walk(_hard),
+        "You took the better sentence alone. That is hard attention; in soft "
+        "attention the other one has a quarter.": _walk(_hard),
         "In the second hop you asked with the old u. It is u' that asks "
         "now.": _walk(ask=True),
-        "The shares stand the wrong way round: the larger one belongs to "
-        "the larger score.": _walk(swap=True),
-        "Those are the shares of 1 : 1. The scores are not equal.": _walk(
+        "The attention weights stand the wrong way round: the larger one "
+        "belongs to the larger score.": _walk(swap=True),
+        "You weighed both sentences alike. The scores are not equal.": _walk(
             lambda e: torch.full_like(e, 0.5)
         ),
     }
     otherwise = (
         "The check does not recognize this mistake. One hop: u · m for both "
-        "keys, the softmax, the mean of the values with these shares, and u "
+        "keys, the softmax, the mean of the values with these weights, and u "
         "added to it."
     )
     return (
-        "both times three quarters look at one sentence and a quarter at the "
-        "other, and the second look goes the other way.",
+        "both times one sentence has the weight ¾ and the other ¼, and in "
+        "the second hop it is the other way round.",
         stage(_by_torch(), mistakes, otherwise, around(0.012)),
     )
 
@@ -179,8 +179,8 @@ for _hint, *_typed in (
         *("M @", "C @"),
     ),
     (
-        "You took the best sentence alone. In a soft look all have a share: "
-        "softmax.",
+        "You took the best sentence alone. In soft attention all have a "
+        "weight: softmax.",
         *("return", "p = F.one_hot(p.argmax(1), p.shape[1]).to(u)\n    return"),
     ),
     (
@@ -271,7 +271,7 @@ def tied_solution(E):
 _THREE = "Give back three things: B, the list of pairs, and W."
 _PAIRS = "The second thing is a list of pairs (A, C)."
 _COUNT = (
-    "There are {} hops here, and {} tables: each hop stands between two "
+    "There are {} hops here, and {} matrices: each hop stands between two "
     "neighbours. You gave {} pairs."
 )
 
@@ -297,7 +297,7 @@ def _tables(answer, E):
 
 @exercise(tied_solution)
 def tied(mine):
-    """Which table serves where, if neighbours share."""
+    """Which embedding matrix serves where, with adjacent tying."""
     given = [random_inputs(hops, (hops + 1, 5, 4)) for hops in (3, 1, 2)]
     truth = {
         "the keys A": lambda E: E[:-1],
@@ -312,24 +312,24 @@ def tied(mine):
 
         cases = [([E], serves(E)) for [E] in given]
         tied.compare(mine, cases, part, f"in {part},", ask=ask)
-    return "one, two and three hops: a table more than hops, and no others."
+    return "one, two and three hops: a matrix more than hops, and no others."
 
 
 _LIST = "[(E[k], E[k + 1]) for k in range(len(E) - 1)]"
 for _hint, *_typed in (
-    ("C^k is the table AFTER A^k.", "E[k + 1]", "E[k]"),
+    ("C^k is the matrix AFTER A^k.", "E[k + 1]", "E[k]"),
     (
         "You swapped keys and values: A^1 comes first, E_0.",
         *("E[k], E[k + 1]", "E[k + 1], E[k]"),
     ),
     (
-        "Every hop has the first table as keys: that is the other way of "
-        "tying, by layers. Here the keys of a hop are the values of the one "
+        "Every hop has the first matrix as keys: that is layer-wise tying. "
+        "Here the keys of a hop are the values of the one "
         "before.",
         *("E[k],", "E[0],"),
     ),
     (
-        "Each hop has tables of its own here, and the neighbours share none.",
+        "Each hop has matrices of its own here, and the neighbours share none.",
         *("E[k],", "E[2 * k % len(E)],"),
         *("E[k + 1]", "E[(2 * k + 1) % len(E)]"),
     ),
@@ -342,15 +342,15 @@ for _hint, *_typed in (
         *("range(len(E) - 1)", "reversed(range(len(E) - 1))"),
     ),
     (
-        "All hops hand back from the last table. Each has its own.",
+        "All hops have the last matrix as values. Each has its own.",
         *("E[k + 1]", "E[-1]"),
     ),
     (
-        "All hops hand back from the second table. Each has its own.",
+        "All hops have the second matrix as values. Each has its own.",
         *("E[k + 1]", "E[1]"),
     ),
     (
-        "The question is read with the last table. It is to meet the keys of "
+        "The question is read with the last matrix. It is to meet the keys of "
         "the first hop.",
         *("return E[0]", "return E[-1]"),
     ),
@@ -359,12 +359,12 @@ for _hint, *_typed in (
         *("return E[0]", "return E[1]"),
     ),
     (
-        "W turns u, d numbers, into a score for every word: the table, rows "
+        "W turns u, d numbers, into a score for every word: the matrix, rows "
         "and columns exchanged (.T).",
         *(".T", ""),
     ),
     (
-        "The answer is written with the first table. What comes out of the "
+        "The answer is written with the first matrix. What comes out of the "
         "last hop is made of the last values.",
         *("E[-1].T", "E[0].T"),
     ),
@@ -386,18 +386,18 @@ def _by_zip(E):
     return first, list(zip(E[:-1], E[1:], strict=True)), last.mT
 
 
-def how_cold_solution(scores, share):
-    """T = gap / ln((n − 1) s / (1 − s))."""
+def how_cold_solution(scores, weight):
+    """T = gap / ln((n − 1) p / (1 − p))."""
     gap = scores.max() - scores.min()
-    return gap / math.log((len(scores) - 1) * share / (1 - share))
+    return gap / math.log((len(scores) - 1) * weight / (1 - weight))
 
 
-def _tried(scores, share):
-    """The temperature at which the best has the share, by halving."""
+def _tried(scores, weight):
+    """The temperature at which the best has the weight, by halving."""
     low, high = 1e-6, 1e6
     for _ in range(200):
         middle = (low * high) ** 0.5
-        if float((scores / middle).softmax(0).max()) > share:
+        if float((scores / middle).softmax(0).max()) > weight:
             low = middle
         else:
             high = middle
@@ -406,9 +406,9 @@ def _tried(scores, share):
 
 @exercise(how_cold_solution)
 def how_cold(mine):
-    """The temperature at which the best sentence has a given share."""
+    """The temperature at which the best sentence has a given weight."""
     cases = []
-    for best, rest, share, n in (
+    for best, rest, weight, n in (
         (3.0, 0.0, 0.99, 12),
         (1.5, 1.0, 0.6, 5),
         (-1.0, -3.0, 0.75, 40),
@@ -416,15 +416,15 @@ def how_cold(mine):
     ):
         scores = torch.full((n,), rest)
         scores[n // 2] = best
-        cases.append(((scores, share), _tried(float64(scores), share)))
+        cases.append(((scores, weight), _tried(float64(scores), weight)))
     how_cold.compare(
         *(mine, cases, "one temperature"),
-        "for {0.shape[0]} sentences and a share of {1:g},",
+        "for {0.shape[0]} sentences and a weight of {1:g},",
     )
     return "four temperatures, for 2 to 40 sentences."
 
 
-_ODDS = "(len(scores) - 1) * share / (1 - share)"
+_ODDS = "(len(scores) - 1) * weight / (1 - weight)"
 for _hint, *_typed in (
     (
         "You have only one other sentence in the sum; there are n − 1 of them.",
@@ -441,23 +441,23 @@ for _hint, *_typed in (
         *("gap / math", "gap * math"),
     ),
     (
-        "The sign is wrong: the best has the larger share at a positive "
+        "The sign is wrong: the best has the larger weight at a positive "
         "temperature.",
-        *(_ODDS, "(1 - share) / share / (len(scores) - 1)"),
+        *(_ODDS, "(1 - weight) / weight / (len(scores) - 1)"),
     ),
     (
         "That is the logarithm to base 10; e^x is undone by ln.",
         *("math.log", "math.log10"),
     ),
     (
-        "What is not the best's share, 1 − s, belongs to the others, and "
+        "What is not the best's weight, 1 − p, belongs to the others, and "
         "stands below the fraction line.",
-        *(" / (1 - share)", ""),
+        *(" / (1 - weight)", ""),
     ),
     (
         "The n − 1 others do not divide, they multiply: the more there are, "
         "the colder it has to be.",
-        *(_ODDS, "share / (1 - share) / (len(scores) - 1)"),
+        *(_ODDS, "weight / (1 - weight) / (len(scores) - 1)"),
     ),
     (
         "You took the best score. What counts is how far it is ahead of the "
@@ -469,9 +469,9 @@ for _hint, *_typed in (
 
 
 @how_cold.style
-def _by_logits(scores, share):
+def _by_logits(scores, weight):
     two = scores.sort().values[-2:].double()
-    odds = math.log(len(scores) - 1) - math.log(1 / share - 1)
+    odds = math.log(len(scores) - 1) - math.log(1 / weight - 1)
     return (two.diff() / odds).item()
 
 
@@ -498,7 +498,7 @@ def _by_loop(scores, right):
 
 @exercise(margin_loss_solution)
 def margin_loss(mine):
-    """What the memory network of 2014 is taught with."""
+    """The margin ranking loss of the memory network of 2014."""
     cases = []
     for seed, (batch, source) in enumerate(((4, 6), (3, 2), (1, 5))):
         (scores,) = random_inputs(seed, (batch, source))
@@ -551,7 +551,7 @@ for _hint, *_typed in (
     ),
     (
         "That is the softmax's cross-entropy. It never comes to rest; the "
-        "margin does.",
+        "hinge loss does.",
         F.cross_entropy,
     ),
     ("One number a story; take their mean.", _SUM, "short.sum(dim=1)"),

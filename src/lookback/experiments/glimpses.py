@@ -1,12 +1,12 @@
-"""Three looks at a letter: who chooses best where they fall?
+"""Three glimpses of a letter: who chooses best where they fall?
 
 Letters of our pen, cut into 25 windows of which three may be seen. An eye
 learns with places drawn at random, and joins what it sees with where it is by
 multiplying, by adding, or not at all. From there it goes on, each time with
 the same number of updates: with random places; with the three that were best
-for the letters it had learned from; with a controller that REINFORCE trains,
+for the letters it had learned from; with a policy that REINFORCE trains,
 with a baseline and without; and with a table that says, by its guess so far,
-where to look next. Of the controllers three are tried, at three rates, and the
+where to look next. Of the policies three are tried, at three rates, and the
 one that is best on the letters it learned from is kept. Beside them what three
 looks could show, if somebody knew the letter. Last, how much the gradient of
 REINFORCE varies around the true one, which three looks are few enough to add
@@ -29,9 +29,9 @@ from lookback.experiments.ntm import packed, unpacked
 from lookback.experiments.runs import campaign
 from lookback.glimpses import (
     JOINS,
-    Controller,
     Eye,
     EyeConfig,
+    Policy,
     look,
     reinforce,
     unseen,
@@ -44,7 +44,7 @@ SEEDS, LOOKS = 5, 3
 EACH, TESTS = 100, 50  # pictures of each letter
 HELD_OUT = 1_000_000  # the seed of the letters that nobody learns from
 UPDATES, ON, BATCH, RATE = 1500, 1000, 64, 3e-3  # Adam, falling to 0
-RATES = (1e-3, 3e-3, 1e-2)  # of the controllers
+RATES = (1e-3, 3e-3, 1e-2)  # of the policies
 WAYS = ("random", "fixed", "learned", "no baseline", "table")
 FEWER = ("random", "fixed", "learned", "table")  # where places are not times
 PICTURES, DRAWS = 26, 500  # to measure the gradient
@@ -75,14 +75,14 @@ def again(places: Tensor, h: Tensor, before: Tensor) -> Tensor:
     return places[:, before.shape[1]]
 
 
-def most_likely(controller: Controller, h: Tensor, before: Tensor) -> Tensor:
-    """Where the controller would rather look than anywhere else."""
-    return unseen(controller(h), before).argmax(1)
+def most_likely(policy: Policy, h: Tensor, before: Tensor) -> Tensor:
+    """The place that the policy finds likeliest."""
+    return unseen(policy(h), before).argmax(1)
 
 
 @torch.no_grad()
 def right(eye: Eye, choose: Choose, seen: Seen) -> float:
-    """The share of letters that are named."""
+    """The accuracy: how many of the letters are named."""
     h, _ = look(eye, seen[0], LOOKS, choose)
     return float((eye(h).argmax(1) == seen[1]).float().mean())
 
@@ -112,14 +112,14 @@ def practise(eye: Eye, choose: Choose, seen: Seen, updates: int) -> None:
         slower.step()
 
 
-class Draws:
-    """Places drawn as the controller likes them, and log p of all so far."""
+class Sampled:
+    """Places sampled from the policy, and log p of all so far."""
 
-    def __init__(self, controller: Controller):
-        self.controller, self.log_p = controller, 0.0
+    def __init__(self, policy: Policy):
+        self.policy, self.log_p = policy, 0.0
 
     def __call__(self, h: Tensor, before: Tensor) -> Tensor:
-        logits = unseen(self.controller(h.detach()), before)
+        logits = unseen(self.policy(h.detach()), before)
         drawn = Categorical(logits=logits, validate_args=False)
         place = drawn.sample()
         self.log_p = self.log_p + drawn.log_prob(place)
@@ -128,30 +128,30 @@ class Draws:
 
 def together(
     eye: Eye, seen: Seen, updates: int, rate: float, baseline: bool
-) -> Controller:
-    """Train the eye on where the controller looks, and the controller on
+) -> Policy:
+    """Train the eye on where the policy looks, and the policy on
     whether the eye was right."""
-    controller = Controller(eye.config).to(eye.where.device)
+    policy = Policy(eye.config).to(eye.where.device)
     adam = torch.optim.Adam(
         [
             {"params": list(eye.parameters())},
-            {"params": list(controller.parameters()), "lr": rate},
+            {"params": list(policy.parameters()), "lr": rate},
         ],
         RATE,
         fused=True,
     )
     slower = falling(adam, updates)
     for pixels, which in batches(seen, updates):
-        draws = Draws(controller)
-        h, _ = look(eye, pixels, LOOKS, draws)
+        sampled = Sampled(policy)
+        h, _ = look(eye, pixels, LOOKS, sampled)
         logits = eye(h)
         reward = (logits.argmax(1) == which).float()
         loss = F.cross_entropy(logits, which)
         adam.zero_grad()
-        (loss + reinforce(draws.log_p, reward, baseline)).backward()
+        (loss + reinforce(sampled.log_p, reward, baseline)).backward()
         adam.step()
         slower.step()
-    return controller
+    return policy
 
 
 def triples(places: int) -> Tensor:
@@ -249,23 +249,23 @@ class Table:
         return torch.tensor(self.table["third"])[self.guessed, guess]
 
 
-def expected(eye: Eye, controller: Controller, seen: Seen) -> Tensor:
-    """E[R] of a controller, over all ways to look: 25 · 24 · 23 of them."""
+def expected(eye: Eye, policy: Policy, seen: Seen) -> Tensor:
+    """E[R] of a policy, over all ways to look: 25 · 24 · 23 of them."""
     n = eye.config.places
     with torch.no_grad():
         z = all_glimpses(eye, seen[0])
         hits = every(eye, seen)[:, column(n)].float()
     same = torch.eye(n, dtype=torch.bool)
     used = same[:, None, :] | same[None, :, :]  # k is i, or k is j
-    first = controller(z.new_zeros(1, z.shape[-1])).softmax(-1)[0]
-    second = controller(z).masked_fill(same, -torch.inf).softmax(-1)
-    third = controller(z[:, :, None] + z[:, None])
+    first = policy(z.new_zeros(1, z.shape[-1])).softmax(-1)[0]
+    second = policy(z).masked_fill(same, -torch.inf).softmax(-1)
+    third = policy(z[:, :, None] + z[:, None])
     third = third.masked_fill(used, -torch.inf).softmax(-1)
     paths = first[:, None] * second  # [batch, i, j]
     return torch.einsum("bij,bijk,bijk->b", paths, third, hits).mean()
 
 
-def gradients(eye: Eye, controller: Controller, seen: Seen) -> dict:
+def gradients(eye: Eye, policy: Policy, seen: Seen) -> dict:
     """How far single estimates lie from the true gradient of E[R].
 
     An estimate has one draw for each picture. `true` is the squared length of
@@ -274,20 +274,20 @@ def gradients(eye: Eye, controller: Controller, seen: Seen) -> dict:
     mean from the true gradient, and `by chance` what it would be if nothing
     but the number of draws were to blame.
     """
-    own = list(controller.parameters())
+    own = list(policy.parameters())
 
     def flat(loss: Tensor) -> Tensor:
         return torch.cat([g.flatten() for g in torch.autograd.grad(loss, own)])
 
-    truth = flat(-expected(eye, controller, seen))
+    truth = flat(-expected(eye, policy, seen))
     found = {"true": float(truth.square().sum())}
     for name, baseline in (("without", False), ("with", True)):
         each = []
         for _ in range(DRAWS):
-            draws = Draws(controller)
-            with_looks, _ = look(eye, seen[0], LOOKS, draws)
-            reward = (eye(with_looks).argmax(1) == seen[1]).float()
-            each.append(flat(reinforce(draws.log_p, reward, baseline)))
+            sampled = Sampled(policy)
+            h, _ = look(eye, seen[0], LOOKS, sampled)
+            reward = (eye(h).argmax(1) == seen[1]).float()
+            each.append(flat(reinforce(sampled.log_p, reward, baseline)))
         stack = torch.stack(each)
         variance = float(stack.var(0).sum())
         found[name] = {
@@ -309,9 +309,7 @@ def orders(eye: Eye, choose: Choose, seen: Seen) -> dict:
     }
 
 
-def taught(
-    eye: Eye, seen: Seen, baseline: bool
-) -> tuple[Eye, Controller, list]:
+def taught(eye: Eye, seen: Seen, baseline: bool) -> tuple[Eye, Policy, list]:
     """The best of the attempts at all rates, on the letters it learned from;
     and how good each was."""
     tried = []
@@ -350,7 +348,7 @@ def run(join: str, seed: int) -> dict:
     few = tuple(part[:: len(own[1]) // PICTURES] for part in own)
     measured = join == JOINS[0]
     if measured:
-        fresh = Controller(eye.config)
+        fresh = Policy(eye.config)
         found["gradient"] = {"start": gradients(eye, fresh, few)}
     found |= {"right": {}, "orders": {}, "tried": {}}
     for way in WAYS if measured else FEWER:

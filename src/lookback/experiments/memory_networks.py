@@ -1,17 +1,17 @@
-"""Where is the key? How often must one look to know?
+"""Where is the key? How many hops does it take to know?
 
 Stories of `lab.stories`, whose questions need one fact, two or three. Networks
 with one, two and three hops learn from the same stories and answers, all three
-kinds of question together; for their first updates they look without a
-softmax, the paper's linear start. Of the others three differ from the network
-with three hops in one thing each: no linear start, ages with gaps, stories of
-many lengths. Two differ in one thing from the one without the start: it is
-told where to look, or looks at the best sentence only. These three and the one
-with three hops learn at a quarter of the rate too, and that without the start
-at half of it. Two differ from the single hop: one has no ages, the other
-vectors so long that it has as many numbers as three hops. The memory network
-stands by itself; it looks hard and is told. All are asked about longer stories
-too.
+kinds of question together; for their first updates they have no softmax, the
+paper's linear start. Of the others three differ from the network with three
+hops in one thing each: no linear start, ages with gaps, stories of many
+lengths. Two differ in one thing from the one without the start: it is "told"
+the supporting facts (strong supervision), or has "hard" attention. These three
+and the one with three hops learn at a quarter of the rate too, and that without
+the start at half of it. Two differ from the single hop: one has no temporal
+encoding ("no ages"), the other vectors so long that it has as many parameters
+as three hops. The memory network of 2014 stands by itself, with hard attention
+and strong supervision. All are asked about longer stories too.
 
     python -m lookback.experiments.memory_networks
 
@@ -42,8 +42,8 @@ from lookback.memory_networks import (
     MemNN,
     MemoryConfig,
     ages,
+    hinge_loss,
     scattered,
-    shortfall,
 )
 from lookback.vocabulary import PAD
 
@@ -51,7 +51,7 @@ SEEDS = 5
 STORIES, TESTS = 6_000, 400  # of each kind of question
 HELD_OUT = 1_000_000  # the seed of the stories that nobody learns from
 UPDATES, BATCH, RATE, CLIP = 1600, 128, 0.02, 1.0  # Adam, falling to 0
-START = 400  # updates without softmax
+START = 400  # updates without softmax: the linear start
 LENGTH, LENGTHS = 12, (12, 18, 30)  # sentences; the first is trained on
 OLDEST = MemoryConfig.ages - 1
 WIDE = 64  # numbers in a vector of the wide hop
@@ -116,19 +116,19 @@ def network(name: str) -> MemN2N | MemNN:
 def loss(
     name: str, model: MemN2N | MemNN, batch: Batch, starts: bool = False
 ) -> torch.Tensor:
-    """What a batch of stories costs: the answer and, if told, the looks.
+    """What a batch of stories costs: the answer and, if told, the hops.
 
-    While it `starts` it looks without a softmax.
+    While it `starts` it has no softmax.
     """
     if isinstance(model, MemNN):
         scores, looks = model(
             batch.story, batch.question, batch.facts, batch.support
         )
-        cost = shortfall(scores, batch.answer)
+        cost = hinge_loss(scores, batch.answer)
         for k, look in enumerate(looks):
             known = batch.support[:, k] >= 0
             right = batch.support[:, k].clamp(min=0)
-            cost = cost + known * shortfall(look, right)
+            cost = cost + known * hinge_loss(look, right)
         return cost.mean()
     old = None
     if name == "gaps":
@@ -167,7 +167,7 @@ def by_facts(numbers: torch.Tensor) -> dict[str, float]:
 
 
 def looked(model, batch: Batch, temperature: float = 1.0) -> tuple[dict, dict]:
-    """Where each hop's largest weight is, by the facts of the question.
+    """On which sentence each hop's largest weight is, by the question's facts.
 
     The first has a row for each hop, and in it how often that was each of the
     facts, in the order of need; the second says how often none was missed.

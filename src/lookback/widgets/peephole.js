@@ -43,7 +43,7 @@ function linear(eye, layer, x) {
 }
 
 /** @param {number} x */
-const bend = (x) => Math.max(0, x);
+const relu = (x) => Math.max(0, x);
 
 /** The window at a place: its pixels from 0 to 1, row by row.
  * @param {{shape: number[], data: DataView}} pictures @param {number} which
@@ -65,10 +65,10 @@ export function guesses(eye, seen) {
   const h = Array(d).fill(0);
   for (const { pixels, place } of seen) {
     linear(eye, "what", pixels).forEach((x, k) => {
-      h[k] += bend(x) * where[place * d + k];
+      h[k] += relu(x) * where[place * d + k];
     });
   }
-  return softmax(linear(eye, "name", linear(eye, "mix", h).map(bend)));
+  return softmax(linear(eye, "name", linear(eye, "mix", h).map(relu)));
 }
 
 /** The likeliest letters, the first first. @param {number[]} chances @param {number} count */
@@ -82,17 +82,23 @@ export const best = (chances, count) =>
 export const spot = (place) =>
   `row ${Math.floor(place / across) + 1}, column ${(place % across) + 1}`;
 
-/** What a window shows, so that it can be read aloud. @param {number[]} pixels */
-export function inWords(pixels) {
+/** How much ink a window shows. @param {number[]} pixels */
+export function ink(pixels) {
   const dark = pixels.filter((x) => x > 0.5).length;
-  if (!dark) return "no ink";
+  if (dark) return `ink on ${dark} of ${pixels.length} pixels`;
+  return pixels.some((x) => x > 0) ? "a trace of ink" : "no ink";
+}
+
+/** The same, and where, to be read aloud. @param {number[]} pixels */
+export function inWords(pixels) {
+  if (!pixels.some((x) => x > 0.5)) return ink(pixels);
   const lines = Array.from({ length: side }, (_, row) =>
     pixels
       .slice(row * side, (row + 1) * side)
       .map((x) => (x > 0.5 ? "1" : "0"))
       .join(""),
   );
-  return `ink on ${dark} of ${pixels.length} pixels, rows ${lines.join(" ")}`;
+  return `${ink(pixels)}, rows ${lines.join(" ")}`;
 }
 
 /** Who was right how often. @param {{you: boolean, net: boolean, fixed: boolean}[]} rounds */
@@ -231,13 +237,13 @@ function build(model, read) {
     const last = looks[looks.length - 1];
     if (round) {
       const now = outcome(eye, fixed, state, round);
-      const verdict = now.right.you ? "You are right" : `You said “${now.guess}”`;
+      const mine = now.right.you ? "You are right" : `You said “${now.guess}”`;
       say.textContent =
-        `It is “${now.letter}”. ${verdict}. The network, from your windows: ` +
+        `It is “${now.letter}”. ${mine}. The network, from your windows: ` +
         `${said(now.net[0])}, then ${said(now.net[1])}. ` +
         `The other, from its own three (dashed): ${said(now.other[0])}.`;
     } else if (looks.length) {
-      const seen = inWords(windowOf(pictures, which, last));
+      const seen = ink(windowOf(pictures, which, last));
       const more = left ? `${left} more to open` : "now choose a letter, and guess";
       say.textContent = `Letter ${which + 1} of ${count}. ${spot(last)}: ${seen}; ${more}.`;
     } else {

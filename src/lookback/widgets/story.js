@@ -126,20 +126,20 @@ const largest = (numbers) => numbers.indexOf(Math.max(...numbers));
 export function sentence(state, now, last) {
   const { kinds, story, asked, step } = state;
   const what = `“${question(kinds, asked)}?”`;
-  if (step === 0) return `${what} Nothing has been looked at yet.`;
+  if (step === 0) return `${what} No hop has been made yet.`;
   const best = now.looks.map(largest);
   if (step < last) {
     const i = best[step - 1];
-    return `Hop ${step} looks most at “${say(kinds, story[i])}”, with ${share(now.looks[step - 1][i])}.`;
+    return `Hop ${step}: the largest attention weight, ${share(now.looks[step - 1][i])}, is on “${say(kinds, story[i])}”.`;
   }
   const place = largest(now.places);
-  const said = `${what} The network answers ${kinds[0].holders[place]}, with ${share(now.places[place])}.`;
+  const said = `${what} The network answers “${kinds[0].holders[place]}” (p = ${share(now.places[place])})`;
   const { place: truth, missing } = follow(kinds, story, asked);
   if (truth === null)
-    return `${said} It is a guess: the story does not say “${question(kinds, missing ?? "")}”.`;
+    return `${said}. It is a guess: the story does not say “${question(kinds, missing ?? "")}”.`;
   return truth === kinds[0].holders[place]
-    ? `${said} So says the story.`
-    : `${said} The story says ${truth}.`;
+    ? `${said}, which is correct.`
+    : `${said}. The story says “${truth}”.`;
 }
 
 /** One sentence of the story: its text, its weight at every hop, its buttons.
@@ -280,10 +280,10 @@ function build(model, read) {
     places.node,
     axis(kinds[0].holders.map((place) => element("span", {}, place))),
   );
-  const table = scroller("weights of every hop", { hidden: true });
+  const table = scroller("attention weights of every hop", { hidden: true });
   const node = frame(
     "story",
-    "A story, a question, and where each hop looks",
+    "A story, a question, and the attention weights of each hop",
     at,
     walk.to,
     bar(sentenceBar, add),

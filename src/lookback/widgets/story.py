@@ -1,4 +1,4 @@
-"""A story that the reader tells, and where each hop of a network looks.
+"""A story that the reader tells, and the attention weights of each hop.
 
     p_i = softmax_i(u · m_i),  u' = u + Σ_i p_i c_i,  â = softmax(W u)
 
@@ -112,14 +112,14 @@ class Story(base.Widget):
         told = [" ".join(story_task.say(*each)) for each in self.story]
         looks, _ = self.looks()
         said = [
-            f"hop {k} looks most at “{told[int(look.argmax())]}” "
-            f"({look.max():.2f})"
+            f"hop {k}: the largest attention weight, {look.max():.2f}, is on "
+            f"“{told[int(look.argmax())]}”"
             for k, look in enumerate(looks, 1)
         ]
         asked = " ".join(story_task.ask(self.asked))
         return (
             f"{'. '.join(told)}. {asked}? {'; '.join(said)}; the network "
-            f"answers {self.answer()}."
+            f"answers “{self.answer()}”."
         )
 
     def draw(self, figure: Figure) -> None:
