@@ -13,9 +13,11 @@ import platform
 import re
 import subprocess
 import sys
+import textwrap
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
+from typing import Any
 
 import fastjsonschema
 import torch
@@ -158,7 +160,7 @@ def save(
     validate(record, path)
     held: dict[str, str] = {}
     record["results"] = tables.take(results, held)
-    text = json.dumps(record, indent=1, ensure_ascii=False)
+    text = in_lines(json.loads(json.dumps(record)))
     arrays = path.with_suffix(".npz")
     try:
         before = tables.read(arrays)
@@ -173,6 +175,26 @@ def save(
         arrays.unlink(missing_ok=True)
     print(f"wrote {path}", file=sys.stderr)
     return path
+
+
+def in_lines(value: Any, indent: str = "") -> str:
+    """JSON in lines of 80, where they can be: a row of numbers takes few."""
+    line = json.dumps(value, ensure_ascii=False)
+    if len(indent + line) <= 80 or not isinstance(value, list | dict):
+        return line
+    inner = f"{indent} "
+    if isinstance(value, dict):
+        items = [
+            f"{json.dumps(key, ensure_ascii=False)}: {in_lines(one, inner)}"
+            for key, one in value.items()
+        ]
+    elif any(isinstance(one, str | list | dict) for one in value):
+        items = [in_lines(one, inner) for one in value]
+    else:
+        items = textwrap.wrap(line[1:-1], 80 - len(inner))
+        return "\n".join([line[0], *(inner + i for i in items), indent + "]"])
+    body = f",\n{inner}".join(items)
+    return f"{line[0]}\n{inner}{body}\n{indent}{line[-1]}"
 
 
 def validate(record: object, path: Path) -> None:
