@@ -4,9 +4,9 @@ Short lines of random letters in our own alphabet of strokes; of each point it
 is known to which letter it belongs. Three networks that differ in how the
 weights on the letters are made: Graves' window; RNNsearch's attention, handed
 the annotations of a bidirectional encoder; a window that may also slide back.
-Each has as many updates, at the same learning rate, with three seeds. Then lines
-longer than those of the training. Beside them two baselines, which move at an
-even pace and learn nothing. The model that the page has is trained on
+Each has as many updates, at the same learning rate, with three seeds. Then
+lines longer than those of the training. Beside them two baselines, which move
+at an even pace and learn nothing. The model that the page has is trained on
 lines of up to sixty letters. Writes records/handwriting.json and that model's
 weights. Needs no corpus.
 

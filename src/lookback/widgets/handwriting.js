@@ -1,5 +1,5 @@
 // @ts-check
-// The trained machine of window.py writes by hand what the reader types, point
+// The trained model of handwriting.py writes by hand what the reader types, point
 // after point, and below it the window slides along the text.
 
 import limits from "./handwriting.json" with { type: "json" };
@@ -188,7 +188,7 @@ function build(model, read) {
   });
   const neat = slider(
     "bias",
-    { min: 0, max: limits.bias, step: 0.1, "aria-label": "neatness" },
+    { min: 0, max: limits.bias, step: 0.1, "aria-label": "sampling bias" },
     (bias) => set({ bias, step: -1 }),
   );
   const number = element("b", { class: "number" });
@@ -206,11 +206,12 @@ function build(model, read) {
   sheet.append(paper);
   const text = element("div", { class: "text", "data-role": "text", "aria-hidden": "true" });
   const numbers = tiles(/** @type {const} */ (["points", "place", "most", "sum"]));
-  const figure = element("div", {}, text, numbers.node);
+  const scale = element("p", { class: "head" });
+  const figure = element("div", {}, scale, text, numbers.node);
   const table = scroller("the points of each letter", { hidden: true });
   const node = frame(
     "handwriting",
-    "A machine that writes by hand",
+    "A model that writes by hand",
     at,
     walk.to,
     bar(
@@ -219,9 +220,9 @@ function build(model, read) {
     ),
     problem,
     bar(
-      element("label", {}, "neatness ", neat, number),
+      element("label", {}, "sampling bias ", neat, number),
       element("label", {}, "speed ", speed),
-      button("seed", "Another hand", seeded),
+      button("seed", "Another style", seeded),
     ),
     sheet,
     bar(...walk.nodes, tableButton(figure, table)),
@@ -261,10 +262,14 @@ function build(model, read) {
       if (lettered !== words) {
         lettered = words;
         text.replaceChildren(
-          ...[...words, "■"].map((one) => element("span", {}, element("i"), seen(one))),
+          ...[...words, "■"].map((one) =>
+            element("span", {}, element("b", {}, element("i")), seen(one)),
+          ),
         );
       }
       const full = Math.max(1, ...made.flatMap(({ phi }) => phi));
+      scale.textContent = `weight φ of each letter; a full column is ${digits(full)}, the line is 1`;
+      tune(text, "--one", 1 / full);
       [...text.children].forEach((one, u) => {
         const weight = last ? last.phi[u] : 0;
         const column = /** @type {HTMLElement} */ (one);
@@ -277,7 +282,7 @@ function build(model, read) {
       const most = Math.max(0, ...phi);
       numbers.fill({
         points: ["points written", step, String(step)],
-        place: ["window’s place, mean κ", place, last ? digits(place, 1) : "–"],
+        place: ["window’s position, mean κ", place, last ? digits(place, 1) : "–"],
         most: ["largest weight φ", most, last ? digits(most) : "–"],
         sum: ["all weights together", total(phi), last ? digits(total(phi)) : "–"],
       });

@@ -1,7 +1,7 @@
 """The trained writer of `lookback.handwriting`, writing what the reader types.
 
-Graves 2013, arXiv 1308.0850, section 5. It runs in soft_window.js, on numbers
-of chance that are the same in every browser and here.
+Graves 2013, arXiv 1308.0850, section 5. It runs in soft_window.js, on
+random numbers that are the same in every browser and here.
 """
 
 import torch
@@ -30,8 +30,8 @@ SHAPES = {
 class Handwriting(base.Widget):
     """Type a line, and watch it being written.
 
-    `machine` holds the weights of a `Writer`, packed; `bias` makes the hand
-    neater, `seed` is its chance, `speed` how many points are written at once;
+    `machine` holds the weights of a `Writer`, packed; `bias` is the sampling
+    bias, `seed` that of the samples, `speed` how many points are written at once;
     `step` counts points, and −1 is the last.
 
     Raises:
@@ -81,17 +81,17 @@ class Handwriting(base.Widget):
         model.load_state_dict(
             {k: torch.tensor(unpack(one)) for k, one in self.machine.items()}
         )
-        chance = torch.tensor(uniform(self.seed, 4 * POINTS)).view(-1, 4)
+        numbers = torch.tensor(uniform(self.seed, 4 * POINTS)).view(-1, 4)
         return write(
             model,
             synthetic_handwriting.signs(self.text).double(),
-            chance,
+            numbers,
             self.bias,
         )
 
     def words(self) -> str:
         return (
-            f"A machine writes “{self.text}” by hand, point after point, while"
+            f"A model writes “{self.text}” by hand, point after point, while"
             " its window slides along the text."
         )
 

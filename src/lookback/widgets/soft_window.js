@@ -1,5 +1,5 @@
 // @ts-check
-// The writing network of window.py, in the reader's browser: point after point,
+// The writing network of handwriting.py, in the reader's browser: point after point,
 // its window sliding along the text. Tested against torch.
 import { gru, linear, sigmoid } from "./lib/recurrent.js";
 
@@ -7,8 +7,8 @@ import { gru, linear, sigmoid } from "./lib/recurrent.js";
 /** @typedef {[x: number, y: number, lifted: number]} Point a move, in paces */
 /** @typedef {{point: Point, phi: number[], kappa: number[]}} Made a point, and where the
  *   window was when it was made */
-/** @typedef {{weight: number[], mean: number[][], spread: number[][], tilt: number[],
- *   pen: number}} Mixture weight: π; spread: σ; tilt: ρ; pen: the chance that it is lifted */
+/** @typedef {{pi: number[], mu: number[][], sigma: number[][], rho: number[],
+ *   lifted: number}} Mixture of Gaussians; lifted: the probability that the pen is */
 
 /** φ(u) = Σ_k α_k exp(−β_k (κ_k − u)²), u = 1 … length; eq. 46.
  * @param {number[]} alpha @param {number[]} beta @param {number[]} kappa
@@ -28,36 +28,35 @@ export function mixtureOf(raw, bias) {
   /** @param {number} start */
   const pairs = (start) => risen.map((_, i) => raw.slice(start + 2 * i, start + 2 * i + 2));
   return {
-    weight: risen.map((one) => one / sum),
-    mean: pairs(m),
-    spread: pairs(3 * m).map((pair) => pair.map((one) => Math.exp(one - bias))),
-    tilt: raw.slice(5 * m, 6 * m).map(Math.tanh),
-    pen: sigmoid((1 + bias) * raw[6 * m]),
+    pi: risen.map((one) => one / sum),
+    mu: pairs(m),
+    sigma: pairs(3 * m).map((pair) => pair.map((one) => Math.exp(one - bias))),
+    rho: raw.slice(5 * m, 6 * m).map(Math.tanh),
+    lifted: sigmoid((1 + bias) * raw[6 * m]),
   };
 }
 
-/** A point, for four numbers of chance between 0 and 1.
- * @param {Mixture} mixture @param {number[]} chance @returns {Point} */
-export function drawn({ weight, mean, spread, tilt, pen }, chance) {
-  let [which, sum] = [0, weight[0]];
-  while (sum < chance[0] && which < weight.length - 1) {
+/** A point, for four uniform numbers between 0 and 1.
+ * @param {Mixture} mixture @param {number[]} uniform @returns {Point} */
+export function sample({ pi, mu, sigma, rho, lifted }, uniform) {
+  let [which, sum] = [0, pi[0]];
+  while (sum < uniform[0] && which < pi.length - 1) {
     which += 1;
-    sum += weight[which];
+    sum += pi[which];
   }
-  const radius = Math.sqrt(-2 * Math.log(1 - chance[1]));
-  const a = radius * Math.cos(2 * Math.PI * chance[2]);
-  const b = radius * Math.sin(2 * Math.PI * chance[2]);
-  const rho = tilt[which];
-  const across = rho * a + Math.sqrt(1 - rho * rho) * b;
-  const [[x, y], [wide, high]] = [mean[which], spread[which]];
-  return [x + wide * a, y + high * across, Number(chance[3] < pen)];
+  const radius = Math.sqrt(-2 * Math.log(1 - uniform[1]));
+  const a = radius * Math.cos(2 * Math.PI * uniform[2]);
+  const b = radius * Math.sin(2 * Math.PI * uniform[2]);
+  const across = rho[which] * a + Math.sqrt(1 - rho[which] ** 2) * b;
+  const [[x, y], [wide, high]] = [mu[which], sigma[which]];
+  return [x + wide * a, y + high * across, Number(uniform[3] < lifted)];
 }
 
 /** A pen that writes a text: each call makes a point, and null is the end.
- * @param {Weights} p @param {number[]} signs the text's, and the one of its end
- * @param {(i: number) => number[]} chance four numbers for a point
+ * @param {Weights} p @param {number[]} signs the text's, and that of its end
+ * @param {(i: number) => number[]} random four uniform numbers for a point
  * @param {number} bias @returns {() => Made | null} */
-export function writer(p, signs, chance, bias) {
+export function writer(p, signs, random, bias) {
   const length = signs.length;
   let h = new Float64Array(p["first.weight_hh"].shape[1]);
   let top = new Float64Array(h.length);
@@ -75,7 +74,7 @@ export function writer(p, signs, chance, bias) {
     for (let u = 0; u < length; u += 1) seen[3 + signs[u]] += phi[u]; // w, eq. 47
     top = gru(p, "second", "_l0", Float64Array.of(...seen, ...h), top);
     const raw = linear(p, "output.weight", "output.bias", Float64Array.of(...h, ...top));
-    const point = drawn(mixtureOf([...raw], bias), chance(i));
+    const point = sample(mixtureOf([...raw], bias), random(i));
     seen.set(point);
     i += 1;
     return { point, phi, kappa };

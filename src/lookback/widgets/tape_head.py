@@ -103,7 +103,8 @@ class TapeHead(base.Widget):
         return (
             f"A head on a memory of {SLOTS} slots, after {len(self.done)}"
             f" steps: it is on slot {at} with weight {weights[at]:.2f}. Last"
-            f" read: {', '.join(f'{x:.2f}' for x in found)} of {', '.join(SYMBOLS)}."
+            f" read: {', '.join(f'{x:.2f}' for x in found)}"
+            f" of {', '.join(SYMBOLS)}."
         )
 
     def draw(self, figure: Figure) -> None:
