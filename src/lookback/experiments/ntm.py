@@ -7,9 +7,8 @@ again, with a head to read and another to write. All get as many strings and
 updates, and an attempt at each of three learning rates, of which the training's
 own last loss keeps one. Then strings up to fifteen times as long, on the memory
 of the training and on a longer one, and what the trained head's addressing
-parameters are. Last, an NTM whose key strength is small to begin with, and the
-LSTM trained ten times as long. Writes records/ntm.json with one trained model
-in it. Needs no corpus.
+parameters are. Last, an NTM whose key strength is small to begin with. Writes
+records/ntm.json with one trained model in it. Needs no corpus.
 
     python -m lookback.experiments.ntm
     python -m lookback.experiments.ntm --only "content only" --seeds 3
@@ -44,9 +43,8 @@ IN_A_ROW = 50  # updates without a wrong bit: it has learned to copy
 EVERY = 50  # updates of a point on the curve
 HIDDEN, BIAS = 128, 1.0  # the LSTM, and what its forget gate's bias gets
 SEEDS, TOGETHER = 5, 5  # how many train side by side
-TWO, BLUNT, LONGER = "two heads, shift only", "blunt start", "LSTM, longer"
+TWO, BLUNT = "two heads, shift only", "blunt start"
 MODELS = ("tape", "content only", "shift only", "LSTM", TWO)
-LONGER_UPDATES, LONGER_RATES = 20_000, (1e-2,)  # of the LSTM's longer training
 
 
 class ContentOnly(NTM):
@@ -84,7 +82,7 @@ def network(name: str) -> nn.Module:
     """One of MODELS; or the NTM that does not begin with a large β."""
     if name == BLUNT:
         return NTM(NTMConfig(sharp=0.0))
-    if name in ("LSTM", LONGER):
+    if name == "LSTM":
         return Recurrent()
     if name == TWO:
         return ShiftOnly(NTMConfig(heads=2))
@@ -258,14 +256,12 @@ def trained(name: str, group: int) -> list[list[dict]]:
     """
     torch.manual_seed(group)
     models = []
-    updates = LONGER_UPDATES if name == LONGER else UPDATES
-    rates = LONGER_RATES if name == LONGER else RATES
     for seed in range(group * TOGETHER, (group + 1) * TOGETHER):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             first = network(name).to(device())
-        models += [deepcopy(first) for _ in rates]
-    found = teach(models, TOGETHER * rates, updates, LONGEST)
+        models += [deepcopy(first) for _ in RATES]
+    found = teach(models, TOGETHER * RATES, UPDATES, LONGEST)
     for one, model in zip(found, models, strict=True):
         one["scores"] = {
             str(slots): {str(n): score(model, slots, n) for n in lengths}
@@ -274,7 +270,7 @@ def trained(name: str, group: int) -> list[list[dict]]:
         if name == "tape":
             one["addressing"] = addressing_of(model)
             one["model"] = packed(model)
-    n = len(rates)
+    n = len(RATES)
     return [found[i : i + n] for i in range(0, len(found), n)]
 
 
@@ -356,15 +352,14 @@ def summary(found: dict[str, list[dict]]) -> dict:
     results = {}
     for name, runs in found.items():
         at = [best(run) for run in runs]
-        tried = LONGER_RATES if name == LONGER else RATES
         kept = [run["rates"][i] for run, i in zip(runs, at, strict=True)]
         results[name] = over_seeds(kept) | {
-            "rates": [tried[i] for i in at],
+            "rates": [RATES[i] for i in at],
             "by rate": {
                 str(rate): sum(
                     run["rates"][i]["updates"] is not None for run in runs
                 )
-                for i, rate in enumerate(tried)
+                for i, rate in enumerate(RATES)
             },
         }
     tapes = [run["rates"][best(run)] for run in found["tape"]]
@@ -384,7 +379,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     parts = {
         name: lambda seed, _, name=name: run(name, seed)
-        for name in (*MODELS, BLUNT, LONGER)
+        for name in (*MODELS, BLUNT)
     }
     campaign(
         "ntm",
@@ -406,8 +401,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "every": EVERY,
             "hidden": HIDDEN,
             "bias": BIAS,
-            "longer_updates": LONGER_UPDATES,
-            "longer_rates": list(LONGER_RATES),
         },
         seeds=SEEDS,
         arguments=arguments,

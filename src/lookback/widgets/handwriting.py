@@ -31,8 +31,8 @@ class Handwriting(base.Widget):
     """Type a line, and watch it being written.
 
     `machine` holds the weights of a `Writer`, packed; `bias` is the sampling
-    bias, `seed` that of the samples, `speed` how many points are written at once;
-    `step` counts points, and −1 is the last.
+    bias, `seed` that of the samples, `speed` how many points are written at
+    once; `step` counts points, and −1 is the last.
 
     Raises:
         TraitError: for weights, letters or numbers that do not fit.
