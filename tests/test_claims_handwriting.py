@@ -195,7 +195,22 @@ def test_the_record_is_of_the_present_settings(record):
     assert len(record["seeds"]) == trial.SEEDS
 
 
-@@FINDINGS@@
+def test_content_learns_more_slowly_and_was_still_learning(results):
+    said("handwriting", "Content-based attention learns more slowly here")
+    for length in trial.TESTS:
+        content = each(results, "content", length, "sign")
+        assert max(content) < min(each(results, "window", length))
+    for content, window in zip(
+        each(results, "content", 13, "nats"),
+        each(results, "window", 13, "nats"),
+        strict=True,
+    ):
+        assert content > window
+    said("handwriting", "its loss was still falling when the training ended")
+    for curve in results["content"]["curve"]:
+        assert np.mean(curve[-3:]) < np.mean(curve[-8:-5])
+
+
 def test_the_baselines_fall_behind(results):
     said("handwriting", "beats both baselines at every length")
     for length in trial.TESTS:

@@ -1,4 +1,4 @@
-"""The trained machine in the page: every step against torch, its traits."""
+"""The trained model in the page: every step against torch, its traits."""
 
 import pytest
 import torch
@@ -53,7 +53,7 @@ def test_the_script_computes_what_the_module_does(machine, text, slots):
     assert found["written"] == one.copy()
 
 
-def test_a_text_is_given_as_the_machine_was_trained():
+def test_a_text_is_given_as_the_model_was_trained():
     text = "aZ "
     theirs, _ = strings(1, 3)
     mine = inputs(text)
@@ -88,4 +88,4 @@ def test_weights_of_another_shape_are_refused(machine):
 
 
 def test_it_has_a_picture_and_words(machine):
-    assert "copies “hello” on a tape of 32 slots" in shown(Copier(machine))
+    assert "copies “hello” on a memory of 32 slots" in shown(Copier(machine))

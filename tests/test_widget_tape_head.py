@@ -89,5 +89,5 @@ def test_what_does_not_fit_is_refused(name, value, says):
 
 
 def test_it_has_a_picture_and_words():
-    assert f"tape of {SLOTS} slots, after 0 steps" in shown(TapeHead())
+    assert f"memory of {SLOTS} slots, after 0 steps" in shown(TapeHead())
     assert "after 7 steps" in shown(TapeHead(done=MIXED))

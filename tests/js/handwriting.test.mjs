@@ -9,27 +9,27 @@ import {
   sentence,
   signsOf,
 } from "../../src/lookback/widgets/handwriting.js";
-import { drawn, mixtureOf, windowOf } from "../../src/lookback/widgets/soft_window.js";
+import { mixtureOf, sample, windowOf } from "../../src/lookback/widgets/soft_window.js";
 import { near } from "./near.mjs";
 
 /** @param {[number, number, number]} point @param {number[]} phi */
 const made = (point, phi) => ({ point, phi, kappa: [1] });
 
-test("a window is a sum of bells, and need not sum to 1", () => {
+test("a window is a sum of Gaussians, and need not sum to 1", () => {
   const phi = windowOf([1, 0.5], [1, 100], [1, 3], 4);
   [1, Math.exp(-1), Math.exp(-4) + 0.5, Math.exp(-9)].forEach((x, i) => near(phi[i], x));
 });
 
-test("chance chooses the ellipse, the place and the pen", () => {
+test("uniform numbers choose the Gaussian, the move and the pen", () => {
   const raw = [0, 0, 1, 2, -1, -2, 0, 0, Math.log(2), 0, 0, 0, 0];
   const mixture = mixtureOf(raw, 0);
-  [0.5, 0.5].forEach((x, i) => near(mixture.weight[i], x));
-  assert.deepEqual(drawn(mixture, [0.2, 0, 0, 0.6]), [1, 2, 0]); // chance 0: the middle
-  assert.deepEqual(drawn(mixture, [0.7, 0, 0, 0.4]), [-1, -2, 1]);
-  const [x, y] = drawn(mixture, [0.7, 0.5, 0, 0]);
+  [0.5, 0.5].forEach((x, i) => near(mixture.pi[i], x));
+  assert.deepEqual(sample(mixture, [0.2, 0, 0, 0.6]), [1, 2, 0]); // 0: the mean
+  assert.deepEqual(sample(mixture, [0.7, 0, 0, 0.4]), [-1, -2, 1]);
+  const [x, y] = sample(mixture, [0.7, 0.5, 0, 0]);
   near(x, -1 + 2 * Math.sqrt(-2 * Math.log(0.5)));
   near(y, -2);
-  near(mixtureOf(raw, 1).spread[1][0], 2 / Math.E);
+  near(mixtureOf(raw, 1).sigma[1][0], 2 / Math.E);
 });
 
 test("what is typed becomes letters that it knows, or a sentence", () => {

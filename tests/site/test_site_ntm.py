@@ -40,7 +40,7 @@ def deed(ink="", **more):
 
 
 def check_head(root: Locator, done: list[dict]) -> None:
-    """The row `before` is where the head stands after all that was done."""
+    """The row `before` is where the head is after all that was done."""
     _, weights, _ = TapeHead(done=done).follow()
     assert np.allclose(numbers(root, "before"), weights, atol=1e-6)
 
@@ -74,7 +74,7 @@ def test_three_symbols_written_found_and_read(head):
     assert "blank" in live(root)
 
 
-def test_the_dials_by_keyboard(head):
+def test_the_parameters_by_keyboard(head):
     one, root = head
     press = one.page.keyboard.press
     act(root, "blur").focus()
@@ -149,7 +149,7 @@ def test_the_copier_by_mouse(copier):
     assert root.locator("tbody tr").count() == 2 * len(text) + 2
 
 
-def test_a_readers_text_on_a_tape_of_their_own(copier):
+def test_a_readers_text_on_a_memory_of_their_own(copier):
     one, root, state = copier
     box = act(root, "text")
     box.fill("Hello 42")
