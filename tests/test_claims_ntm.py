@@ -248,7 +248,7 @@ def test_on_the_training_memory_three_copy_until_it_is_full(found):
 
 def test_half_of_the_addressing_is_not_enough_for_a_single_head(found):
     said("ntm", "A single head needs both kinds of addressing")
-    said("ntm", "A single head learned it with neither kind of addressing")
+    said("ntm", "With a single head, neither kind of addressing is enough")
     for name in ("content only", "shift only", "LSTM"):
         one = found[name]
         assert set(one["by rate"].values()) == {0}, name
@@ -264,7 +264,7 @@ def test_two_heads_need_no_content(found):
     one = found[ntm.TWO]
     said("ntm", "of 5 seeds learned to copy, and these copy strings of 60")
     said("ntm", "So it is not true that copying needs content-based addressing")
-    said("ntm", "three of five needed only the second kind")
+    said("ntm", "with two heads, three of five models needed only the second")
     assert one["learned"] == 3
     assert without_a_mistake(one, "128", "60") == 3
 

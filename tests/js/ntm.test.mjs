@@ -49,7 +49,10 @@ test("three symbols are written, found again and read in order", () => {
   assert.equal(holds(there(replay([...back, base]).found)), "1.00 B");
   const stages = { content: [], gated: [], shifted: [], weights: [0, 0.9, 0.1] };
   assert.match(sentence(back, stages), /Step 4: read 1\.00 A, most of it from slot 1 with/);
-  assert.match(sentence([], stages), /blank.*With these parameters it would go to slot 1 \(0\.90\)/);
+  assert.match(
+    sentence([], stages),
+    /blank.*With these parameters it would go to slot 1 \(0\.90\)/,
+  );
   assert.match(sentence(done, stages), /Step 3: wrote B, most of it at slot 2/);
 });
 

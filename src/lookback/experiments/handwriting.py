@@ -3,12 +3,12 @@
 Short lines of random letters in our own alphabet of strokes; of each point it
 is known to which letter it belongs. Three networks that differ in how the
 weights on the letters are made: Graves' window; RNNsearch's attention, handed
-the annotations of a bidirectional encoder; a window that may also slide back.
-Each has as many updates, at the same learning rate, with three seeds. Then
-lines longer than those of the training. Beside them two baselines, which move
-at an even pace and learn nothing. The model that the page has is trained on
-lines of up to sixty letters. Writes records/handwriting.json and that model's
-weights. Needs no corpus.
+the annotations of a bidirectional encoder; a window that may also slide back,
+which is trained on other lines once more. Each has as many updates, at the same
+learning rate, with three seeds. Then lines longer than those of the training.
+Beside them two baselines, which move at an even pace and learn nothing. The
+model of the page is trained on lines of up to sixty letters. Writes
+records/handwriting.json and that model's weights. Needs no corpus.
 
     python -m lookback.experiments.handwriting
     python -m lookback.experiments.handwriting --only page
@@ -112,6 +112,7 @@ class BothWays(Writer):
 
 
 NETWORKS = {"window": Writer, "content": Content, "both ways": BothWays}
+OTHER = "both ways, other lines"  # each seed trained alone, with its own lines
 
 
 class Linears:
@@ -414,14 +415,26 @@ def trained(name: str, folder: Path) -> list[dict]:
     curves = teach(
         models, [(UPDATES, SHORT, BATCH)], seeds, SEEDS * [RATE], place
     )
-    return [
-        {
-            "curve": curve,
-            "weights": sum(part.numel() for part in model.parameters()),
-            "scores": {str(n): score(model, n) for n in TESTS},
-        }
-        for model, curve in zip(models, curves, strict=True)
-    ]
+    return [*map(tested, models, curves)]
+
+
+def tested(model: Writer, curve: list[float]) -> dict:
+    """What became of a network that was trained on short lines."""
+    return {
+        "curve": curve,
+        "weights": sum(part.numel() for part in model.parameters()),
+        "scores": {str(n): score(model, n) for n in TESTS},
+    }
+
+
+def alone(seed: int, folder: Path) -> dict:
+    """A window with a way back, trained by itself, and so on other lines."""
+    torch.manual_seed(seed)
+    model = BothWays(WriterConfig()).to(device())
+    folder.mkdir(parents=True, exist_ok=True)
+    stages = [(UPDATES, SHORT, BATCH)]
+    [curve] = teach([model], stages, [seed], [RATE], folder)
+    return tested(model, curve)
 
 
 def page(seed: int, folder: Path) -> dict:
@@ -482,7 +495,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
         "handwriting",
         __doc__,
-        {name: part(name) for name in NETWORKS} | {"page": first},
+        {name: part(name) for name in NETWORKS} | {OTHER: alone, "page": first},
         summary,
         config={
             "short": list(SHORT),

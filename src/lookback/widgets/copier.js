@@ -197,13 +197,21 @@ function build(model, read) {
       const way = addressing ? top(addressing.moves) : 0; // the likeliest
       numbers.fill({
         gate: ["gate g", addressing?.gate ?? 0, addressing ? digits(addressing.gate) : "–"],
-        strength: ["key strength β", addressing?.strength ?? 0, addressing ? digits(addressing.strength, 1) : "–"],
+        strength: [
+          "key strength β",
+          addressing?.strength ?? 0,
+          addressing ? digits(addressing.strength, 1) : "–",
+        ],
         move: [
           addressing ? `shift by ${WAYS[way]}` : "shift",
           addressing?.moves[way] ?? 0,
           addressing ? digits(addressing.moves[way]) : "–",
         ],
-        gamma: ["sharpening γ", addressing?.gamma ?? 0, addressing ? digits(addressing.gamma, 1) : "–"],
+        gamma: [
+          "sharpening γ",
+          addressing?.gamma ?? 0,
+          addressing ? digits(addressing.gamma, 1) : "–",
+        ],
       });
       [range.value, length.textContent] = [String(slots), String(slots)];
       walk.draw();

@@ -38,6 +38,7 @@ const { letters: LETTERS, most: MOST, points: POINTS } = limits;
 const BEHIND = LETTERS.length; // the sign behind the text
 const TALL = { above: 9, below: 5 }; // paces that a line needs, at least
 const LETTER = 5; // and so wide is a letter, about
+const FULL = 2; // the weight of a full column
 
 /** The signs of a text, and that of its end. @param {string} text */
 export const signsOf = (text) => [...[...text].map((one) => LETTERS.indexOf(one)), BEHIND];
@@ -194,7 +195,7 @@ function build(model, read) {
   const number = element("b", { class: "number" });
   const speed = select(
     "speed",
-    limits.speeds.map((one, i) => [one, ["slow", "as a hand", "fast"][i]]),
+    limits.speeds.map((one, i) => [one, ["slow", "natural", "fast"][i]]),
     (one) => set({ speed: Number(one) }),
   );
   const seeded = () => anew({ seed: (model.get("seed") + 1) % (limits.seed + 1) });
@@ -206,7 +207,11 @@ function build(model, read) {
   sheet.append(paper);
   const text = element("div", { class: "text", "data-role": "text", "aria-hidden": "true" });
   const numbers = tiles(/** @type {const} */ (["points", "place", "most", "sum"]));
-  const scale = element("p", { class: "head" });
+  const scale = element(
+    "p",
+    { class: "head" },
+    `weight φ of each letter: the line is 1, a full column ${FULL} or more`,
+  );
   const figure = element("div", {}, scale, text, numbers.node);
   const table = scroller("the points of each letter", { hidden: true });
   const node = frame(
@@ -267,13 +272,10 @@ function build(model, read) {
           ),
         );
       }
-      const full = Math.max(1, ...made.flatMap(({ phi }) => phi));
-      scale.textContent = `weight φ of each letter; a full column is ${digits(full)}, the line is 1`;
-      tune(text, "--one", 1 / full);
       [...text.children].forEach((one, u) => {
         const weight = last ? last.phi[u] : 0;
         const column = /** @type {HTMLElement} */ (one);
-        tune(column, "--share", weight / full);
+        tune(column, "--share", Math.min(1, weight / FULL));
         column.dataset.value = String(weight);
         column.classList.toggle("now", u === here);
       });

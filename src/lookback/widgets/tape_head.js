@@ -33,9 +33,9 @@ const SYMBOLS = [...limits.symbols];
 const STAGES = /** @type {const} */ ([
   ["before", "before"],
   ["content", "1 content"],
-  ["gated", "2 interpolation"],
+  ["gated", "2 gate"],
   ["shifted", "3 shift"],
-  ["weights", "4 sharpening"],
+  ["weights", "4 sharpen"],
 ]);
 
 /** A symbol's vector: 1 in its own place. @param {string} symbol */
@@ -165,8 +165,18 @@ function build(model, read) {
   const node = root(
     "tape-head",
     "A head on a memory of eight slots",
-    element("div", { class: "addressing" }, element("label", {}, "key ", key), addressing.strength.node),
-    element("div", { class: "addressing" }, addressing.gate.node, element("label", {}, "move ", move)),
+    element(
+      "div",
+      { class: "addressing" },
+      element("label", {}, "key ", key),
+      addressing.strength.node,
+    ),
+    element(
+      "div",
+      { class: "addressing" },
+      addressing.gate.node,
+      element("label", {}, "move ", move),
+    ),
     element("div", { class: "addressing" }, addressing.blur.node, addressing.gamma.node),
     bar(element("label", {}, "symbol ", ink), writing, reading),
     bar(undo, anew, tableButton(figure, table)),
