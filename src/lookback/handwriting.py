@@ -133,6 +133,10 @@ class Writer(nn.Module):
     def __init__(self, config: WriterConfig):
         super().__init__()
         self.config = config
+        self.build(config)
+
+    def build(self, config: WriterConfig) -> None:
+        """Two recurrent layers; what moves the window, and what is said."""
         signs, hidden = config.signs, config.hidden
         self.first = nn.GRUCell(3 + signs, hidden)
         self.window = nn.Linear(hidden, 3 * config.kernels)
