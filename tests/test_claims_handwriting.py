@@ -29,7 +29,57 @@ def test_each_network_says_a_mixture_and_weights_for_every_point(name, lines):
     assert phi.shape == (*lines.mask.shape, lines.text.shape[1])
 
 
-def test_the_content_look_is_a_softmax_over_the_letters_that_are_there(lines):
+@pytest.mark.parametrize("name", trial.NETWORKS)
+def test_models_side_by_side_say_and_learn_what_each_does(name):
+    """Code: models side by side."""
+    torch.manual_seed(0)
+    models = [trial.NETWORKS[name](SMALL).double() for _ in range(3)]
+    for one in models:
+        for part in one.parameters():
+            part.data += torch.randn_like(part) / 10
+    lines = synthetic_handwriting.lines(
+        ["abc", "cab", "no ", "s o", "oxo", "aaa"], np.random.default_rng(0)
+    )
+    points, text = lines.points.double(), lines.text.double()
+    raw, phi = trial.abreast(models)(points, text)
+    raw.sum().backward()
+    for i, one in enumerate(models):
+        mine = slice(2 * i, 2 * i + 2)
+        theirs = [part.grad.clone() for part in one.parameters()]
+        one.zero_grad()
+        alone, own = one(points[mine], text[mine])
+        torch.testing.assert_close(raw[mine], alone)
+        torch.testing.assert_close(phi[mine], own)
+        alone.sum().backward()
+        for part, grad in zip(one.parameters(), theirs, strict=True):
+            torch.testing.assert_close(part.grad, grad)
+
+
+@pytest.mark.nightly
+def test_side_by_side_each_has_its_own_lines_and_its_own_rate():
+    """Code: the training of the trial."""
+    stages, alone = [(3, (2, 2), 2)], []
+
+    def fresh():
+        torch.manual_seed(0)
+        return Writer(SMALL)
+
+    for rate in (1e-3, 4e-3):
+        one = fresh()
+        [curve] = trial.teach([one], stages, [0], [rate])
+        alone.append((one, curve))
+    both = [fresh(), fresh()]
+    curves = trial.teach(both, stages, [0, 0], [1e-3, 4e-3])
+    for (one, curve), mine, ours in zip(alone, both, curves, strict=True):
+        assert ours == pytest.approx(curve, abs=1e-3)
+        for a, b in zip(one.parameters(), mine.parameters(), strict=True):
+            torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-3)
+    two = [fresh(), fresh()]
+    first, second = trial.teach(two, stages, [0, 1], [1e-3, 1e-3])
+    assert first != second
+
+
+def test_content_is_a_softmax_over_the_letters_that_are_there(lines):
     said(
         "handwriting", "by the additive score, and a softmax makes the weights"
     )
@@ -45,34 +95,38 @@ def test_the_content_look_is_a_softmax_over_the_letters_that_are_there(lines):
     assert phi[1, 0].std() > 0
 
 
+def test_content_is_handed_annotations_that_know_their_neighbours():
+    said("handwriting", "What it is handed are the annotations")
+    torch.manual_seed(0)
+    model = trial.Content(SMALL)
+    one, other = (
+        model.begin(synthetic_handwriting.signs(text)[None])
+        for text in ("aba", "abb")
+    )
+    assert one.seen.shape == (1, SMALL.hidden)
+    assert (one.notes[0, 0] - other.notes[0, 0]).abs().max() > 1e-3
+    assert (one.notes[0, 0] - one.notes[0, 2]).abs().max() > 1e-2  # both an a
+
+
 def test_both_ways_may_go_back_and_starts_at_the_usual_speed():
     torch.manual_seed(0)
     model = trial.BothWays(SMALL)
     kappa = torch.full((1, 2), 3.0)
     _, same = model.place(torch.zeros(1, 8), kappa, 4)
-    said("handwriting", "that it starts at about the right speed")
     assert torch.allclose(same, kappa + 1 / SMALL.points)
     moved = [model.place(9 * torch.randn(1, 8), kappa, 4)[1] for _ in range(20)]
     said("handwriting", "itself, without the exponential, and so may go back")
     assert min(float(one.min()) for one in moved) < 3
 
 
-def test_without_an_end_nothing_stands_or_is_written_behind_the_text():
-    said("handwriting", "with nothing behind the text and no point of rest")
-    rng = np.random.default_rng(0)
-    lines = trial.batch("no end", ["ab", "abc"], rng)
-    assert lines.text[..., synthetic_handwriting.END].sum() == 0
-    assert lines.letters[0][lines.mask[0]].max() == 1
-    assert lines.letters[1][lines.mask[1]].max() == 2
-    usual = trial.batch("window", ["ab", "abc"], np.random.default_rng(0))
-    assert (usual.mask.sum(1) - lines.mask.sum(1)).tolist() == [1, 1]
-
-
-def test_the_rulers_know_the_time_and_nothing_else():
-    said("handwriting", "Beside them stand two rulers, which learn nothing")
+def test_the_baselines_know_the_time_and_nothing_else():
+    said("handwriting", "two baselines that learn nothing")
     found = trial.baselines(1)  # a letter alone: whoever knows the end is right
-    assert found["diagonal"] == 1
-    assert trial.baselines(6)["constant"] < trial.baselines(6)["diagonal"] < 1
+    assert found["diagonal"] == {"right": 1, "sign": 1}
+    six = trial.baselines(6)
+    assert six["constant"]["right"] < six["diagonal"]["right"] < 1
+    for one in six.values():
+        assert one["right"] < one["sign"]  # a letter stands twice now and then
 
 
 @pytest.mark.nightly
@@ -85,9 +139,10 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(
 
     def train(folder):
         torch.manual_seed(0)
-        model = Writer(SMALL)
+        models = [Writer(SMALL), Writer(SMALL)]
         folder.mkdir(exist_ok=True)
-        return trial.teach(model, "window", stages, 0, folder), model
+        rates = [1e-3, 2e-3]
+        return trial.teach(models, stages, [0, 0], rates, folder), models
 
     whole, theirs = train(tmp_path / "whole")
     made, lines = [], synthetic_handwriting.lines
@@ -103,8 +158,9 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(
         train(tmp_path / "broken")
     again, mine = train(tmp_path / "broken")
     assert len(made) == 4 + 2 and again == whole
-    for a, b in zip(mine.parameters(), theirs.parameters(), strict=True):
-        torch.testing.assert_close(a, b)
+    for one, other in zip(mine, theirs, strict=True):
+        for a, b in zip(one.parameters(), other.parameters(), strict=True):
+            torch.testing.assert_close(a, b)
 
 
 # What the page says of the record.

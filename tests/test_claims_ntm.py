@@ -39,9 +39,9 @@ def test_content_only_is_the_whole_machine_without_its_other_stages():
     held, whole = twin("content only")
     given, _ = ntm.strings(3, 4)
     now = whole.blank(3, 9)
-    _, dials, weights = ntm.follow(held, given.double(), 9)
+    _, addressing, weights = ntm.follow(held, given.double(), 9)
     for t, x in enumerate(given.double().unbind(1)):
-        found = content(dials[t].key, dials[t].strength, now.memory)
+        found = content(addressing[t].key, addressing[t].strength, now.memory)
         torch.testing.assert_close(weights[:, t], found)
         now = held.step(x, now)[1]
 
@@ -50,10 +50,12 @@ def test_shift_only_never_consults_the_tape():
     said("ntm", "shift only has $g$ held at 0")
     held, _ = twin("shift only")
     given, _ = ntm.strings(3, 4)
-    _, dials, weights = ntm.follow(held, given.double(), 9)
+    _, addressing, weights = ntm.follow(held, given.double(), 9)
     before = held.blank(3, 9).weights
     for t in range(given.shape[1]):
-        before = sharpen(shift(before, dials[t].moves), dials[t].gamma)
+        before = sharpen(
+            shift(before, addressing[t].moves), addressing[t].gamma
+        )
         torch.testing.assert_close(weights[:, t], before)
 
 
@@ -62,9 +64,9 @@ def test_two_heads_that_only_shift():
     model = ntm.network(ntm.TWO)
     assert isinstance(model, ntm.ShiftOnly) and model.config.heads == 2
     given, _ = ntm.strings(3, 4)
-    _, dials, _ = ntm.follow(model, given, 9)
-    assert all(one.gate.shape == (3, 2, 1) for one in dials)
-    assert all(one.gate.eq(0).all() for one in dials)
+    _, addressing, _ = ntm.follow(model, given, 9)
+    assert all(one.gate.shape == (3, 2, 1) for one in addressing)
+    assert all(one.gate.eq(0).all() for one in addressing)
 
 
 def test_the_lstm_has_its_bias_and_no_tape():
@@ -81,7 +83,7 @@ def test_the_lstm_has_its_bias_and_no_tape():
     assert torch.equal(model(given, 5), model(given, 50))
 
 
-@pytest.mark.parametrize("name", ntm.MACHINES)
+@pytest.mark.parametrize("name", ntm.MODELS)
 def test_machines_side_by_side_say_what_each_says(name):
     """Code: machines side by side."""
     torch.manual_seed(0)
@@ -121,7 +123,7 @@ def test_machines_side_by_side_learn_what_each_learns(monkeypatch):
         for a, b in zip(mine.parameters(), other.parameters(), strict=True):
             torch.testing.assert_close(a, b)
     slow, fast = both
-    assert not torch.allclose(slow.dials.weight, fast.dials.weight)
+    assert not torch.allclose(slow.addressing.weight, fast.addressing.weight)
 
 
 def test_what_was_packed_is_unpacked():
@@ -172,15 +174,15 @@ def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
         "LONG": 9,
     }.items():
         monkeypatch.setattr(ntm, name, value)
-    monkeypatch.setattr(ntm.dials_of, "__defaults__", (3,))
+    monkeypatch.setattr(ntm.addressing_of, "__defaults__", (3,))
     ntm.trained.cache_clear()
     ntm.main([])
     results = records.load("ntm")["results"]
-    others = {ntm.BLUNT, "repeat", "dials", "shown", "machine"}
-    assert {*ntm.MACHINES, *others} == set(results)
+    others = {ntm.BLUNT, "repeat", "addressing", "shown", "machine"}
+    assert {*ntm.MODELS, *others} == set(results)
     assert len(results["tape"]["scores"]["9"]["3"]["each"]) == 3
-    assert len(results["dials"]) == 3
-    for name in (*ntm.MACHINES, "repeat"):
+    assert len(results["addressing"]) == 3
+    for name in (*ntm.MODELS, "repeat"):
         runs = [
             json.loads(path.read_text())["rates"]
             for path in sorted(tmp_path.glob(f"runs/ntm/{name}-*/result.json"))
@@ -190,7 +192,7 @@ def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
         ]
         assert results[name]["curve"] == lowest
         assert set(results[name]["by rate"]) == {"0.005", "0.01", "0.02"}
-    sizes = sum(part.numel() for part in ntm.machine().parameters())
+    sizes = sum(part.numel() for part in ntm.recorded().parameters())
     assert sizes == results["tape"]["weights"]
     ntm.trained.cache_clear()
     monkeypatch.setattr(ntm, "teach", None)  # all runs are kept
@@ -209,7 +211,7 @@ def found():
 def test_five_seeds_stand_behind_the_table(found):
     said("ntm", "Five seeds each")
     assert records.load("ntm")["seeds"] == [0, 1, 2, 3, 4]
-    for name in (*ntm.MACHINES, ntm.BLUNT, "repeat"):
+    for name in (*ntm.MODELS, ntm.BLUNT, "repeat"):
         assert len(found[name]["updates"]) == 5, name
         assert set(found[name]["rates"]) <= set(ntm.RATES), name
 
@@ -310,7 +312,7 @@ def test_the_machine_in_the_page_is_the_first_that_copies_all(found):
 
 
 def test_the_widgets_text_is_copied():
-    model = ntm.machine()
+    model = ntm.recorded()
     said("ntm", "And equal letters do no harm")
     said("ntm", "It takes one slot more than there are letters")
     for text in ("Looking back at the tape", 24 * "a"):
@@ -329,7 +331,7 @@ def copied(model, text, slots):
 
 
 def test_the_dials_of_the_machine_in_the_page(found):
-    one = found["dials"][found["shown"]]
+    one = found["addressing"][found["shown"]]
     said("ntm", "goes one slot back and writes. Over the string")
     assert one["start"]["moves"][0] > 0.9  # one back
     said("ntm", 'Over the string the gate is shut and the shift is "one on"')
@@ -346,14 +348,14 @@ def test_the_dials_of_the_machine_in_the_page(found):
 
 def test_some_walk_backwards(found):
     said("ntm", "Others do the same backwards")
-    back = [one["answer"]["moves"][0] > 0.9 for one in found["dials"]]
-    on = [one["answer"]["moves"][2] > 0.9 for one in found["dials"]]
+    back = [one["answer"]["moves"][0] > 0.9 for one in found["addressing"]]
+    on = [one["answer"]["moves"][2] > 0.9 for one in found["addressing"]]
     assert sum(back) >= 2 and sum(on) >= 2
 
 
 @pytest.mark.nightly
 def test_where_the_head_goes_step_by_step():
-    model = ntm.machine()
+    model = ntm.recorded()
     torch.manual_seed(0)
     given, _ = ntm.strings(100, 8)
     with torch.no_grad():
@@ -379,11 +381,13 @@ class Held(NTM):
             said.append(logits)
         return torch.stack(said, 1)
 
-    def set_dials(self, h):
-        dials = super().set_dials(h)
+    def set_addressing(self, h):
+        addressing = super().set_addressing(h)
         if self.phase in self.phases:
-            dials = dials._replace(gate=0 * dials.gate + self.held)
-        return dials
+            addressing = addressing._replace(
+                gate=0 * addressing.gate + self.held
+            )
+        return addressing
 
 
 @pytest.mark.nightly
@@ -401,7 +405,7 @@ class Held(NTM):
 def test_which_part_finds_the_start(phase, gate, low, high):
     said("ntm", "only one of the three phases needs the gate open")
     model = Held(NTMConfig())
-    model.load_state_dict(ntm.machine().state_dict())
+    model.load_state_dict(ntm.recorded().state_dict())
     model.phases, model.held = (phase,), gate
     torch.manual_seed(0)
     assert low <= ntm.score(model, 32, 8)["bits"] <= high
@@ -413,7 +417,7 @@ def test_the_trained_machine_held_to_content_fails():
         "ntm",
         "hold the trained machine to that stage alone, and it copies nothing",
     )
-    model = ntm.machine()
+    model = ntm.recorded()
     held = ntm.ContentOnly(model.config)
     held.load_state_dict(model.state_dict())
     torch.manual_seed(0)

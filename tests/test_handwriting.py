@@ -11,9 +11,9 @@ from lookback.handwriting import (
     Mixture,
     Writer,
     WriterConfig,
-    drawn,
     mixture,
     negative_log_likelihood,
+    sample,
     window,
     write,
 )
@@ -64,16 +64,16 @@ def test_the_density_is_that_of_torch():
     for i in range(5):
         density = 0.0
         for m in range(3):
-            a, b = one.spread[i, m].exp()
-            cross = one.tilt[i, m] * a * b
+            a, b = one.log_sigma[i, m].exp()
+            cross = one.rho[i, m] * a * b
             covariance = torch.stack(
                 [torch.stack([a * a, cross]), torch.stack([cross, b * b])]
             )
-            normal = MultivariateNormal(one.mean[i, m], covariance)
+            normal = MultivariateNormal(one.mu[i, m], covariance)
             density += (
-                one.weight[i, m].exp() * normal.log_prob(point[i, :2]).exp()
+                one.log_pi[i, m].exp() * normal.log_prob(point[i, :2]).exp()
             )
-        e = one.pen[i].sigmoid()
+        e = one.lifted[i].sigmoid()
         pen_ = e if point[i, 2] else 1 - e
         assert found[i].item() == pytest.approx(-(density * pen_).log().item())
 
@@ -90,37 +90,37 @@ def test_the_density_sums_to_one():
     assert whole.item() == pytest.approx(1, abs=1e-3)
 
 
-def test_what_is_drawn_has_the_mixture_s_mean_and_spread():
+def test_a_sample_has_the_mixture_s_mean_and_covariance():
     numbers = raw(1).expand(200_000, -1)
     one = mixture(numbers)
-    found = drawn(one, torch.rand(200_000, 4, dtype=torch.float64))
-    weight, mean = one.weight[0].exp(), one.mean[0]
+    found = sample(one, torch.rand(200_000, 4, dtype=torch.float64))
+    weight, mean = one.log_pi[0].exp(), one.mu[0]
     expected = (weight[:, None] * mean).sum(0)
     assert found[:, :2].mean(0).tolist() == pytest.approx(
         expected.tolist(), abs=0.03
     )
     second = torch.zeros(2, 2, dtype=torch.float64)
     for m in range(3):
-        a, b = one.spread[0, m].exp()
-        cross = one.tilt[0, m] * a * b
+        a, b = one.log_sigma[0, m].exp()
+        cross = one.rho[0, m] * a * b
         own = torch.stack(
             [torch.stack([a * a, cross]), torch.stack([cross, b * b])]
         )
         off = mean[m] - expected
         second += weight[m] * (own + off[:, None] * off)
     assert torch.allclose(found[:, :2].T.cov(), second, rtol=0.05, atol=0.03)
-    lifted = one.pen[0].sigmoid().item()
+    lifted = one.lifted[0].sigmoid().item()
     assert found[:, 2].mean().item() == pytest.approx(lifted, abs=0.01)
 
 
 def test_a_bias_sharpens():
     numbers = raw(1)
     plain, sharp = mixture(numbers), mixture(numbers, 1.0)
-    assert sharp.weight.max() > plain.weight.max()
-    assert torch.allclose(sharp.spread, plain.spread - 1)
-    assert torch.allclose(sharp.pen, 2 * plain.pen)
+    assert sharp.log_pi.max() > plain.log_pi.max()
+    assert torch.allclose(sharp.log_sigma, plain.log_sigma - 1)
+    assert torch.allclose(sharp.lifted, 2 * plain.lifted)
     assert torch.allclose(
-        sharp.weight, (2 * numbers[:, :3]).log_softmax(-1)
+        sharp.log_pi, (2 * numbers[:, :3]).log_softmax(-1)
     )  # π̂ (1 + b)
 
 
@@ -165,15 +165,15 @@ def test_writing_ends_when_the_window_has_left_the_last_letter(model):
     with torch.no_grad():  # half a letter a point, whatever comes
         model.window.weight[:] = 0
         model.window.bias[-2:] = math.log(0.5)
-    text, chance = synthetic_handwriting.signs("abc"), torch.rand(50, 4)
-    points, phis = write(model, text, chance)
+    text, uniform = synthetic_handwriting.signs("abc"), torch.rand(50, 4)
+    points, phis = write(model, text, uniform)
     # κ is 0.5, 1, … 3.5 (as near to the c as to the end), and at 4 it ends.
     assert len(points) == 7 and phis.shape == (7, 4)
     assert phis.argmax(-1).tolist() == [0, 0, 0, 1, 1, 2, 2]
-    assert len(write(model, text, chance[:5])[0]) == 5  # no more chance
+    assert len(write(model, text, uniform[:5])[0]) == 5  # no more numbers
     with torch.no_grad():
         model.window.bias[-2:] = math.log(9.0)
-    assert write(model, text, chance)[0].shape == (0, 3)
+    assert write(model, text, uniform)[0].shape == (0, 3)
 
 
 @pytest.mark.nightly

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from lookback.ntm import (
     BLANK,
     NTM,
-    Dials,
+    Addressing,
     NTMConfig,
     address,
     content,
@@ -85,23 +85,23 @@ def test_sharpen_survives_where_every_power_would_be_0():
     assert flat.grad.isfinite().all()
 
 
-def dials(gate, moves, gamma=1.0):
+def addressing(gate, moves, gamma=1.0):
     def all_of(x):
         return torch.full((BATCH, 2, 1), x, dtype=torch.float64)
 
     spread = torch.tensor(moves, dtype=torch.float64).expand(BATCH, 2, 3)
     key = numbers(BATCH, 2, D, seed=3)
-    return Dials(key, all_of(4.0), all_of(gate), spread, all_of(gamma))
+    return Addressing(key, all_of(4.0), all_of(gate), spread, all_of(gamma))
 
 
 def test_the_gate_chooses_between_content_and_place():
     memory, before = numbers(BATCH, SLOTS, D), weights(4)
-    still = dials(1.0, (0.0, 1.0, 0.0))
+    still = addressing(1.0, (0.0, 1.0, 0.0))
     found = content(still.key, still.strength, memory)
     torch.testing.assert_close(address(memory, before, still), found)
-    on = dials(0.0, (0.0, 0.0, 1.0))
+    on = addressing(0.0, (0.0, 0.0, 1.0))
     torch.testing.assert_close(address(memory, before, on), before.roll(1, -1))
-    half = dials(0.5, (0.0, 0.0, 1.0), 2.0)
+    half = addressing(0.5, (0.0, 0.0, 1.0), 2.0)
     mixed = ((found + before) / 2).roll(1, -1) ** 2
     torch.testing.assert_close(
         address(memory, before, half), mixed / mixed.sum(-1, keepdim=True)
@@ -137,7 +137,7 @@ def machine(heads=2):
 
 def test_the_dials_keep_their_ranges():
     model, h = machine(), 5 * numbers(BATCH, 9)
-    found = model.set_dials(h)
+    found = model.set_addressing(h)
     assert found.key.shape == (BATCH, 2, D)
     assert (found.strength > 0).all() and (found.gamma >= 1).all()
     assert ((found.gate >= 0) & (found.gate <= 1)).all()

@@ -32,7 +32,7 @@ def test_the_script_computes_what_the_module_does(machine, text, slots):
     )
     given = inputs(text).double()
     with torch.no_grad():
-        logits, dials, weights = follow(model, given, slots)
+        logits, addressing, weights = follow(model, given, slots)
     found = ask(
         "copier", "copier", {"machine": machine, "text": text, "slots": slots}
     )
@@ -41,7 +41,10 @@ def test_the_script_computes_what_the_module_does(machine, text, slots):
     near([one["tape"]["weights"] for one in steps], weights[0, :, 0])
     for t, one in enumerate(steps):
         for name in ("key", "strength", "gate", "moves", "gamma"):
-            mine, truth = one["dials"][name], getattr(dials[t], name)[0, 0]
+            mine, truth = (
+                one["addressing"][name],
+                getattr(addressing[t], name)[0, 0],
+            )
             near(mine if isinstance(mine, list) else [mine], truth)
     bits = given[0, 1 : len(text) + 1, :6]
     said = (logits[0, -len(text) :] > 0).double()

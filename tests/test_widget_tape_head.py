@@ -4,9 +4,9 @@ import pytest
 import torch
 from widgets_common import ask, near, refuses, shown
 
-from lookback.ntm import Dials, address
+from lookback.ntm import Addressing, address
 from lookback.widgets import TapeHead
-from lookback.widgets.tape_head import DIALS, SLOTS, SYMBOLS
+from lookback.widgets.tape_head import ADDRESSING, SLOTS, SYMBOLS
 
 
 def deed(ink="", key="▸", strength=10.0, gate=0.0, move=1, blur=0.0, gamma=1.0):
@@ -33,7 +33,7 @@ MIXED = [
 @pytest.mark.parametrize("done", [[], ABA[:1], ABA, MIXED, MIXED * 4])
 def test_the_script_computes_what_the_module_does(done):
     one = TapeHead(done=done)
-    now = {name: deed()[name] for name in DIALS}
+    now = {name: deed()[name] for name in ADDRESSING}
     found = ask("tape_head", "tapeHead", {"done": done, "now": now})
     memory, weights, read = (torch.from_numpy(x) for x in one.follow())
     near(found["memory"], memory)
@@ -46,8 +46,8 @@ def test_the_script_computes_what_the_module_does(done):
     full = (torch.full((1, 1, 1), x).double() for x in (10.0, 0.0, 1.0))
     moves = torch.tensor([[[0.0, 0.0, 1.0]]], dtype=torch.float64)
     strength, gate, gamma = full
-    dials = Dials(key, strength, gate, moves, gamma)
-    truth = address(memory[None], weights[None, None], dials)[0, 0]
+    addressing = Addressing(key, strength, gate, moves, gamma)
+    truth = address(memory[None], weights[None, None], addressing)[0, 0]
     near(found["next"]["weights"], truth)
 
 

@@ -8,13 +8,14 @@ Graves 2013, arXiv 1308.0850, section 5; the output is that of section 4.1.
     φ(t, u) = Σ_k α_t^k exp(−β_t^k (κ_t^k − u)²)                 eq. 46
     w_t = Σ_u φ(t, u) c_u                                        eq. 47
 
-    p(x_{t+1}) = Σ_m π^m N(Δ; μ^m, σ^m, ρ^m) · Bernoulli(e)      a mixture
+    p(x_{t+1}) = Σ_m π^m N(Δ; μ^m, σ^m, ρ^m) · Bernoulli(e)    section 4.1
 
 κ counts letters from 1 and starts at 0. Departures: two layers of GRU cells in
-place of three of LSTM; the paper's sizes stand beside ours. Behind the text
-stands a sign of its own, at u = U + 1, and behind the writing a point of rest
+place of three of LSTM; the paper's sizes stand beside ours. After the text
+comes a symbol of its own, at u = U + 1, and after the writing a point of rest
 that belongs to it: so the network is taught to leave the last letter. Writing
-ends when φ(t, U + 1) is the largest, and that point is not written any more.
+ends when φ(t, U + 1) is the largest, and that point is not drawn. The sampling
+bias also sharpens the probability that the pen is lifted.
 """
 
 from dataclasses import dataclass
@@ -40,90 +41,90 @@ def window(
 
 
 class Mixture(NamedTuple):
-    """What the next point may be: some ellipses, and whether the pen is lifted.
+    """Of the next point: bivariate Gaussians, and whether the pen is lifted.
 
     Made of any numbers by `mixture`.
     """
 
-    weight: Float[Tensor, "*batch mixtures"]  # log π: how likely each ellipse
-    mean: Float[Tensor, "*batch mixtures 2"]  # μ
-    spread: Float[Tensor, "*batch mixtures 2"]  # log σ
-    tilt: Float[Tensor, "*batch mixtures"]  # ρ, between −1 and 1
-    pen: Float[Tensor, "*batch"]  # logit of e
+    log_pi: Float[Tensor, "*batch mixtures"]  # how likely each Gaussian is
+    mu: Float[Tensor, "*batch mixtures 2"]  # means
+    log_sigma: Float[Tensor, "*batch mixtures 2"]  # standard deviations
+    rho: Float[Tensor, "*batch mixtures"]  # correlations, between −1 and 1
+    lifted: Float[Tensor, "*batch"]  # logit of e
 
 
 def mixture(raw: Float[Tensor, "*batch _"], bias: float = 0.0) -> Mixture:
-    """Six numbers for each ellipse and one more, each in its range.
+    """Six numbers for each Gaussian and one more, each in its range.
 
-    A bias above 0 makes the likely likelier and every ellipse smaller. (The
-    paper's leaves the pen as it is, and ink runs through the spaces.)
+    The sampling bias makes the likely likelier, every σ smaller and, unlike
+    the paper's, e surer: else ink runs through the spaces.
     """
     m = raw.shape[-1] // 6
-    weight, mean, spread, tilt, pen = raw.split((m, 2 * m, 2 * m, m, 1), -1)
+    log_pi, mu, log_sigma, rho, lifted = raw.split((m, 2 * m, 2 * m, m, 1), -1)
     return Mixture(
-        ((1 + bias) * weight).log_softmax(-1),
-        mean.unflatten(-1, (m, 2)),
-        spread.unflatten(-1, (m, 2)) - bias,
-        tilt.tanh(),
-        (1 + bias) * pen[..., 0],
+        ((1 + bias) * log_pi).log_softmax(-1),
+        mu.unflatten(-1, (m, 2)),
+        log_sigma.unflatten(-1, (m, 2)) - bias,
+        rho.tanh(),
+        (1 + bias) * lifted[..., 0],
     )
 
 
 def negative_log_likelihood(
     mixture: Mixture, point: Float[Tensor, "*batch 3"]
 ) -> Float[Tensor, "*batch"]:
-    """−log p(Δx, Δy) − log p(pen), in nats."""
-    z = (point[..., None, :2] - mixture.mean) / mixture.spread.exp()
-    one = 1 - mixture.tilt**2
-    Z = (z**2).sum(-1) - 2 * mixture.tilt * z.prod(-1)
-    density = -Z / (2 * one) - log(2 * pi) - mixture.spread.sum(-1)
+    """−log Σ_m π^m N(Δ; μ^m, σ^m, ρ^m) − log p(lifted or not), in nats."""
+    z = (point[..., None, :2] - mixture.mu) / mixture.log_sigma.exp()
+    one = 1 - mixture.rho**2
+    Z = (z**2).sum(-1) - 2 * mixture.rho * z.prod(-1)
+    density = -Z / (2 * one) - log(2 * pi) - mixture.log_sigma.sum(-1)
     density = density - one.log() / 2
-    where = (mixture.weight + density).logsumexp(-1)
+    where = (mixture.log_pi + density).logsumexp(-1)
     return -where + F.binary_cross_entropy_with_logits(
-        mixture.pen, point[..., 2], reduction="none"
+        mixture.lifted, point[..., 2], reduction="none"
     )
 
 
-def drawn(
-    mixture: Mixture, chance: Float[Tensor, "batch 4"]
+def sample(
+    mixture: Mixture, uniform: Float[Tensor, "batch 4"]
 ) -> Float[Tensor, "batch 3"]:
-    """A point for four numbers of chance between 0 and 1.
+    """A point for four numbers drawn uniformly between 0 and 1.
 
-    The first chooses the ellipse, two more (by Box and Muller) the place in
-    it, the last the pen.
+    The first chooses the Gaussian, two more (by the Box–Muller transform) a
+    point of it, the last whether the pen is lifted.
     """
-    below = mixture.weight.exp().cumsum(-1) < chance[:, :1]
+    below = mixture.log_pi.exp().cumsum(-1) < uniform[:, :1]
     which = below.sum(-1, keepdim=True).clamp(max=below.shape[1] - 1)
     each = torch.arange(len(which), device=which.device), which[:, 0]
-    tilt = mixture.tilt[each]
-    radius = (-2 * (1 - chance[:, 1]).log()).sqrt()
+    rho = mixture.rho[each]
+    radius = (-2 * (1 - uniform[:, 1]).log()).sqrt()
     a, b = (
-        radius * turn(2 * pi * chance[:, 2]) for turn in (torch.cos, torch.sin)
+        radius * turn(2 * pi * uniform[:, 2]) for turn in (torch.cos, torch.sin)
     )
-    z = torch.stack([a, tilt * a + (1 - tilt**2).sqrt() * b], -1)
-    place = mixture.mean[each] + mixture.spread[each].exp() * z
-    lifted = chance[:, 3] < mixture.pen.sigmoid()
-    return torch.cat([place, lifted[:, None].to(place)], -1)
+    z = torch.stack([a, rho * a + (1 - rho**2).sqrt() * b], -1)
+    move = mixture.mu[each] + mixture.log_sigma[each].exp() * z
+    lifted = uniform[:, 3] < mixture.lifted.sigmoid()
+    return torch.cat([move, lifted[:, None].to(move)], -1)
 
 
 @dataclass(frozen=True)
 class WriterConfig:
     """Sizes; in the comments the paper's."""
 
-    signs: int = 28  # 26 letters, the space, the end; 57
+    signs: int = 28  # letters a to z, the space, the end; 57
     hidden: int = 96  # two layers of GRU cells; three of 400 LSTM cells
-    kernels: int = 3  # bells in the window; 10
-    mixtures: int = 8  # ellipses; 20
+    kernels: int = 3  # Gaussians of the window; 10
+    mixtures: int = 8  # Gaussians of the output; 20
     points: float = 13.0  # of a letter, on average: the window's first speed
 
 
-class Pen(NamedTuple):
-    """All that goes on from one point to the next."""
+class State(NamedTuple):
+    """All that is carried from one point to the next."""
 
     h: Float[Tensor, "batch hidden"]  # of the layer that moves the window
     top: Float[Tensor, "1 batch hidden"]  # of the layer above it
     kappa: Float[Tensor, "batch kernels"]  # where the window stands
-    look: Float[Tensor, "batch vocab"]  # w: what was seen through it
+    seen: Float[Tensor, "batch vocab"]  # w, through the window
 
 
 class Writer(nn.Module):
@@ -141,10 +142,10 @@ class Writer(nn.Module):
             self.window.bias[:] = 0.0
             self.window.bias[-config.kernels :] = -log(config.points)
 
-    def begin(self, text: Float[Tensor, "batch source vocab"]) -> Pen:
+    def begin(self, text: Float[Tensor, "batch source vocab"]) -> State:
         """Nothing written, nothing seen, the window before the first letter."""
         batch, hidden = len(text), self.config.hidden
-        return Pen(
+        return State(
             text.new_zeros(batch, hidden),
             text.new_zeros(1, batch, hidden),
             text.new_zeros(batch, self.config.kernels),
@@ -166,13 +167,13 @@ class Writer(nn.Module):
         self,
         point: Float[Tensor, "batch 3"],
         text: Float[Tensor, "batch source vocab"],
-        pen: Pen,
-    ) -> tuple[Pen, Float[Tensor, "batch source"]]:
+        state: State,
+    ) -> tuple[State, Float[Tensor, "batch source"]]:
         """The first layer takes a point in, and the window moves."""
-        h = self.first(torch.cat([point, pen.look], -1), pen.h)
-        phi, kappa = self.place(h, pen.kappa, text.shape[1])
-        look = (phi[:, None] @ text)[:, 0]  # w_t, eq. 47
-        return pen._replace(h=h, kappa=kappa, look=look), phi
+        h = self.first(torch.cat([point, state.seen], -1), state.h)
+        phi, kappa = self.place(h, state.kappa, text.shape[1])
+        seen = (phi[:, None] @ text)[:, 0]  # w_t, eq. 47
+        return state._replace(h=h, kappa=kappa, seen=seen), phi
 
     def forward(
         self,
@@ -187,12 +188,12 @@ class Writer(nn.Module):
         Each is made from the points before it. (The layer above does not
         move the window, so that it can take all points at once.)
         """
-        pen, seen, phis = self.begin(text), [], []
+        state, rows, phis = self.begin(text), [], []
         for point in F.pad(points, (0, 0, 1, -1)).unbind(1):
-            pen, phi = self.slide(point, text, pen)
-            seen.append(torch.cat([point, pen.look, pen.h], -1))
+            state, phi = self.slide(point, text, state)
+            rows.append(torch.cat([point, state.seen, state.h], -1))
             phis.append(phi)
-        below = torch.stack(seen, 1)
+        below = torch.stack(rows, 1)
         top, _ = self.second(below)
         h = below[..., -self.config.hidden :]
         return self.output(torch.cat([h, top], -1)), torch.stack(phis, 1)
@@ -201,36 +202,36 @@ class Writer(nn.Module):
         self,
         point: Float[Tensor, "batch 3"],
         text: Float[Tensor, "batch source vocab"],
-        pen: Pen,
-    ) -> tuple[Float[Tensor, "batch _"], Float[Tensor, "batch source"], Pen]:
-        """After a point: the numbers of the next one's mixture, φ, the pen."""
-        pen, phi = self.slide(point, text, pen)
-        below = torch.cat([point, pen.look, pen.h], -1)
-        top, state = self.second(below[:, None], pen.top)
-        raw = self.output(torch.cat([pen.h, top[:, 0]], -1))
-        return raw, phi, pen._replace(top=state)
+        state: State,
+    ) -> tuple[Float[Tensor, "batch _"], Float[Tensor, "batch source"], State]:
+        """After a point: the raw numbers of the next, φ, the state."""
+        state, phi = self.slide(point, text, state)
+        below = torch.cat([point, state.seen, state.h], -1)
+        top, above = self.second(below[:, None], state.top)
+        raw = self.output(torch.cat([state.h, top[:, 0]], -1))
+        return raw, phi, state._replace(top=above)
 
 
 @torch.no_grad()
 def write(
     model: Writer,
     text: Float[Tensor, "source vocab"],
-    chance: Float[Tensor, "_ 4"],
+    uniform: Float[Tensor, "_ 4"],
     bias: float = 0.0,
 ) -> tuple[Float[Tensor, "points 3"], Float[Tensor, "points source"]]:
-    """Write a text, with four numbers of chance for each point; and φ there.
+    """Write a text, with four uniform numbers for each point; and φ there.
 
-    It ends when the window is on the sign behind the text more than on any
-    letter, or when there is no more chance.
+    It ends when the window is on the end's symbol more than on any letter, or
+    when there are no more numbers.
     """
     text = text[None]
-    pen, point = model.begin(text), text.new_zeros(1, 3)
+    state, point = model.begin(text), text.new_zeros(1, 3)
     points, phis = [], []
-    for each in chance.to(text):
-        raw, phi, pen = model.step(point, text, pen)
+    for each in uniform.to(text):
+        raw, phi, state = model.step(point, text, state)
         if phi[0].argmax() == text.shape[1] - 1:
             break
-        point = drawn(mixture(raw, bias), each[None])
+        point = sample(mixture(raw, bias), each[None])
         points.append(point[0])
         phis.append(phi[0])
     if not points:

@@ -1,19 +1,19 @@
-r"""Neural Turing machine: a memory of slots, addressed by content and by place.
+r"""Neural Turing Machine: a memory addressed by content and by location.
 
 Graves, Wayne & Danihelka 2014, arXiv 1410.5401, section 3.
 
     r = Σ_i w(i) M(i)                                   reading       eq. 2
     M(i) ← M(i) [1 − w(i) e] + w(i) a                   writing       eqs. 3, 4
     w_c(i) = softmax_i(β cos(k, M(i)))                  content       eqs. 5, 6
-    w_g = g w_c + (1 − g) w_before                      gate          eq. 7
-    w̃(i) = Σ_j w_g(j) s(i − j), round the end           shift         eq. 8
+    w_g = g w_c + (1 − g) w_before                      interpolation eq. 7
+    w̃(i) = Σ_j w_g(j) s(i − j mod N)                    shift         eq. 8
     w(i) = w̃(i)^γ / Σ_j w̃(j)^γ                          sharpen       eq. 9
 
 Departures, and choices where the paper leaves it open: one head both reads and
 writes, in this order (the paper has heads of either kind); it begins on slot 0
 of a tape that holds 10⁻⁶ in every number; it moves by −1, 0 or +1; the answer
-is made from what was just read, and from nothing else. Before training a head
-looks sharply, with a β near 4. The controller is one tanh layer that sees the
+is made from what was just read, and from nothing else. Before training the key
+strength β is near 4. The controller is one tanh layer that sees the
 input and what was read the step before; it keeps nothing itself.
 """
 
@@ -47,7 +47,7 @@ def shift(
     weights: Float[Tensor, "batch heads slots"],
     moves: Float[Tensor, "batch heads 3"],
 ) -> Float[Tensor, "batch heads slots"]:
-    """w̃(i) = Σ_j w(j) s(i − j), eq. 8; moves are s(−1), s(0), s(+1).
+    """w̃(i) = Σ_j w(j) s(i − j mod N), eq. 8; moves are s(−1), s(0), s(+1).
 
     After the last slot comes the first.
     """
@@ -66,8 +66,8 @@ def sharpen(
     return raised / raised.sum(-1, keepdim=True)
 
 
-class Dials(NamedTuple):
-    """What the controller sets on a head, anew at every step."""
+class Addressing(NamedTuple):
+    """The addressing parameters of the heads, emitted anew at every step."""
 
     key: Float[Tensor, "batch heads d"]  # k
     strength: Float[Tensor, "batch heads 1"]  # β, above 0
@@ -79,12 +79,12 @@ class Dials(NamedTuple):
 def address(
     memory: Float[Tensor, "batch slots d"],
     before: Float[Tensor, "batch heads slots"],
-    dials: Dials,
+    addressing: Addressing,
 ) -> Float[Tensor, "batch heads slots"]:
     """Where the heads stand next: eqs. 5 to 9."""
-    found = content(dials.key, dials.strength, memory)
-    gated = dials.gate * found + (1 - dials.gate) * before  # eq. 7
-    return sharpen(shift(gated, dials.moves), dials.gamma)
+    found = content(addressing.key, addressing.strength, memory)
+    gated = addressing.gate * found + (1 - addressing.gate) * before  # eq. 7
+    return sharpen(shift(gated, addressing.moves), addressing.gamma)
 
 
 def read(
@@ -127,17 +127,17 @@ class NTMConfig:
 
 
 class NTM(nn.Module):
-    """A controller that keeps nothing, and a tape: a Neural Turing Machine."""
+    """A controller without a state, and a memory: a Neural Turing Machine."""
 
     def __init__(self, config: NTMConfig):
         super().__init__()
         self.config, d = config, config.d
         self.controller = nn.Linear(config.inputs + d, config.hidden)
-        self.dials = nn.Linear(config.hidden, config.heads * (d + 6))
+        self.addressing = nn.Linear(config.hidden, config.heads * (d + 6))
         self.ink = nn.Linear(config.hidden, 2 * d)  # e and a
         self.output = nn.Linear(d, config.outputs)
         with torch.no_grad():
-            self.dials.bias.view(config.heads, -1)[:, d] += config.sharp
+            self.addressing.bias.view(config.heads, -1)[:, d] += config.sharp
 
     def blank(self, batch: int, slots: int) -> Tape:
         """An unwritten tape, every head on its slot 0."""
@@ -146,13 +146,13 @@ class NTM(nn.Module):
         weights[:, :, 0] = 1
         return Tape(memory, weights, memory[:, 0])
 
-    def set_dials(self, h: Float[Tensor, "batch hidden"]) -> Dials:
-        """Any numbers in, each dial's own range out."""
-        raw = self.dials(h).unflatten(-1, (self.config.heads, -1))
+    def set_addressing(self, h: Float[Tensor, "batch hidden"]) -> Addressing:
+        """Any numbers in, each parameter's own range out."""
+        raw = self.addressing(h).unflatten(-1, (self.config.heads, -1))
         key, strength, gate, moves, gamma = raw.split(
             (self.config.d, 1, 1, 3, 1), dim=-1
         )
-        return Dials(
+        return Addressing(
             key,
             F.softplus(strength),
             gate.sigmoid(),
@@ -162,15 +162,15 @@ class NTM(nn.Module):
 
     def step(
         self, x: Float[Tensor, "batch _"], tape: Tape
-    ) -> tuple[Float[Tensor, "batch _"], Tape, Dials]:
-        """One input: the answer's logits, the tape after it, and the dials."""
+    ) -> tuple[Float[Tensor, "batch _"], Tape, Addressing]:
+        """One input: the answer's logits, the tape after it, the parameters."""
         h = torch.tanh(self.controller(torch.cat([x, tape.found], -1)))
-        dials = self.set_dials(h)
-        weights = address(tape.memory, tape.weights, dials)
+        addressing = self.set_addressing(h)
+        weights = address(tape.memory, tape.weights, addressing)
         found = read(tape.memory, weights[:, READER])
         erase, add = self.ink(h).chunk(2, -1)
         memory = write(tape.memory, weights[:, WRITER], erase.sigmoid(), add)
-        return self.output(found), Tape(memory, weights, found), dials
+        return self.output(found), Tape(memory, weights, found), addressing
 
     def forward(
         self, inputs: Float[Tensor, "batch length _"], slots: int

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { inputsOf, readText } from "../../src/lookback/widgets/copier.js";
 import { blank, content, sharpen, shift, written } from "../../src/lookback/widgets/ntm.js";
 import {
-  dialsOf,
+  addressingOf,
   holds,
   replay,
   sentence,
@@ -49,12 +49,12 @@ test("three symbols are written, found again and read in order", () => {
   assert.equal(holds(there(replay([...back, base]).found)), "1.00 B");
   const stages = { content: [], gated: [], shifted: [], weights: [0, 0.9, 0.1] };
   assert.match(sentence(back, stages), /Step 4: read 1\.00 A, most of it from slot 1 with/);
-  assert.match(sentence([], stages), /blank.*With these dials it would go to slot 1 \(0\.90\)/);
+  assert.match(sentence([], stages), /blank.*With these addressing it would go to slot 1 \(0\.90\)/);
   assert.match(sentence(done, stages), /Step 3: wrote B, most of it at slot 2/);
 });
 
 test("the blur goes to both neighbours of the move", () => {
-  const { moves } = dialsOf({ ...base, blur: 0.1, move: -1 });
+  const { moves } = addressingOf({ ...base, blur: 0.1, move: -1 });
   [0.8, 0.1, 0.1].forEach((x, i) => near(moves[i], x));
   assert.deepEqual(vectorOf("A"), [0, 1, 0, 0]);
   assert.equal(holds([0, 0, 0, 0]), "nothing");

@@ -56,9 +56,9 @@ const jobs = {
     const states = relay(w, pulse);
     return { states, back: back(w, states, step) };
   },
-  tapeHead: ({ replay, dialsOf, address }, { done, now }) => {
+  tapeHead: ({ replay, addressingOf, address }, { done, now }) => {
     const { memory, weights, found } = replay(done);
-    return { memory, weights, found, next: address(memory, weights, dialsOf(now)) };
+    return { memory, weights, found, next: address(memory, weights, addressingOf(now)) };
   },
   oneMatrix: ({ find, matrix, symbols, right }, { rule, pairs, d, asked }) => {
     const { keys, values } = symbols(d);

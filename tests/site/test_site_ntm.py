@@ -28,7 +28,7 @@ def head(at_start):
 
 
 def deed(ink="", **more):
-    dials = {
+    addressing = {
         "key": "▸",
         "strength": 10,
         "gate": 0,
@@ -36,7 +36,7 @@ def deed(ink="", **more):
         "blur": 0,
         "gamma": 1,
     }
-    return dials | {"ink": ink} | more
+    return addressing | {"ink": ink} | more
 
 
 def check_head(root: Locator, done: list[dict]) -> None:

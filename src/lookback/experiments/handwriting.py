@@ -1,20 +1,23 @@
-"""Which look writes: a window that slides, one by content, one at a fixed pace?
+"""Which attention writes: a window that slides, or one by content?
 
 Short lines of random letters in our own alphabet of strokes; of each point it
-is known to which letter it belongs. Networks that differ in one thing, how the
-weights on the letters are made: Graves' window; the content look of RNNsearch,
-also at other learning rates, and with four times as many updates; a window
-that is taught no end; one that may slide back. Then lines longer than those of
-the training. Beside them two baselines, which move evenly and learn nothing.
-First of all, the machine that the page has is trained on lines of up to sixty
-letters. Writes records/handwriting.json and the model's weights. Needs no
-corpus.
+is known to which letter it belongs. Three networks that differ in how the
+weights on the letters are made: Graves' window; RNNsearch's attention, handed
+the annotations of a bidirectional encoder; a window that may also slide back.
+Each is tuned alike: a short training at each of three learning rates, and then
+a longer one, with three seeds, at the rate whose training loss was lowest. Then
+lines longer than those of the training. Beside them two baselines, which move
+at an even pace and learn nothing. The model that the page has is trained on
+lines of up to sixty letters. Writes records/handwriting.json and that model's
+weights. Needs no corpus.
 
     python -m lookback.experiments.handwriting
-    python -m lookback.experiments.handwriting --only machine
+    python -m lookback.experiments.handwriting --only page
 """
 
 from collections.abc import Iterable, Sequence
+from copy import copy, deepcopy
+from functools import cache
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
@@ -36,76 +39,63 @@ from lookback.handwriting import (
 from lookback.lab import checkpoints, synthetic_handwriting, weights
 from lookback.lab.fingerprint import identity
 from lookback.lab.training import device
-from lookback.rnnsearch import AdditiveAttention
+from lookback.rnnsearch import AdditiveAttention, annotate
 
-# how many times the updates and the rate, for other looks by content
-OTHERS = {
-    "content, half the rate": (1, 0.5),
-    "content, twice the rate": (1, 2.0),
-    "content, patient": (4, 1.0),
-}
 SHORT, TESTS = (2, 6), (6, 13, 30)  # letters of a line
-BATCH, UPDATES, RATE, LIMIT = 16, 900, 4e-3, 10.0  # Adam; longest gradient
+BATCH, LIMIT = 16, 10.0  # lines; the longest gradient
+RATES = (2e-3, 4e-3, 8e-3)  # Adam's, each tried in a short training
+TUNING, UPDATES = 400, 1800  # updates of the short training, of the long one
+LAST = 4  # points of the curve whose mean chooses the rate
+RATE = 4e-3  # of the page's model
 STAGES = ((600, 8, 32), (400, 24, 24), (500, 60, 16))  # updates, letters, lines
 WARMUP = 50  # updates up to the rate, which then falls to 0
 EVERY = 25  # updates of a point on the curve
 SAVE = 50  # updates between checkpoints
 LINES, WRITTEN = 40, 20  # for each test; lines of each length that are written
 LONG = 60
-BIAS = 1.0  # of what the machine writes for the record
+BIAS = 1.0  # the sampling bias of what is written for the record
 SEEDS = 3
 
 
 class Reading(NamedTuple):
-    """A `Pen`, and what the reader has noted of every letter."""
+    """A `State`, and the annotations of the letters."""
 
     h: Tensor
     top: Tensor
     kappa: Tensor
-    look: Tensor
+    seen: Tensor
     keys: Float[Tensor, "batch source align"]
-    text: Float[Tensor, "batch source vocab"]
+    notes: Float[Tensor, "batch source d_v"]
 
 
 class Content(Writer):
-    """The weights are RNNsearch's: a query compared with a two-way reading.
+    """RNNsearch's attention: a query compared with bidirectional annotations.
 
-    What is summed are the letters, as in the others.
+    What is summed are the annotations, too.
     """
 
     def __init__(self, config: WriterConfig):
         super().__init__(config)
         half, whole = config.hidden // 2, config.hidden
-        self.reader = nn.GRU(
+        self.encoder = nn.GRU(
             config.signs, half, batch_first=True, bidirectional=True
         )
         self.attention = AdditiveAttention(whole, whole, half)
+        self.first = nn.GRUCell(3 + whole, whole)
+        self.second = nn.GRU(3 + whole + whole, whole, batch_first=True)
         del self.window
 
     def begin(self, text: Tensor) -> Reading:
-        lengths = text.sum((1, 2)).long().cpu()
-        packed = nn.utils.rnn.pack_padded_sequence(
-            text, lengths, batch_first=True, enforce_sorted=False
-        )
-        notes, _ = nn.utils.rnn.pad_packed_sequence(
-            self.reader(packed)[0], batch_first=True
-        )
-        return Reading(*super().begin(text), self.attention.U(notes), text)
+        notes = annotate(self.encoder, text, text.any(-1))
+        state = super().begin(text)._replace(seen=torch.zeros_like(notes[:, 0]))
+        return Reading(*state, self.attention.U(notes), notes)
 
     def slide(
-        self, point: Tensor, text: Tensor, synthetic_handwriting: Reading
+        self, point: Tensor, text: Tensor, state: Reading
     ) -> tuple[Reading, Tensor]:
-        h = self.first(
-            torch.cat([point, synthetic_handwriting.look], -1),
-            synthetic_handwriting.h,
-        )
-        mask = text.any(-1)
-        look, phi = self.attention(h, synthetic_handwriting.keys, text, mask)
-        return synthetic_handwriting._replace(h=h, look=look), phi
-
-
-class Untaught(Writer):
-    """Nothing stands behind the text, and nothing is written there."""
+        h = self.first(torch.cat([point, state.seen], -1), state.h)
+        seen, phi = self.attention(h, state.keys, state.notes, text.any(-1))
+        return state._replace(h=h, seen=seen), phi
 
 
 class BothWays(Writer):
@@ -122,23 +112,109 @@ class BothWays(Writer):
         return window(alpha.exp(), beta.exp(), kappa, length), kappa
 
 
-NETWORKS = {
-    "window": Writer,
-    "content": Content,
-    "no end": Untaught,
-    "both ways": BothWays,
-}
+NETWORKS = {"window": Writer, "content": Content, "both ways": BothWays}
 
 
-def batch(name: str, texts: Sequence[str], rng: np.random.Generator):
-    """Lines of these texts; without any sign of the end for `no end`."""
-    lines = synthetic_handwriting.lines(texts, rng)
-    if name == "no end":
-        text = lines.text.clone()
-        text[..., synthetic_handwriting.END] = 0
-        letter = lines.letters < torch.tensor([[len(t)] for t in texts])
-        lines = lines._replace(text=text, mask=lines.mask & letter)
-    return synthetic_handwriting.Lines(*(part.to(device()) for part in lines))
+class Linears:
+    """Linear layers of several models: each takes its own rows of the batch."""
+
+    def __init__(self, weights: Sequence[Tensor], biases: Sequence[Tensor]):
+        self.weight = torch.stack([*weights]).mT
+        self.bias = torch.stack([*biases])[:, None]
+
+    def __call__(self, x: Tensor) -> Tensor:
+        rows = x.reshape(len(self.weight), -1, x.shape[-1])
+        made = torch.baddbmm(self.bias, rows, self.weight)
+        return made.view(*x.shape[:-1], -1)
+
+
+def linears(layers: Sequence[nn.Linear]) -> Linears:
+    """The same layer of several models; a bias that there is not is 0."""
+    none = torch.zeros_like(layers[0].weight[:, 0])
+    return Linears(
+        [one.weight for one in layers],
+        [none if one.bias is None else one.bias for one in layers],
+    )
+
+
+def cells(layers: Sequence[nn.Module], end: str = ""):
+    """A step of several GRUs: x's part of the gates, and what h makes of it."""
+    take, turn = (
+        Linears(
+            *(
+                [getattr(one, f"{kind}_{of}{end}") for one in layers]
+                for kind in ("weight", "bias")
+            )
+        )
+        for of in ("ih", "hh")
+    )
+
+    def step(given: Tensor, h: Tensor) -> Tensor:
+        (r, z, n), (r_, z_, n_) = given.chunk(3, -1), turn(h).chunk(3, -1)
+        new = torch.tanh(n + (r + r_).sigmoid() * n_)
+        return new + (z + z_).sigmoid() * (h - new)
+
+    return take, step
+
+
+def layer(layers: Sequence[nn.GRU], back: bool = False):
+    """Several GRUs over x of [batch, steps, …], or over x from its end on."""
+    take, step = cells(layers, "_l0_reverse" if back else "_l0")
+
+    def run(x: Tensor) -> Tensor:
+        given, said = take(x).unbind(1), []
+        h = x.new_zeros(len(x), layers[0].hidden_size)
+        for now in reversed(given) if back else given:
+            said.append(h := step(now, h))
+        return torch.stack(said[::-1] if back else said, 1)
+
+    return run
+
+
+def abreast(models: Sequence[Writer]) -> Writer:
+    """A model that does with its rows what each of these does with its own.
+
+    One pass in place of several, and the gradient reaches the models. The texts
+    of a batch are of one length.
+    """
+    one = copy(models[0])
+    one._modules = {}
+    take, step = cells([m.first for m in models])
+    one.first = lambda x, h: step(take(x), h)
+    above = layer([m.second for m in models])
+    one.second = lambda x: (above(x), None)
+    one.output = linears([m.output for m in models])
+    if isinstance(one, Content):
+        scorers = [m.attention for m in models]
+        w, u = (linears([getattr(a, k) for a in scorers]) for k in "WU")
+        v = torch.stack([a.v for a in scorers])
+        one.attention = copy(scorers[0])
+        one.attention._modules = {}
+        one.attention.W, one.attention.U = w, u
+
+        def scores(query: Tensor, keys: Tensor) -> Tensor:
+            hidden = torch.tanh(w(query)[:, None] + keys)
+            rows = hidden.reshape(len(v), -1, v.shape[1]) @ v[..., None]
+            return rows.view(hidden.shape[:2])
+
+        one.attention.scores = scores
+        ways = [
+            layer([m.encoder for m in models], back) for back in (False, True)
+        ]
+        one.encoder = lambda x: torch.cat([way(x) for way in ways], -1)
+        one.begin = lambda text: beginning(one, text)
+    else:
+        one.window = linears([m.window for m in models])
+    return one
+
+
+def beginning(model: Content, text: Tensor) -> Reading:
+    """`Content.begin` where all texts are of one length."""
+    notes = model.encoder(text)
+    state = Writer.begin(model, text)._replace(
+        seen=torch.zeros_like(notes[:, 0])
+    )
+    return Reading(*state, model.attention.U(notes), notes)
 
 
 def follow(
@@ -147,6 +223,14 @@ def follow(
     """−log p of every point, and φ where it was made."""
     raw, phi = model(lines.points, lines.text)
     return negative_log_likelihood(mixture(raw), lines.points), phi
+
+
+def batch(
+    texts: Sequence[str], rng: np.random.Generator
+) -> synthetic_handwriting.Lines:
+    """Lines of these texts, each in a style of its own."""
+    lines = synthetic_handwriting.lines(texts, rng)
+    return synthetic_handwriting.Lines(*(part.to(device()) for part in lines))
 
 
 def texts(
@@ -158,54 +242,74 @@ def texts(
 
 
 def teach(
-    model: Writer,
-    name: str,
+    models: Sequence[Writer],
     stages: Iterable[tuple[int, tuple[int, int], int]],
-    seed: int,
+    seeds: Sequence[int],
+    rates: Sequence[float],
     folder: Path | None = None,
-    rate: float = RATE,
-) -> list[float]:
-    """Train; the curve. With a folder, an interrupted training goes on.
+) -> list[list[float]]:
+    """Train models side by side, each with its seed's lines, at its rate.
 
-    A stage is its updates, the fewest and the most letters, and the lines of
-    a batch. Each update draws its lines from a generator of its own.
+    Their curves. With a folder, an interrupted training is resumed. A stage is
+    its updates, the fewest and the most letters, and the lines of a batch. Each
+    update draws its lines from a generator of its own.
     """
     stages = [*stages]
     plan = [one for stage in stages for one in [stage[1:]] * stage[0]]
-    adam = torch.optim.Adam(model.parameters(), rate)
+    adam = torch.optim.Adam(
+        [
+            {"params": [*model.parameters()], "lr": rate}
+            for model, rate in zip(models, rates, strict=True)
+        ]
+    )
+    whole = models[0] if len(models) == 1 else nn.ModuleList(models)
     made_by = identity(
-        model,
-        {"rate": rate, "seed": seed, "stages": stages, "lines": name},
+        whole,
+        {"rates": [*rates], "seeds": [*seeds], "stages": stages},
         training=teach,
     )
-    losses = resume(folder, model, adam, made_by) if folder else []
+    different = sorted({*seeds})
+    losses = resume(folder, whole, adam, made_by) if folder else []
     while (done := len(losses)) < len(plan):
         letters, count = plan[done]
         share = min((done + 1) / WARMUP, 1) * (1 - done / len(plan))
-        adam.param_groups[0]["lr"] = share * rate
-        rng = np.random.default_rng([seed, done])
-        lines = batch(name, texts(letters, count, rng), rng)
-        loss = follow(model, lines)[0][lines.mask].mean()
+        for group, rate in zip(adam.param_groups, rates, strict=True):
+            group["lr"] = share * rate
+        rng = np.random.default_rng([different[0], done])
+        lines = batch(texts(letters, count * len(different), rng), rng)
+        rows = [
+            torch.arange(count) + count * different.index(seed)
+            for seed in seeds
+        ]
+        lines = type(lines)(*(part[torch.cat(rows)] for part in lines))
+        model = whole if len(models) == 1 else abreast(models)
+        nats = follow(model, lines)[0] * lines.mask
+        loss = nats.unflatten(0, (len(models), -1)).sum((1, 2))
+        loss = loss / lines.mask.unflatten(0, (len(models), -1)).sum((1, 2))
         adam.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), LIMIT)
+        loss.sum().backward()
+        for one in models:
+            nn.utils.clip_grad_norm_(one.parameters(), LIMIT)
         adam.step()
-        losses.append(loss.item())
+        losses.append(loss.tolist())
         if folder and len(losses) % SAVE == 0:
-            keep(folder, model, adam, losses, made_by)
+            keep(folder, whole, adam, losses, made_by)
     points = range(0, len(losses), EVERY)
-    return [round(mean(losses[i : i + EVERY]), 4) for i in points]
+    return [
+        [round(mean(each[i : i + EVERY]), 4) for i in points]
+        for each in zip(*losses, strict=True)
+    ]
 
 
 def keep(
-    folder: Path, model: nn.Module, adam, losses: list[float], made_by: dict
+    folder: Path, model: nn.Module, adam, losses: list, made_by: dict
 ) -> None:
     """Write the weights, Adam's moments and the losses so far."""
     path = folder / "checkpoint.safetensors"
     checkpoints.save(path, checkpoints.state(model, adam), made_by, losses)
 
 
-def resume(folder: Path, model: nn.Module, adam, made_by: dict) -> list[float]:
+def resume(folder: Path, model: nn.Module, adam, made_by: dict) -> list:
     """Take up what `keep` wrote, if there is such a thing; the losses.
 
     Raises ValueError if it is damaged, or of another training.
@@ -218,31 +322,36 @@ def resume(folder: Path, model: nn.Module, adam, made_by: dict) -> list[float]:
 
 
 @torch.no_grad()
-def score(model: Writer, name: str, length: int) -> dict:
+def score(model: Writer, length: int) -> dict:
     """Nats a point, and how often φ is largest on the point's own letter.
 
     `sign` counts another place with the same letter as right, too.
     """
     rng = np.random.default_rng([1, length])
-    lines = batch(name, texts((length, length), LINES, rng), rng)
+    lines = batch(texts((length, length), LINES, rng), rng)
     nats, phi = follow(model, lines)
-    signs = lines.text.argmax(-1)
-    right = phi.argmax(-1) == lines.letters
-    alike = signs.gather(1, phi.argmax(-1)) == signs.gather(1, lines.letters)
     tenths = [
-        right[lines.mask & (lines.letters // 10 == i)].float().mean().item()
+        on_letter(phi.argmax(-1), lines, lines.letters // 10 == i)["right"]
         for i in range(length // 10)
     ]
+    found = on_letter(phi.argmax(-1), lines, lines.mask)
+    return {"nats": nats[lines.mask].mean().item(), **found, "tens": tenths}
+
+
+def on_letter(
+    at: Tensor, lines: synthetic_handwriting.Lines, which: Tensor
+) -> dict:
+    """How many of these points are right, by the place and by the letter."""
+    signs, which = lines.text.argmax(-1), which & lines.mask
+    alike = signs.gather(1, at) == signs.gather(1, lines.letters)
     return {
-        "nats": nats[lines.mask].mean().item(),
-        "right": right[lines.mask].float().mean().item(),
-        "sign": alike[lines.mask].float().mean().item(),
-        "tens": tenths,
+        "right": (at == lines.letters)[which].float().mean().item(),
+        "sign": alike[which].float().mean().item(),
     }
 
 
 def baselines(length: int) -> dict:
-    """How often a finger is right that moves evenly, and asks nobody.
+    """How often a place that moves at an even pace is right.
 
     `constant` takes the usual time for every letter; `diagonal` is told how
     many points the line will have.
@@ -251,16 +360,18 @@ def baselines(length: int) -> dict:
     lines = synthetic_handwriting.lines(
         texts((length, length), LINES, rng), rng
     )
-    written = lines.letters < length  # without the rest
-    written &= lines.mask
+    written = (lines.letters < length) & lines.mask  # without the rest
     t = torch.arange(lines.letters.shape[1]) + 0.5
-    whole = written.sum(1, keepdim=True)
-    paces = {"constant": 1 / WriterConfig.points, "diagonal": length / whole}
+    paces = {
+        "constant": 1 / WriterConfig.points,
+        "diagonal": length / written.sum(1, keepdim=True),
+    }
     return {
-        name: ((t * pace).long() == lines.letters)[written]
-        .float()
-        .mean()
-        .item()
+        name: on_letter(
+            (t * pace).long().clamp(max=length).expand_as(lines.letters),
+            lines,
+            written,
+        )
         for name, pace in paces.items()
     }
 
@@ -285,48 +396,64 @@ def ends(model: Writer, length: int, bias: float) -> dict:
     for _ in range(WRITTEN):
         text = synthetic_handwriting.words(length, rng)
         signs = synthetic_handwriting.signs(text).to(where)
-        if isinstance(model, Untaught):
-            signs[:, synthetic_handwriting.END] = 0
-        chance = torch.from_numpy(rng.random((most, 4), dtype=np.float32))
-        points, _ = write(model, signs, chance, bias)
+        uniform = torch.from_numpy(rng.random((most, 4), dtype=np.float32))
+        points, _ = write(model, signs, uniform, bias)
         stops += len(points) < most
         excess.append((len(points) - usual(text)) / usual(text) * len(text))
     return {"ended": stops / WRITTEN, "excess": mean(excess)}
 
 
-def run(
-    name: str, seed: int, folder: Path, patience: int = 1, rate: float = 1.0
-) -> dict:
-    """Train one network on short lines, and try it on longer ones."""
-    torch.manual_seed(seed)
-    model = NETWORKS[name](WriterConfig()).to(device())
+def tune(name: str, folder: Path) -> tuple[float, dict]:
+    """The rate at which a network's training loss is lowest; all curves."""
+    torch.manual_seed(0)
+    first = NETWORKS[name](WriterConfig()).to(device())
+    models = [first, *(deepcopy(first) for _ in RATES[1:])]
     folder.mkdir(parents=True, exist_ok=True)
-    stages = [(patience * UPDATES, SHORT, BATCH)]
-    found = {
-        "curve": teach(model, name, stages, seed, folder, rate * RATE),
-        "weights": sum(part.numel() for part in model.parameters()),
-        "scores": {str(n): score(model, name, n) for n in TESTS},
-    }
-    if name in ("window", "no end"):
-        found["ends"] = ends(model, SHORT[1], BIAS)
-    return found
+    stages = [(TUNING, SHORT, BATCH)]
+    curves = teach(models, stages, len(RATES) * [0], RATES, folder)
+    last = [mean(curve[-LAST:]) for curve in curves]
+    rate = RATES[last.index(min(last))]
+    return rate, dict(zip(map(str, RATES), curves, strict=True))
 
 
-def machine(seed: int, folder: Path) -> dict:
-    """Train the machine of the page, and keep its weights with the book."""
+@cache
+def trained(name: str, folder: Path) -> list[dict]:
+    """A network tuned, trained with all seeds on short lines, and tested."""
+    rate, tuning = tune(name, folder / f"{name}-tuning")
+    models, seeds = [], [*range(SEEDS)]
+    for seed in seeds:
+        torch.manual_seed(seed)
+        models.append(NETWORKS[name](WriterConfig()).to(device()))
+    place = folder / f"{name}-training"
+    place.mkdir(parents=True, exist_ok=True)
+    stages = [(UPDATES, SHORT, BATCH)]
+    curves = teach(models, stages, seeds, SEEDS * [rate], place)
+    return [
+        {
+            "rate": rate,
+            "tuning": tuning,
+            "curve": curve,
+            "weights": sum(part.numel() for part in model.parameters()),
+            "scores": {str(n): score(model, n) for n in TESTS},
+        }
+        for model, curve in zip(models, curves, strict=True)
+    ]
+
+
+def page(seed: int, folder: Path) -> dict:
+    """Train the model of the page, and keep its weights with the book."""
     torch.manual_seed(seed)
     model = Writer(WriterConfig()).to(device())
     stages = [(n, (1, most), lines) for n, most, lines in STAGES]
     folder.mkdir(parents=True, exist_ok=True)
+    [curve] = teach([model], stages, [seed], [RATE], folder)
     found = {
-        "curve": teach(model, "window", stages, seed, folder),
+        "curve": curve,
         "weights": sum(part.numel() for part in model.parameters()),
     }
     weights.save("handwriting", model)
     model = weights.load("handwriting", Writer)[0]  # as it is kept
-    found["scores"] = {
-        str(n): score(model, "window", n) for n in (*TESTS, LONG)
-    }
+    found["scores"] = {str(n): score(model, n) for n in (*TESTS, LONG)}
     found["ends"] = {
         str(n): ends(model, n, BIAS) for n in (TESTS[0], TESTS[2], LONG)
     }
@@ -345,43 +472,45 @@ def over_seeds(runs: list[dict]) -> dict:
             return parts
         return {"mean": mean(parts), "each": parts}
 
-    kept = ("curve", "scores", "ends")
-    return {"weights": runs[0]["weights"]} | {
-        key: gather([one[key] for one in runs])
-        for key in kept
-        if key in runs[0]
+    return {
+        **{key: runs[0][key] for key in ("rate", "tuning", "weights")},
+        **{
+            key: gather([one[key] for one in runs])
+            for key in ("curve", "scores")
+        },
     }
 
 
 def summary(found: dict[str, list[dict]]) -> dict:
-    """Each network over its seeds; of the machine there is one."""
+    """Each network over its seeds; of the page's model there is one."""
     return {
-        name: runs[0] if name == "machine" else over_seeds(runs)
+        name: runs[0] if name == "page" else over_seeds(runs)
         for name, runs in found.items()
-    } | {"rulers": {str(n): baselines(n) for n in TESTS}}
+    } | {"baselines": {str(n): baselines(n) for n in TESTS}}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
 
-    def part(name: str, patience: int = 1, rate: float = 1.0):
-        return lambda seed, folder: run(name, seed, folder, patience, rate)
+    def part(name: str):
+        return lambda seed, folder: trained(name, folder.parent)[seed]
 
     def first(seed: int, folder: Path) -> dict:
-        return machine(seed, folder) if seed == 0 else {}
+        return page(seed, folder) if seed == 0 else {}
 
     campaign(
         "handwriting",
         __doc__,
-        {"machine": first}
-        | {name: part(name) for name in NETWORKS}
-        | {name: part("content", *how) for name, how in OTHERS.items()},
+        {name: part(name) for name in NETWORKS} | {"page": first},
         summary,
         config={
             "short": list(SHORT),
             "tests": list(TESTS),
             "batch": BATCH,
+            "rates": list(RATES),
+            "tuning": TUNING,
             "updates": UPDATES,
+            "last": LAST,
             "rate": RATE,
             "limit": LIMIT,
             "warmup": WARMUP,

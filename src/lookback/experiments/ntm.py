@@ -1,14 +1,15 @@
 """Who learns to copy, and goes on copying where the strings are longer?
 
 Strings of one to eight vectors of six random bits: read, then written again.
-A Neural Turing Machine; the same with its head held to content alone, or to
-shifts alone; an LSTM; and shifts alone again, with a head to read and another
-to write. All get as many strings and updates, and an attempt at each of three
-learning rates, of which the training's own last loss keeps one. Then strings up
-to fifteen times as long, on the tape of the training and on a longer one, and
-what the trained head's dials stand at. Last, a machine whose looks are blunt to
-begin with, and one that learns to copy a string several times. Writes
-records/ntm.json with one trained machine in it. Needs no corpus.
+A Neural Turing Machine; its ablations, with content-based addressing alone or
+location-based addressing alone; an LSTM; and location-based addressing alone
+again, with a head to read and another to write. All get as many strings and
+updates, and an attempt at each of three learning rates, of which the training's
+own last loss keeps one. Then strings up to fifteen times as long, on the memory
+of the training and on a longer one, and what the trained head's addressing
+parameters are. Last, an NTM whose key strength is small to begin with, and the
+LSTM trained ten times as long. Writes records/ntm.json with one trained model
+in it. Needs no corpus.
 
     python -m lookback.experiments.ntm
     python -m lookback.experiments.ntm --only "content only" --seeds 3
@@ -18,6 +19,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from copy import deepcopy
 from functools import cache
+from math import inf, isfinite
 from statistics import mean, median
 
 import torch
@@ -29,7 +31,7 @@ from lookback.experiments.runs import campaign
 from lookback.experiments.serial import biased
 from lookback.lab import records
 from lookback.lab.training import device
-from lookback.ntm import NTM, READER, WRITER, Dials, NTMConfig
+from lookback.ntm import NTM, READER, WRITER, Addressing, NTMConfig
 
 BITS, START, END = 6, 6, 7  # and the two marks' places among the inputs
 SLOTS, LONG = 32, 128
@@ -37,37 +39,36 @@ LONGEST = 8  # vectors of a training string
 TESTS = {SLOTS: (8, 20, 28, 30, 31, 32), LONG: (8, 20, 40, 60, 80, 100, 120)}
 STRINGS = 100  # of each length
 UPDATES, BATCH, LIMIT = 2000, 16, 1.0  # Adam; the longest gradient
-RATES = (5e-3, 1e-2, 2e-2)  # at first, then falling to 0; each machine has all
+RATES = (5e-3, 1e-2, 2e-2)  # at first, then falling to 0; each model has all
 IN_A_ROW = 50  # updates without a wrong bit: it has learned to copy
 EVERY = 50  # updates of a point on the curve
 HIDDEN, BIAS = 128, 1.0  # the LSTM, and what its forget gate's bias gets
 SEEDS, TOGETHER = 5, 5  # how many train side by side
-TWO, BLUNT = "two heads, shift only", "blunt start"
-MACHINES = ("tape", "content only", "shift only", "LSTM", TWO)
-REPEATED, REPEATS, REPEAT_UPDATES = 6, (2, 4), 2500  # repeat copy
-AGAIN = ((6, 4), (12, 4), (6, 8), (12, 8))  # length, repeats
+TWO, BLUNT, LONGER = "two heads, shift only", "blunt start", "LSTM, longer"
+MODELS = ("tape", "content only", "shift only", "LSTM", TWO)
+LONGER_UPDATES, LONGER_RATES = 20_000, (1e-2,)  # of the LSTM's longer training
 
 
 class ContentOnly(NTM):
     """A head stands wherever its key leads it: w = w_c."""
 
-    def set_dials(self, h: Tensor) -> Dials:
-        dials = super().set_dials(h)
-        one = torch.ones_like(dials.gate)
+    def set_addressing(self, h: Tensor) -> Addressing:
+        addressing = super().set_addressing(h)
+        one = torch.ones_like(addressing.gate)
         still = torch.cat([0 * one, one, 0 * one], -1)
-        return dials._replace(gate=one, moves=still, gamma=one)
+        return addressing._replace(gate=one, moves=still, gamma=one)
 
 
 class ShiftOnly(NTM):
     """A head only ever moves on from where it stood: g = 0."""
 
-    def set_dials(self, h: Tensor) -> Dials:
-        dials = super().set_dials(h)
-        return dials._replace(gate=torch.zeros_like(dials.gate))
+    def set_addressing(self, h: Tensor) -> Addressing:
+        addressing = super().set_addressing(h)
+        return addressing._replace(gate=torch.zeros_like(addressing.gate))
 
 
 class Recurrent(nn.Module):
-    """An LSTM, with a bias on its forget gate, in the place of the machine."""
+    """An LSTM, with a bias on its forget gate, in place of the NTM."""
 
     def __init__(self):
         super().__init__()
@@ -80,10 +81,10 @@ class Recurrent(nn.Module):
 
 
 def network(name: str) -> nn.Module:
-    """One of MACHINES; or the tape that does not begin with a sharp look."""
+    """One of MODELS; or the NTM that does not begin with a large β."""
     if name == BLUNT:
         return NTM(NTMConfig(sharp=0.0))
-    if name == "LSTM":
+    if name in ("LSTM", LONGER):
         return Recurrent()
     if name == TWO:
         return ShiftOnly(NTMConfig(heads=2))
@@ -91,18 +92,18 @@ def network(name: str) -> nn.Module:
     return kinds.get(name, NTM)(NTMConfig())
 
 
-def strings(count: int, length: int, repeats: int = 1) -> tuple[Tensor, Tensor]:
+def strings(count: int, length: int) -> tuple[Tensor, Tensor]:
     """Inputs [count, steps, 8], and the bits wanted in the last steps.
 
     A start mark, the vectors, an end mark, and then nothing for as many steps
     as there are vectors to write.
     """
     bits = torch.randint(2, (count, length, BITS)).float()
-    inputs = torch.zeros(count, 2 + length * (1 + repeats), BITS + 2)
+    inputs = torch.zeros(count, 2 + 2 * length, BITS + 2)
     inputs[:, 0, START] = 1
     inputs[:, 1 : length + 1, :BITS] = bits
     inputs[:, length + 1, END] = 1
-    return inputs, bits.repeat(1, repeats, 1)
+    return inputs, bits
 
 
 def said(model: nn.Module, inputs: Tensor, steps: int, slots: int) -> Tensor:
@@ -114,9 +115,9 @@ def said(model: nn.Module, inputs: Tensor, steps: int, slots: int) -> Tensor:
 def together(
     models: Sequence[nn.Module], inputs: Tensor, steps: int, slots: int
 ) -> Tensor:
-    """What `said` gives for each of several machines of one kind.
+    """What `said` gives for each of several models of one kind.
 
-    Inputs [machines, batch, ...]. An NTM has so little to do at a step that ten
+    Inputs [models, batch, ...]. An NTM has so little to do at a step that ten
     side by side take hardly longer than three one after another; vmap knows no
     LSTM.
     """
@@ -137,11 +138,10 @@ def teach(
     rates: Sequence[float],
     updates: int,
     longest: int,
-    repeats: tuple[int, int] = (1, 1),
 ) -> list[dict]:
-    """Train machines of one kind side by side, each at its rate.
+    """Train models of one kind side by side, each at its rate.
 
-    Their strings are of the same lengths. A machine has learned it when it had
+    Their strings are of the same lengths. A model has learned it when it had
     no wrong bit in IN_A_ROW updates: after how many, or None if that never was.
     """
     adam = torch.optim.Adam(
@@ -154,10 +154,10 @@ def teach(
     losses, right, learned = [], [0] * len(models), [None] * len(models)
     while len(losses) < updates:
         length = int(torch.randint(1, longest + 1, ()))
-        times = int(torch.randint(repeats[0], repeats[1] + 1, ()))
+        torch.randint(1, 2, ())  # keeps the order of the recorded runs' numbers
         inputs, bits = (
             each.unflatten(0, (len(models), BATCH))
-            for each in strings(len(models) * BATCH, length, times)
+            for each in strings(len(models) * BATCH, length)
         )
         logits = together(models, inputs, bits.shape[2], SLOTS)
         loss = F.binary_cross_entropy_with_logits(
@@ -187,9 +187,9 @@ def teach(
 
 
 @torch.no_grad()
-def score(model: nn.Module, slots: int, length: int, repeats: int = 1) -> dict:
-    """The share of bits that are right, and of strings without a mistake."""
-    inputs, bits = strings(STRINGS, length, repeats)
+def score(model: nn.Module, slots: int, length: int) -> dict:
+    """The fraction of bits that are right, and of strings without an error."""
+    inputs, bits = strings(STRINGS, length)
     hits = (said(model, inputs, bits.shape[1], slots) > 0) == (bits > 0)
     return {
         "bits": float(hits.float().mean()),
@@ -199,33 +199,40 @@ def score(model: nn.Module, slots: int, length: int, repeats: int = 1) -> dict:
 
 def follow(
     model: NTM, inputs: Tensor, slots: int
-) -> tuple[Tensor, list[Dials], Tensor]:
-    """Logits, dials and the heads' weights at every step.
+) -> tuple[Tensor, list[Addressing], Tensor]:
+    """Logits, addressing parameters and the heads' weights at every step.
 
     Weights are [batch, steps, heads, slots].
     """
-    tape, logits, dials, weights = model.blank(len(inputs), slots), [], [], []
+    tape, logits, addressing, weights = (
+        model.blank(len(inputs), slots),
+        [],
+        [],
+        [],
+    )
     for x in inputs.to(tape.memory.device).unbind(1):
         one, tape, now = model.step(x, tape)
         logits.append(one)
-        dials.append(now)
+        addressing.append(now)
         weights.append(tape.weights)
-    return torch.stack(logits, 1), dials, torch.stack(weights, 1)
+    return torch.stack(logits, 1), addressing, torch.stack(weights, 1)
 
 
 @torch.no_grad()
-def dials_of(model: NTM, length: int = 20) -> dict:
-    """What the head's dials stand at, in the mean over strings of a length.
+def addressing_of(model: NTM, length: int = 20) -> dict:
+    """The head's addressing parameters, averaged over strings of a length.
 
     At the start mark, over the string, at the end mark and over the answer;
     and how often the answer was read where its vector had been written.
     """
     inputs, _ = strings(STRINGS, length)
-    _, dials, weights = follow(model, inputs, SLOTS)
+    _, addressing, weights = follow(model, inputs, SLOTS)
 
     def level(steps: range) -> dict:
         each = {
-            name: torch.stack([getattr(dials[t], name)[:, 0] for t in steps])
+            name: torch.stack(
+                [getattr(addressing[t], name)[:, 0] for t in steps]
+            )
             for name in ("strength", "gate", "moves", "gamma")
         }
         found = {k: v.flatten(0, 1).mean(0).tolist() for k, v in each.items()}
@@ -245,37 +252,29 @@ def dials_of(model: NTM, length: int = 20) -> dict:
 
 @cache
 def trained(name: str, group: int) -> list[list[dict]]:
-    """Machines of TOGETHER seeds, each at all rates, and their scores.
+    """Models of TOGETHER seeds, each at all rates, and their scores.
 
     The same seed begins at each rate with the same weights.
     """
     torch.manual_seed(group)
-    models, again = [], name == "repeat"
+    models = []
+    updates = LONGER_UPDATES if name == LONGER else UPDATES
+    rates = LONGER_RATES if name == LONGER else RATES
     for seed in range(group * TOGETHER, (group + 1) * TOGETHER):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            first = network("tape" if again else name).to(device())
-        models += [deepcopy(first) for _ in RATES]
-    rates = TOGETHER * RATES
-    if again:
-        found = teach(models, rates, REPEAT_UPDATES, REPEATED, REPEATS)
-    else:
-        found = teach(models, rates, UPDATES, LONGEST)
+            first = network(name).to(device())
+        models += [deepcopy(first) for _ in rates]
+    found = teach(models, TOGETHER * rates, updates, LONGEST)
     for one, model in zip(found, models, strict=True):
-        if again:
-            one["scores"] = {
-                f"{length} x {times}": score(model, LONG, length, times)
-                for length, times in AGAIN
-            }
-            continue
         one["scores"] = {
             str(slots): {str(n): score(model, slots, n) for n in lengths}
             for slots, lengths in TESTS.items()
         }
         if name == "tape":
-            one["dials"] = dials_of(model)
-            one["machine"] = packed(model)
-    n = len(RATES)
+            one["addressing"] = addressing_of(model)
+            one["model"] = packed(model)
+    n = len(rates)
     return [found[i : i + n] for i in range(0, len(found), n)]
 
 
@@ -307,18 +306,23 @@ def unpacked(held: dict) -> dict[str, Tensor]:
     }
 
 
-def machine() -> NTM:
-    """The recorded machine, from the weights in the record."""
+def recorded() -> NTM:
+    """The trained model, from the weights in the record."""
     model = NTM(NTMConfig())
-    held = records.load("ntm")["results"]["machine"]
+    held = records.load("ntm")["results"]["model"]
     model.load_state_dict(unpacked(held))
     return model.eval().to(device())
 
 
 def over_seeds(runs: list[dict]) -> dict:
-    """How many learned it and how fast; scores, each with all seeds."""
+    """How many learned it and how fast; scores, each with all seeds.
+
+    In the median who never learned it comes after all others; it is None where
+    half of the seeds or more are such.
+    """
     needed = [one["updates"] for one in runs]
     done = [n for n in needed if n is not None]
+    middle = median(inf if n is None else n for n in needed)
 
     def gather(scores: list[dict]) -> dict:
         if "bits" in scores[0]:
@@ -330,7 +334,7 @@ def over_seeds(runs: list[dict]) -> dict:
     return {
         "learned": len(done),
         "updates": needed,
-        "median": median(done) if done else None,
+        "median": middle if isfinite(middle) else None,
         "weights": runs[0]["weights"],
         "curve": [one["curve"] for one in runs],
         "scores": gather([one["scores"] for one in runs]),
@@ -347,19 +351,20 @@ def best(run: dict) -> int:
 
 
 def summary(found: dict[str, list[dict]]) -> dict:
-    """Each seed at its best rate; how many learned at each; the dials of each
-    tape, and the first of the machines that are best on the long tape."""
+    """Each seed at its best rate; how many learned at each; the addressing
+    parameters of each NTM, and the first of those best on the long memory."""
     results = {}
     for name, runs in found.items():
         at = [best(run) for run in runs]
+        tried = LONGER_RATES if name == LONGER else RATES
         kept = [run["rates"][i] for run, i in zip(runs, at, strict=True)]
         results[name] = over_seeds(kept) | {
-            "rates": [RATES[i] for i in at],
+            "rates": [tried[i] for i in at],
             "by rate": {
                 str(rate): sum(
                     run["rates"][i]["updates"] is not None for run in runs
                 )
-                for i, rate in enumerate(RATES)
+                for i, rate in enumerate(tried)
             },
         }
     tapes = [run["rates"][best(run)] for run in found["tape"]]
@@ -369,9 +374,9 @@ def summary(found: dict[str, list[dict]]) -> dict:
     ]
     shown = far.index(max(far))
     return results | {
-        "dials": [one["dials"] for one in tapes],
+        "addressing": [one["addressing"] for one in tapes],
         "shown": shown,
-        "machine": tapes[shown]["machine"],
+        "model": tapes[shown]["model"],
     }
 
 
@@ -379,7 +384,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     parts = {
         name: lambda seed, _, name=name: run(name, seed)
-        for name in (*MACHINES, BLUNT, "repeat")
+        for name in (*MODELS, BLUNT, LONGER)
     }
     campaign(
         "ntm",
@@ -401,9 +406,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "every": EVERY,
             "hidden": HIDDEN,
             "bias": BIAS,
-            "repeated": REPEATED,
-            "repeats": list(REPEATS),
-            "repeat_updates": REPEAT_UPDATES,
+            "longer_updates": LONGER_UPDATES,
+            "longer_rates": list(LONGER_RATES),
         },
         seeds=SEEDS,
         arguments=arguments,

@@ -155,7 +155,7 @@ function build(model, read) {
     element("p", { class: "head" }, "where the head stands"),
     head.node,
     ends,
-    element("p", { class: "head" }, "its dials"),
+    element("p", { class: "head" }, "its addressing"),
     numbers.node,
   );
   const table = scroller("every step", { hidden: true });
@@ -193,17 +193,17 @@ function build(model, read) {
         const w = one ? one.tape.weights[i] : Number(i === 0);
         head.set(i, w, w);
       });
-      const dials = one?.dials;
-      const way = dials ? top(dials.moves) : 0; // the likeliest
+      const addressing = one?.addressing;
+      const way = addressing ? top(addressing.moves) : 0; // the likeliest
       numbers.fill({
-        gate: ["gate g", dials?.gate ?? 0, dials ? digits(dials.gate) : "–"],
-        strength: ["strength β", dials?.strength ?? 0, dials ? digits(dials.strength, 1) : "–"],
+        gate: ["gate g", addressing?.gate ?? 0, addressing ? digits(addressing.gate) : "–"],
+        strength: ["strength β", addressing?.strength ?? 0, addressing ? digits(addressing.strength, 1) : "–"],
         move: [
-          dials ? `shift by ${WAYS[way]}` : "shift",
-          dials?.moves[way] ?? 0,
-          dials ? digits(dials.moves[way]) : "–",
+          addressing ? `shift by ${WAYS[way]}` : "shift",
+          addressing?.moves[way] ?? 0,
+          addressing ? digits(addressing.moves[way]) : "–",
         ],
-        gamma: ["sharpen γ", dials?.gamma ?? 0, dials ? digits(dials.gamma, 1) : "–"],
+        gamma: ["sharpen γ", addressing?.gamma ?? 0, addressing ? digits(addressing.gamma, 1) : "–"],
       });
       [range.value, length.textContent] = [String(slots), String(slots)];
       walk.draw();

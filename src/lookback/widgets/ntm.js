@@ -1,17 +1,17 @@
 // @ts-check
-// The tape of tape.py, in the reader's browser: a head's five stages, reading
-// and writing, and the trained machine. Tested against torch.
+// The memory of ntm.py, in the reader's browser: a head's five stages, reading
+// and writing, and the trained model. Tested against torch.
 import { dot, mix, softmax, total } from "./lib/maths.js";
 import { linear, sigmoid } from "./lib/recurrent.js";
 
 /** @typedef {import("./lib/recurrent.js").Weights} Weights */
 /** @typedef {{key: number[], strength: number, gate: number, moves: number[],
- *   gamma: number}} Dials */
+ *   gamma: number}} Addressing */
 /** @typedef {{content: number[], gated: number[], shifted: number[], weights: number[]}} Stages */
 /** @typedef {{memory: number[][], weights: number[], found: number[]}} Tape weights: where
  * the head stands */
 
-export const BLANK = 1e-6; // tape.py
+export const BLANK = 1e-6; // ntm.py
 
 /** @param {number[]} a */
 function unit(a) {
@@ -44,7 +44,7 @@ export function sharpen(weights, gamma) {
 }
 
 /** Where a head stands next, stage by stage.
- * @param {number[][]} memory @param {number[]} before @param {Dials} dials @returns {Stages} */
+ * @param {number[][]} memory @param {number[]} before @param {Addressing} addressing @returns {Stages} */
 export function address(memory, before, { key, strength, gate, moves, gamma }) {
   const found = content(key, strength, memory);
   const gated = found.map((w, i) => gate * w + (1 - gate) * before[i]);
@@ -70,8 +70,8 @@ export function blank(slots, d) {
 /** @param {number} x */
 const softplus = (x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
 
-/** Any numbers in, each dial's own range out.
- * @param {number[]} raw @param {number} d @returns {Dials} */
+/** Any numbers in, each parameter's own range out.
+ * @param {number[]} raw @param {number} d @returns {Addressing} */
 const ranged = (raw, d) => ({
   key: raw.slice(0, d),
   strength: softplus(raw[d]),
@@ -80,20 +80,20 @@ const ranged = (raw, d) => ({
   gamma: 1 + softplus(raw[d + 5]),
 });
 
-/** One step of the machine.
+/** One step of the model.
  * @param {Weights} p @param {number[]} x @param {Tape} tape
- * @returns {{logits: number[], tape: Tape, dials: Dials}} */
+ * @returns {{logits: number[], tape: Tape, addressing: Addressing}} */
 export function step(p, x, tape) {
   const d = tape.found.length;
   const given = [...x, ...tape.found];
   const h = [...linear(p, "controller.weight", "controller.bias", given)].map(Math.tanh);
-  const dials = ranged([...linear(p, "dials.weight", "dials.bias", h)], d);
-  const { weights } = address(tape.memory, tape.weights, dials);
+  const addressing = ranged([...linear(p, "addressing.weight", "addressing.bias", h)], d);
+  const { weights } = address(tape.memory, tape.weights, addressing);
   const found = mix(weights, tape.memory);
   const ink = [...linear(p, "ink.weight", "ink.bias", h)];
   const memory = written(tape.memory, weights, ink.slice(0, d).map(sigmoid), ink.slice(d));
   const logits = [...linear(p, "output.weight", "output.bias", found)];
-  return { logits, tape: { memory, weights, found }, dials };
+  return { logits, tape: { memory, weights, found }, addressing };
 }
 
 /** Every step of the machine, from an unwritten tape.

@@ -1,6 +1,6 @@
 // @ts-check
 // A head on a tape of eight slots, and the reader as its controller: five
-// dials, five stages, and then the head reads or writes. The maths: tape.js.
+// addressing, five stages, and then the head reads or writes. The maths: tape.js.
 import { among, integer, real, series } from "./lib/link.js";
 import { mix } from "./lib/maths.js";
 import { digits, share } from "./lib/text.js";
@@ -24,7 +24,7 @@ import { address, blank, written } from "./ntm.js";
 import limits from "./tape_head.json" with { type: "json" };
 
 /** @typedef {{key: string, strength: number, gate: number, move: number, blur: number,
- *   gamma: number}} Set the dials */
+ *   gamma: number}} Set the addressing */
 /** @typedef {Set & {ink: string}} Deed what was written, "" where the head read */
 /** @typedef {Deed & {done: Deed[]}} State */
 /** @typedef {import("./ntm.js").Stages} Stages */
@@ -41,8 +41,8 @@ const STAGES = /** @type {const} */ ([
 /** A symbol's vector: 1 in its own place. @param {string} symbol */
 export const vectorOf = (symbol) => SYMBOLS.map((one) => Number(one === symbol));
 
-/** The dials as the equations want them. @param {Set} set */
-export function dialsOf({ key, strength, gate, move, blur, gamma }) {
+/** The addressing as the equations want them. @param {Set} set */
+export function addressingOf({ key, strength, gate, move, blur, gamma }) {
   const moves = [blur, blur, blur];
   moves[move + 1] = 1 - 2 * blur;
   return { key: vectorOf(key), strength, gate, moves, gamma };
@@ -55,7 +55,7 @@ export function replay(done) {
   /** @type {number[] | null} */
   let found = null;
   for (const one of done) {
-    weights = address(memory, weights, dialsOf(one)).weights;
+    weights = address(memory, weights, addressingOf(one)).weights;
     if (one.ink) memory = written(memory, weights, [1, 1, 1, 1], vectorOf(one.ink));
     else found = mix(weights, memory);
   }
@@ -73,7 +73,7 @@ export function holds(vector) {
 /** The place of the largest. @param {number[]} row */
 const top = (row) => row.indexOf(Math.max(...row));
 
-/** What was done last, and where the dials would take the head now.
+/** What was done last, and where the addressing would take the head now.
  * @param {Deed[]} done @param {Stages} next */
 export function sentence(done, next) {
   const { weights, found } = replay(done);
@@ -90,7 +90,7 @@ export function sentence(done, next) {
       ? `Step ${done.length}: wrote ${last.ink}, most of it at ${place}.`
       : `Step ${done.length}: read ${holds(found ?? [])}, most of it from ${place}.`;
   const to = top(next.weights);
-  return `${was} With these dials it would go to slot ${to} (${digits(next.weights[to])}).`;
+  return `${was} With these addressing it would go to slot ${to} (${digits(next.weights[to])}).`;
 }
 
 /** The whole widget.
@@ -120,7 +120,7 @@ function build(model, read) {
       },
     };
   };
-  const dials = {
+  const addressing = {
     strength: dial("strength", "β, how strongly", 0, limits.strength, 1),
     gate: dial("gate", "g, content or place", 0, 1, 0.1),
     blur: dial("blur", "blur of the shift", 0, limits.blur, 0.01),
@@ -165,9 +165,9 @@ function build(model, read) {
   const node = root(
     "tape-head",
     "A head on a tape of eight slots",
-    element("div", { class: "dials" }, element("label", {}, "key ", key), dials.strength.node),
-    element("div", { class: "dials" }, dials.gate.node, element("label", {}, "move ", move)),
-    element("div", { class: "dials" }, dials.blur.node, dials.gamma.node),
+    element("div", { class: "addressing" }, element("label", {}, "key ", key), addressing.strength.node),
+    element("div", { class: "addressing" }, addressing.gate.node, element("label", {}, "move ", move)),
+    element("div", { class: "addressing" }, addressing.blur.node, addressing.gamma.node),
     bar(element("label", {}, "ink ", ink), writing, reading),
     bar(undo, anew, tableButton(figure, table)),
     say,
@@ -179,14 +179,14 @@ function build(model, read) {
     draw() {
       const { done, ink: chosen, ...now } = read();
       const { memory, weights } = replay(done);
-      const stages = { before: weights, ...address(memory, weights, dialsOf(now)) };
+      const stages = { before: weights, ...address(memory, weights, addressingOf(now)) };
       key.value = now.key;
       ink.value = chosen;
       move.value = String(now.move);
-      dials.strength.draw(now.strength);
-      dials.gate.draw(now.gate);
-      dials.blur.draw(now.blur);
-      dials.gamma.draw(now.gamma);
+      addressing.strength.draw(now.strength);
+      addressing.gate.draw(now.gate);
+      addressing.blur.draw(now.blur);
+      addressing.gamma.draw(now.gamma);
       memory.forEach((slot, i) => {
         const most = top(slot);
         slots[i].textContent = slot[most] < 0.005 ? "·" : slot[most] > 0.995 ? SYMBOLS[most] : "";
@@ -237,7 +237,7 @@ const RANGES = {
   gamma: real(1, limits.gamma),
 };
 
-/** What was done once: the dials, and the ink. @param {any} one */
+/** What was done once: the addressing, and the ink. @param {any} one */
 const isDeed = (one) => {
   const fits = Object.entries({ ...RANGES, ink: among([...SYMBOLS, ""]) });
   const named = Object.keys(one ?? {}).length === fits.length;

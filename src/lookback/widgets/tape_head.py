@@ -11,7 +11,7 @@ import torch
 from matplotlib.figure import Figure
 from traitlets import Dict, Float, Int, List, Unicode, validate
 
-from lookback.ntm import BLANK, Dials, address, read, write
+from lookback.ntm import BLANK, Addressing, address, read, write
 from lookback.widgets import base
 from lookback.widgets.lib.checks import need
 
@@ -24,15 +24,15 @@ RANGES = {
     "blur": (0, LIMITS["blur"]),
     "gamma": (1, LIMITS["gamma"]),
 }
-DIALS = ("key", *RANGES)
-TRAITS = (*DIALS, "ink", "done")
+ADDRESSING = ("key", *RANGES)
+TRAITS = (*ADDRESSING, "ink", "done")
 
 
 class TapeHead(base.Widget):
-    """Set the dials, then let the head move and write, or move and read.
+    """Set the addressing, then let the head move and write, or move and read.
 
     `key` and `ink` are symbols; `move` is the likeliest step, and `blur` goes
-    to each of the two others. `done` holds what was done: the dials of each
+    to each of the two others. `done` holds what was done: the parameters each
     time, and the `ink` that was written, "" where the head read.
 
     Raises:
@@ -57,8 +57,8 @@ class TapeHead(base.Widget):
         most = LIMITS["steps"]
         need(len(new.done) <= most, f"done: give {most} steps at most")
         for one in new.done:
-            fit = set(one) == {*DIALS, "ink"}
-            need(fit, f"done: {one} must hold {(*DIALS, 'ink')}")
+            fit = set(one) == {*ADDRESSING, "ink"}
+            need(fit, f"done: {one} must hold {(*ADDRESSING, 'ink')}")
             self._allowed(one)
         return proposal["value"]
 
@@ -88,8 +88,8 @@ class TapeHead(base.Widget):
             )
             strength, gate, gamma = numbers
             key = symbols[SYMBOLS.index(one["key"])][None, None]
-            dials = Dials(key, strength, gate, moves[None, None], gamma)
-            weights = address(memory, weights, dials)
+            made = Addressing(key, strength, gate, moves[None, None], gamma)
+            weights = address(memory, weights, made)
             if one["ink"]:
                 ink = symbols[SYMBOLS.index(one["ink"])][None]
                 memory = write(memory, weights[:, 0], torch.ones_like(ink), ink)
