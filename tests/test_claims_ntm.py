@@ -14,19 +14,18 @@ from lookback.widgets.copier import LETTERS, inputs
 
 
 def test_a_string_is_marks_bits_and_silence():
-    said("ntm", "so there is a single step for the way back")
+    said("ntm", "the answer is due at the step after the end mark")
     torch.manual_seed(0)
-    given, bits = ntm.strings(5, 3, repeats=2)
-    assert given.shape == (5, 1 + 3 + 1 + 6, 8) and bits.shape == (5, 6, 6)
+    given, bits = ntm.strings(5, 3)
+    assert given.shape == (5, 1 + 3 + 1 + 3, 8) and bits.shape == (5, 3, 6)
     assert given[:, 0, ntm.START].eq(1).all() and given[:, 0].sum() == 5
     assert given[:, 4, ntm.END].eq(1).all() and given[:, 4].sum() == 5
-    assert torch.equal(given[:, 1:4, :6], bits[:, :3])
-    assert torch.equal(bits[:, :3], bits[:, 3:])
+    assert torch.equal(given[:, 1:4, :6], bits)
     assert given[:, 5:].sum() == 0 and set(bits.unique().tolist()) == {0, 1}
 
 
 def twin(name):
-    """One of the machines, and the whole one with the same weights."""
+    """One of the models, and the whole one with the same weights."""
     torch.manual_seed(0)
     whole = ntm.network("tape")
     held = ntm.network(name)
@@ -34,8 +33,8 @@ def twin(name):
     return held.double(), whole.double()
 
 
-def test_content_only_is_the_whole_machine_without_its_other_stages():
-    said("ntm", "has $g$ held at 1, and the head neither shifts nor sharpens")
+def test_content_only_is_the_ntm_without_its_other_stages():
+    said("ntm", "has $g$ fixed at 1, and neither shifts nor sharpens")
     held, whole = twin("content only")
     given, _ = ntm.strings(3, 4)
     now = whole.blank(3, 9)
@@ -46,8 +45,8 @@ def test_content_only_is_the_whole_machine_without_its_other_stages():
         now = held.step(x, now)[1]
 
 
-def test_shift_only_never_consults_the_tape():
-    said("ntm", "shift only has $g$ held at 0")
+def test_location_only_never_consults_the_memory():
+    said("ntm", "location only has $g$ fixed at 0")
     held, _ = twin("shift only")
     given, _ = ntm.strings(3, 4)
     _, addressing, weights = ntm.follow(held, given.double(), 9)
@@ -60,7 +59,7 @@ def test_shift_only_never_consults_the_tape():
 
 
 def test_two_heads_that_only_shift():
-    said("ntm", "shifts alone again, but with two heads, one that reads")
+    said("ntm", "location only again, but with two heads, one that reads")
     model = ntm.network(ntm.TWO)
     assert isinstance(model, ntm.ShiftOnly) and model.config.heads == 2
     given, _ = ntm.strings(3, 4)
@@ -69,7 +68,7 @@ def test_two_heads_that_only_shift():
     assert all(one.gate.eq(0).all() for one in addressing)
 
 
-def test_the_lstm_has_its_bias_and_no_tape():
+def test_the_lstm_has_its_bias_and_no_memory_of_slots():
     said("ntm", "a 1 in the bias of its forget gate")
     torch.manual_seed(0)
     model = ntm.network("LSTM")
@@ -84,8 +83,8 @@ def test_the_lstm_has_its_bias_and_no_tape():
 
 
 @pytest.mark.parametrize("name", ntm.MODELS)
-def test_machines_side_by_side_say_what_each_says(name):
-    """Code: machines side by side."""
+def test_models_side_by_side_say_what_each_says(name):
+    """Code: models side by side."""
     torch.manual_seed(0)
     models = [ntm.network(name).double() for _ in range(3)]
     given = torch.stack([ntm.strings(4, 3)[0].double() for _ in models])
@@ -95,13 +94,13 @@ def test_machines_side_by_side_say_what_each_says(name):
 
 
 @pytest.mark.nightly
-def test_machines_side_by_side_learn_what_each_learns(monkeypatch):
+def test_models_side_by_side_learn_what_each_learns(monkeypatch):
     """Code: Each at its own rate, and clipped by its own gradient."""
     monkeypatch.setattr(ntm, "LIMIT", 0.1)
     monkeypatch.setattr(ntm, "BATCH", 2)
     bits = torch.randint(2, (3, 6)).float().double()
 
-    def strings(count, length, times):  # the same for all
+    def strings(count, length):  # the same for all
         given = torch.zeros(count, 8, 8).double()
         given[:, 0, 6] = given[:, 4, 7] = 1
         given[:, 1:4, :6] = bits
@@ -165,12 +164,11 @@ def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
     monkeypatch.setattr(records, "FOLDER", tmp_path)
     for name, value in {
         "UPDATES": 2,
-        "REPEAT_UPDATES": 2,
+        "LONGER_UPDATES": 3,
         "STRINGS": 3,
         "SEEDS": 3,
         "TOGETHER": 2,
         "TESTS": {8: (2,), 9: (2, 3)},
-        "AGAIN": ((2, 2),),
         "LONG": 9,
     }.items():
         monkeypatch.setattr(ntm, name, value)
@@ -178,11 +176,11 @@ def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
     ntm.trained.cache_clear()
     ntm.main([])
     results = records.load("ntm")["results"]
-    others = {ntm.BLUNT, "repeat", "addressing", "shown", "machine"}
+    others = {ntm.BLUNT, ntm.LONGER, "addressing", "shown", "model"}
     assert {*ntm.MODELS, *others} == set(results)
     assert len(results["tape"]["scores"]["9"]["3"]["each"]) == 3
     assert len(results["addressing"]) == 3
-    for name in (*ntm.MODELS, "repeat"):
+    for name in (*ntm.MODELS, ntm.LONGER):
         runs = [
             json.loads(path.read_text())["rates"]
             for path in sorted(tmp_path.glob(f"runs/ntm/{name}-*/result.json"))
@@ -191,7 +189,8 @@ def test_it_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
             min(run, key=lambda one: one["curve"][-1])["curve"] for run in runs
         ]
         assert results[name]["curve"] == lowest
-        assert set(results[name]["by rate"]) == {"0.005", "0.01", "0.02"}
+        tried = {"0.005", "0.01", "0.02"} if name != ntm.LONGER else {"0.01"}
+        assert set(results[name]["by rate"]) == tried
     sizes = sum(part.numel() for part in ntm.recorded().parameters())
     assert sizes == results["tape"]["weights"]
     ntm.trained.cache_clear()
@@ -209,9 +208,9 @@ def found():
 
 
 def test_five_seeds_stand_behind_the_table(found):
-    said("ntm", "Five seeds each")
+    said("ntm", "five seeds each")
     assert records.load("ntm")["seeds"] == [0, 1, 2, 3, 4]
-    for name in (*ntm.MODELS, ntm.BLUNT, "repeat"):
+    for name in (*ntm.MODELS, ntm.BLUNT, ntm.LONGER):
         assert len(found[name]["updates"]) == 5, name
         assert set(found[name]["rates"]) <= set(ntm.RATES), name
 
@@ -221,22 +220,23 @@ def without_a_mistake(one, slots, length):
     return sum(x > 0.97 for x in one["scores"][slots][length]["whole"])
 
 
-def test_the_whole_machine_learns_and_four_of_five_go_on(found):
+def test_the_ntm_learns_and_four_of_five_generalize(found):
     one = found["tape"]
-    said("ntm", "seeds of the whole machine learned to copy")
+    said("ntm", "seeds learned it, the median one after … updates")
     assert one["learned"] == 5
     assert without_a_mistake(one, "32", "8") == 5
-    said("ntm", "Four of the five copy strings of 60 on the long tape")
+    said("ntm", "four of the five copy strings of 60 without an error")
+    said("ntm", "Four of our five NTMs, trained to copy at most … vectors")
     for n in ("20", "40", "60"):
         assert without_a_mistake(one, "128", n) == 4, n
-    said("ntm", "without a mistake, three of them strings of 120")
+    said("ntm", "and three of them strings of 120, fifteen times as long")
     assert without_a_mistake(one, "128", "120") == 3
     said("ntm", "The fifth copies strings of 8 and is lost at 20")
     for slots in ("32", "128"):
         assert min(one["scores"][slots]["20"]["each"]) < 0.6
 
 
-def test_on_the_training_tape_three_go_on_until_it_is_full(found):
+def test_on_the_training_memory_three_copy_until_it_is_full(found):
     row = found["tape"]["scores"]["32"]
     full = [
         all(row[n]["whole"][i] > 0.97 for n in row if n != "32")
@@ -244,62 +244,53 @@ def test_on_the_training_tape_three_go_on_until_it_is_full(found):
     ]
     said("ntm", "three of the five are right at every length up to 31")
     assert sum(full) == 3
-    said("ntm", "At 32 the head has come round, and they fail")
+    said("ntm", "At 32 the head has come round, and all five fail")
     assert max(row["32"]["whole"]) < 0.1
 
 
-def test_content_alone_shift_alone_and_the_lstm_do_not(found):
-    said("ntm", "None of the three learned to copy, in fifteen attempts each")
-    said("ntm", "with shifts alone …, and guessing has 0.5")
+def test_half_of_the_addressing_is_not_enough_for_a_single_head(found):
+    said("ntm", "A single head needs both kinds of addressing")
+    said("ntm", "A single head learned it with neither kind of addressing")
     for name in ("content only", "shift only", "LSTM"):
         one = found[name]
         assert set(one["by rate"].values()) == {0}, name
         assert max(one["scores"]["32"]["8"]["whole"]) < 0.1, name
         assert max(one["scores"]["128"]["40"]["each"]) < 0.6, name
-    said("ntm", "The LSTM, with many times the weights, has … at eight")
-    assert found["LSTM"]["scores"]["32"]["8"]["bits"] > 0.9
-    said("ntm", "Content alone does not learn strings of eight")
+    said("ntm", "Content only does not learn strings of eight")
     for name in ("content only", "shift only"):
         assert found[name]["scores"]["32"]["8"]["bits"] < 0.8, name
+        assert found[name]["weights"] == found["tape"]["weights"]
 
 
 def test_two_heads_need_no_content(found):
     one = found[ntm.TWO]
-    said("ntm", "of 5 seeds learned to copy, and these copy strings of 40")
-    said("ntm", "So it is not true that copying needs content")
+    said("ntm", "of 5 seeds learned to copy, and these copy strings of 60")
+    said("ntm", "So it is not true that copying needs content-based addressing")
+    said("ntm", "three of five needed only the second kind")
     assert one["learned"] == 3
-    assert without_a_mistake(one, "128", "40") == 3
+    assert without_a_mistake(one, "128", "60") == 3
 
 
-def test_a_blunt_start_learns_later_and_in_fewer_attempts(found):
-    said("ntm", "Trained with the blunt start, but otherwise like the machine")
+def test_a_small_key_strength_learns_later_and_in_fewer_attempts(found):
+    said("ntm", "Trained from 0.7, but otherwise like the NTM of the table")
     sharp, blunt = found["tape"], found[ntm.BLUNT]
     assert blunt["learned"] < sharp["learned"]
+    said("ntm", "If the seed that did not is counted as slower than the others")
+    for one in (sharp, blunt):
+        needed = sorted(n or 1e9 for n in one["updates"])
+        assert one["median"] == needed[2]
     assert blunt["median"] > 2 * sharp["median"]
-    for rate, learned in blunt["by rate"].items():
-        assert learned < sharp["by rate"][rate]
+    fresh = [ntm.network(name) for name in (ntm.BLUNT, "tape")]
+    low, high = (
+        model.set_addressing(torch.zeros(1, 64)).strength.item()
+        for model in fresh
+    )
+    assert low == pytest.approx(0.7, abs=0.2)
+    assert high == pytest.approx(4, abs=0.3)
 
 
-def test_repeat_copy(found):
-    one = found["repeat"]
-    said("ntm", "The two that learned it have")
-    assert [i for i, n in enumerate(one["updates"]) if n] == [0, 1]
-    each = {n: row["each"] for n, row in one["scores"].items()}
-    said("ntm", "all of them in the best seed and … in the worst")
-    assert max(each["6 x 4"]) > 0.999 and min(each["6 x 4"]) == each["6 x 4"][4]
-    said("ntm", "and of twice as many repeats only")
-    assert min(each["12 x 4"][:2]) > 0.95 and max(each["6 x 8"][:2]) < 0.9
-
-
-def test_the_lstm_has_more_than_ten_times_the_weights(found):
-    said("ntm", "The LSTM, with many times the weights")
-    assert found["LSTM"]["weights"] > 10 * found["tape"]["weights"]
-    halves = [found[n]["weights"] for n in ("content only", "shift only")]
-    said("ntm", "Two are the same with half of the addressing taken away")
-    assert halves == 2 * [found["tape"]["weights"]]
-
-
-def test_the_machine_in_the_page_is_the_first_that_copies_all(found):
+# LSTM
+def test_the_model_of_the_page_is_the_first_that_copies_all(found):
     said("ntm", "is the first of those that copied every long string")
     all_right = [
         all(
@@ -314,13 +305,15 @@ def test_the_machine_in_the_page_is_the_first_that_copies_all(found):
 def test_the_widgets_text_is_copied():
     model = ntm.recorded()
     said("ntm", "And equal letters do no harm")
-    said("ntm", "It takes one slot more than there are letters")
+    said("ntm", "A text needs one slot more than it has letters")
     for text in ("Looking back at the tape", 24 * "a"):
         assert copied(model, text, 64) == text
         assert copied(model, text, len(text) + 1) == text  # and the mark
-    lost = copied(model, "Looking back at the tape", 20)
-    said("ntm", "When the tape is too short, the beginning is lost")
-    assert lost.startswith("ng back at the ")
+    lost = copied(model, "Looking back at the tape", 22)
+    said("ntm", "With 22 slots the beginning is lost")
+    said("ntm", "The copy starts with king back at the ta, three letters late")
+    said("ntm", "and ends in nonsense")
+    assert lost.startswith("king back at the ta") and "tape" not in lost
 
 
 def copied(model, text, slots):
@@ -330,17 +323,17 @@ def copied(model, text, slots):
     return "".join(LETTERS[code] for code in codes)
 
 
-def test_the_dials_of_the_machine_in_the_page(found):
+def test_the_addressing_of_the_model_of_the_page(found):
     one = found["addressing"][found["shown"]]
-    said("ntm", "goes one slot back and writes. Over the string")
+    said("ntm", "the head moves one slot back and writes. Over the string")
     assert one["start"]["moves"][0] > 0.9  # one back
-    said("ntm", 'Over the string the gate is shut and the shift is "one on"')
+    said("ntm", 'the gate is near 0 and the shift is "one on"')
     for phase in ("writing", "answer"):
         assert one[phase]["gate"] < 0.05 and one[phase]["moves"][2] > 0.9
     said("ntm", "the head jumps to the start mark and stays")
     assert one["end"]["gate"] > 0.75 and one["end"]["moves"][1] > 0.75
     others = [one[k]["strength"] for k in ("start", "writing", "answer")]
-    said("ntm", "the gate opens and the strength goes up")
+    said("ntm", "the gate opens and the key strength rises")
     assert one["end"]["strength"] > 2 * max(others)
     said("ntm", "and every vector is read where it was written")
     assert one["same place"] > 0.99
@@ -361,7 +354,7 @@ def test_where_the_head_goes_step_by_step():
     with torch.no_grad():
         at = ntm.follow(model, given, 64)[2][:, :, 0].argmax(-1)
     usual = at.mode(dim=0).values.tolist()
-    said("ntm", "to slot 63, since the tape is a ring")
+    said("ntm", "to slot 63, since the memory is a ring")
     said("ntm", "the head jumps to the slot where the start mark was written")
     assert usual == 2 * [63, *range(8)]  # the mark, or the jump to it
 
@@ -412,10 +405,10 @@ def test_which_part_finds_the_start(phase, gate, low, high):
 
 
 @pytest.mark.nightly
-def test_the_trained_machine_held_to_content_fails():
+def test_the_trained_model_held_to_content_fails():
     said(
         "ntm",
-        "hold the trained machine to that stage alone, and it copies nothing",
+        "hold the trained model to that stage alone, and it copies nothing",
     )
     model = ntm.recorded()
     held = ntm.ContentOnly(model.config)
@@ -425,8 +418,8 @@ def test_the_trained_machine_held_to_content_fails():
     assert ntm.score(model, 32, 8)["bits"] > 0.99
 
 
-def test_the_machine_is_an_ntm_of_the_recorded_size(found):
-    said("ntm", "all … weights of it")
+def test_the_model_is_an_ntm_of_the_recorded_size(found):
+    said("ntm", "A network of … weights copies your text")
     model = NTM(NTMConfig())
     assert (
         sum(p.numel() for p in model.parameters()) == found["tape"]["weights"]

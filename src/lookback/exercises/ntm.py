@@ -41,20 +41,20 @@ def shift_by_hand_solution():
 def shift_by_hand():
     """One shift on a ring of four slots."""
     mistakes = {
-        "The tape is a ring: what leaves at one end comes in at the other. "
+        "The memory is a ring: what leaves at one end comes in at the other. "
         "Your numbers no longer sum to 1.": _summed(
             _BEFORE, _MOVES, ring=False
         ),
         "You moved the other way: s(+1) takes what stood on slot i − 1 to "
         "slot i.": _summed(_BEFORE, _MOVES, turned=True),
         "You moved everything by the likeliest step. The other two steps get "
-        "their shares as well.": [0.2, 0.8, 0.0, 0.0],
+        "their parts as well.": [0.2, 0.8, 0.0, 0.0],
         "The other way, and off the ends: take the weight of slot i − 1 for "
         "s(+1), and that of slot 3 where i is 0.": _summed(
             _BEFORE, _MOVES, ring=False, turned=True
         ),
         "Those are the weights before the shift.": _BEFORE,
-        "You multiplied slot by slot. Each slot's weight is shared out among "
+        "You multiplied slot by slot. Each slot's weight is divided among "
         "three slots.": [0.8 * 0.1, 0.0, 0.0, 0.2 * 0.1],
     }
     otherwise = (
@@ -105,7 +105,8 @@ for _hint, *_typed in (
     ),
     (
         "The head moves the other way: s(+1) leads from slot j to slot j + 1. "
-        "(torch's roll by +1 does that; conv1d turns the list round.)",
+        "torch's roll by +1 does that; conv1d does not flip its kernel, so it "
+        "needs moves.flip(0).",
         *(_MOVES_READ, "on, stay, back = moves"),
     ),
     (
@@ -121,7 +122,7 @@ for _hint, *_typed in (
         *(_MOVES_READ, "stay, back, on = moves"),
     ),
     (
-        "You moved everything by the likeliest step; all three have a share.",
+        "You moved everything by the likeliest step; all three count.",
         lambda weights, moves: weights.roll(int(moves.argmax()) - 1),
     ),
     (
@@ -137,11 +138,11 @@ for _hint, *_typed in (
         _convolved(2),
     ),
     (
-        "You left out the ends; the tape is a ring and has none.",
+        "You left out the ends; the memory is a ring and has none.",
         _convolved(0),
     ),
     (
-        "That is a table of all pairs; sum it over j.",
+        "That is a matrix of all pairs; sum it over j.",
         lambda weights, moves: weights[:, None] * weights,
     ),
 ):
@@ -182,7 +183,7 @@ def erase_then_add_solution(memory, weights, erase, add):
 
 @exercise(erase_then_add_solution)
 def erase_then_add(mine):
-    """One write to a tape."""
+    """One write to a memory."""
     cases = []
     for seed, (slots, d) in enumerate(((4, 3), (1, 2), (6, 5))):
         memory, raw, gone, add = random_inputs(
@@ -193,16 +194,16 @@ def erase_then_add(mine):
         rows = [M[i] - w[i] * e * M[i] + w[i] * a for i in range(slots)]
         cases.append((given, torch.stack(rows)))
     erase_then_add.compare(
-        mine, cases, "[slots, d]", about="on a tape of {0.shape[0]} slots"
+        mine, cases, "[slots, d]", about="on a memory of {0.shape[0]} slots"
     )
-    return "three tapes, one of a single slot."
+    return "three memories, one of a single slot."
 
 
 _KEPT, _WRITTEN = "memory * (1 - w * erase)", "w * add"
 for _hint, *_typed in (
     (
-        "You add first and erase afterwards, so part of the new ink is wiped "
-        "away again.",
+        "You add first and erase afterwards, so part of what you wrote is "
+        "erased again.",
         *(f"{_KEPT} + {_WRITTEN}", "(memory + w * add) * (1 - w * erase)"),
     ),
     (
@@ -210,7 +211,7 @@ for _hint, *_typed in (
         *("w * erase", "erase"),
     ),
     (
-        "You add to every slot alike: the ink is weighted by w(i).",
+        "You add to every slot alike: a is weighted by w(i).",
         *(_WRITTEN, "add"),
     ),
     (
@@ -228,6 +229,15 @@ for _hint, *_typed in (
     ),
     ("Nothing is added.", f" + {_WRITTEN}", ""),
     (
+        "You multiply a by e as well. What is added does not depend on what "
+        "was erased: w(i) a.",
+        *(_WRITTEN, "w * erase * add"),
+    ),
+    (
+        "You add w(i) (1 − e) a: what is added does not depend on e.",
+        *(_WRITTEN, "w * (1 - erase) * add"),
+    ),
+    (
         "You exchanged the two: e erases and a is added.",
         *(f"{_KEPT} + {_WRITTEN}", "memory * (1 - w * add) + w * erase"),
     ),
@@ -241,7 +251,7 @@ for _hint, *_typed in (
         *(f"{_KEPT} + {_WRITTEN}", f"({_KEPT} + {_WRITTEN}).T"),
     ),
     (
-        "That is one vector; give back the whole tape.",
+        "That is one vector; return the whole memory.",
         lambda memory, weights, erase, add: weights @ memory,
     ),
 ):
@@ -285,7 +295,7 @@ def _slots_later(steps, gamma, last_sharp=True):
     ["steps", "weight"],
 )
 def smear_by_hand():
-    """How soon a head smears, and what sharpening holds it at."""
+    """How soon a head's weights smear, and where sharpening holds them."""
     truth = next(n for n in range(1, 50) if _slots_later(n, 1) < 0.5)
     slips = {
         "That is where 0.9 to the power n falls below one half. But weight "
@@ -295,7 +305,7 @@ def smear_by_hand():
         "After that many steps there is still a little more than half. How "
         "many until it is less?": truth - 1,
         "One step earlier less than half is left already.": truth + 1,
-        "Then a tenth of the FIRST weight would leave every time. A tenth of "
+        "Then a tenth of the first weight would leave every time. A tenth of "
         "what is there leaves.": 6,
     }
     held = {
@@ -304,7 +314,7 @@ def smear_by_hand():
         "That is the weight after a shift and before it is sharpened.": (
             _slots_later(40, 2, last_sharp=False)
         ),
-        "That is the share that stays. Square the weights and divide by their "
+        "That is what one shift leaves. Square the weights and divide by their "
         "sum, at every step.": 0.9,
         "Not quite: at every step a little leaks out anew, and sharpening "
         "cannot take all of it back.": 1.0,

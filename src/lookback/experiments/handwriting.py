@@ -44,7 +44,7 @@ from lookback.rnnsearch import AdditiveAttention, annotate
 SHORT, TESTS = (2, 6), (6, 13, 30)  # letters of a line
 BATCH, LIMIT = 16, 10.0  # lines; the longest gradient
 RATES = (2e-3, 4e-3, 8e-3)  # Adam's, each tried in a short training
-TUNING, UPDATES = 400, 1800  # updates of the short training, of the long one
+TUNING, UPDATES = 200, 1200  # updates of the short training, of the long one
 LAST = 4  # points of the curve whose mean chooses the rate
 RATE = 4e-3  # of the page's model
 STAGES = ((600, 8, 32), (400, 24, 24), (500, 60, 16))  # updates, letters, lines

@@ -1,6 +1,6 @@
 // @ts-check
-// The trained machine of tape.py, copying what the reader types: six bits a
-// letter, a tape of any length, and where the head stands at every step.
+// The trained model of copier.py, copying what the reader types: six bits a
+// letter, a memory of any length, and where the head is at every step.
 import limits from "./copier.json" with { type: "json" };
 import { axis, columns, tiles } from "./lib/chart.js";
 import { unpack } from "./lib/half.js";
@@ -34,7 +34,7 @@ const WAYS = ["−1", "0", "+1"];
 const bitsOf = (letter) =>
   Array.from({ length: BITS }, (_, k) => (LETTERS.indexOf(letter) >> k) & 1);
 
-/** What the machine is given: a start mark, the letters, an end mark, nothing.
+/** What the model is given: a start mark, the letters, an end mark, nothing.
  * @param {string} text */
 export function inputsOf(text) {
   const rest = [0, 0];
@@ -86,7 +86,7 @@ export function sentence({ text, steps, written, wrong, slots }, step) {
   const all = errors
     ? `${errors} of ${BITS * text.length} bits are wrong`
     : `all ${BITS * text.length} bits are right`;
-  if (!step) return `A tape of ${slots} slots, ${text.length} letters to copy: ${all}.`;
+  if (!step) return `A memory of ${slots} slots, ${text.length} letters to copy: ${all}.`;
   const { weights } = steps[step - 1].tape;
   const n = text.length;
   const place = `The head is on slot ${top(weights)} with weight ${digits(Math.max(...weights))}.`;
@@ -115,7 +115,7 @@ function rows({ text, steps, written }) {
   );
 }
 
-/** The whole widget, for one machine, text and tape.
+/** The whole widget, for one model, text and memory.
  * @param {import("./lib/view.js").Model<State>} model @param {() => State} read */
 function build(model, read) {
   const { say, problem, complain, set } = voice(model);
@@ -152,17 +152,17 @@ function build(model, read) {
   const figure = element(
     "div",
     {},
-    element("p", { class: "head" }, "where the head stands"),
+    element("p", { class: "head" }, "where the head is"),
     head.node,
     ends,
-    element("p", { class: "head" }, "its addressing"),
+    element("p", { class: "head" }, "its addressing parameters"),
     numbers.node,
   );
   const table = scroller("every step", { hidden: true });
   table.append(rows(now));
   const node = frame(
     "copier",
-    "A trained machine copies a text",
+    "A trained model copies a text",
     at,
     walk.to,
     element("label", { class: "choose" }, "text ", box),
@@ -197,13 +197,13 @@ function build(model, read) {
       const way = addressing ? top(addressing.moves) : 0; // the likeliest
       numbers.fill({
         gate: ["gate g", addressing?.gate ?? 0, addressing ? digits(addressing.gate) : "–"],
-        strength: ["strength β", addressing?.strength ?? 0, addressing ? digits(addressing.strength, 1) : "–"],
+        strength: ["key strength β", addressing?.strength ?? 0, addressing ? digits(addressing.strength, 1) : "–"],
         move: [
           addressing ? `shift by ${WAYS[way]}` : "shift",
           addressing?.moves[way] ?? 0,
           addressing ? digits(addressing.moves[way]) : "–",
         ],
-        gamma: ["sharpen γ", addressing?.gamma ?? 0, addressing ? digits(addressing.gamma, 1) : "–"],
+        gamma: ["sharpening γ", addressing?.gamma ?? 0, addressing ? digits(addressing.gamma, 1) : "–"],
       });
       [range.value, length.textContent] = [String(slots), String(slots)];
       walk.draw();

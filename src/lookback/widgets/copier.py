@@ -1,6 +1,6 @@
-"""The trained machine of `lookback.ntm`, copying the reader's own text.
+"""The trained model of `lookback.ntm`, copying the reader's own text.
 
-Each letter is six bits. The machine runs in tape.js, on a tape of any length.
+Each letter is six bits. The model runs in ntm.js, on a memory of any length.
 """
 
 import numpy as np
@@ -35,12 +35,12 @@ def inputs(text: str) -> Tensor:
 
 
 class Copier(base.Widget):
-    """Type a text, choose the length of the tape, follow the head.
+    """Type a text, choose the size of the memory, follow the head.
 
     `machine` holds the weights of an `NTM`, packed; `step` counts the steps.
 
     Raises:
-        TraitError: for weights, letters, a tape or a step that do not fit.
+        TraitError: for weights, letters, a memory or a step that do not fit.
     """
 
     _esm = base.module("copier")
@@ -72,7 +72,7 @@ class Copier(base.Widget):
 
     @torch.no_grad()
     def copy(self) -> str:
-        """What the machine writes."""
+        """What the model writes."""
         model = NTM(NTMConfig()).double()
         model.load_state_dict(
             {k: torch.tensor(unpack(one)) for k, one in self.machine.items()}
@@ -84,7 +84,7 @@ class Copier(base.Widget):
 
     def words(self) -> str:
         return (
-            f"A trained machine copies “{self.text}” on a tape of {self.slots}"
+            f"A trained model copies “{self.text}” on a memory of {self.slots}"
             f" slots, and writes “{self.copy()}”."
         )
 

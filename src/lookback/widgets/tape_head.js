@@ -1,6 +1,6 @@
 // @ts-check
-// A head on a tape of eight slots, and the reader as its controller: five
-// addressing, five stages, and then the head reads or writes. The maths: tape.js.
+// A head on a memory of eight slots, and the reader as its controller: five
+// addressing parameters, four stages, then it reads or writes. The maths: ntm.js.
 import { among, integer, real, series } from "./lib/link.js";
 import { mix } from "./lib/maths.js";
 import { digits, share } from "./lib/text.js";
@@ -33,9 +33,9 @@ const SYMBOLS = [...limits.symbols];
 const STAGES = /** @type {const} */ ([
   ["before", "before"],
   ["content", "1 content"],
-  ["gated", "2 gate"],
+  ["gated", "2 interpolation"],
   ["shifted", "3 shift"],
-  ["weights", "4 sharpen"],
+  ["weights", "4 sharpening"],
 ]);
 
 /** A symbol's vector: 1 in its own place. @param {string} symbol */
@@ -85,12 +85,12 @@ export function sentence(done, next) {
       ? `slots ${alike.join(", ")} with weight ${digits(weights[at])} each`
       : `slot ${at} with weight ${digits(weights[at])}`;
   const was = !last
-    ? "The tape is blank and the head stands on slot 0."
+    ? "The memory is blank and the head is on slot 0."
     : last.ink
       ? `Step ${done.length}: wrote ${last.ink}, most of it at ${place}.`
       : `Step ${done.length}: read ${holds(found ?? [])}, most of it from ${place}.`;
   const to = top(next.weights);
-  return `${was} With these addressing it would go to slot ${to} (${digits(next.weights[to])}).`;
+  return `${was} With these parameters it would go to slot ${to} (${digits(next.weights[to])}).`;
 }
 
 /** The whole widget.
@@ -121,10 +121,10 @@ function build(model, read) {
     };
   };
   const addressing = {
-    strength: dial("strength", "β, how strongly", 0, limits.strength, 1),
-    gate: dial("gate", "g, content or place", 0, 1, 0.1),
+    strength: dial("strength", "β, key strength", 0, limits.strength, 1),
+    gate: dial("gate", "g, interpolation gate", 0, 1, 0.1),
     blur: dial("blur", "blur of the shift", 0, limits.blur, 0.01),
-    gamma: dial("gamma", "γ, sharpen", 1, limits.gamma, 0.5),
+    gamma: dial("gamma", "γ, sharpening", 1, limits.gamma, 0.5),
   };
   /** @param {string} what */
   const act = (what) => {
@@ -134,7 +134,7 @@ function build(model, read) {
   const writing = button("put", "Move and write", () => act(read().ink));
   const reading = button("take", "Move and read", () => act(""));
   const undo = button("undo", "Undo", () => change(model, { done: read().done.slice(0, -1) }));
-  const anew = button("anew", "Blank tape", () => change(model, { done: [] }));
+  const anew = button("anew", "Blank memory", () => change(model, { done: [] }));
   const heads = ["slot", ...Array.from({ length: limits.slots }, (_, i) => String(i))];
   const slots = Array.from({ length: limits.slots }, () => element("td"));
   const cells = STAGES.map(([role]) =>
@@ -143,7 +143,7 @@ function build(model, read) {
   /** @param {string} name @param {HTMLElement[]} row @param {string} kind */
   const line = (name, row, kind) =>
     element("tr", { class: kind }, element("th", { scope: "row" }, name), ...row);
-  const figure = scroller("the tape, and the head's weights stage by stage");
+  const figure = scroller("the memory, and the head's weights stage by stage");
   figure.append(
     element(
       "table",
@@ -164,11 +164,11 @@ function build(model, read) {
   const table = scroller("all that was done", { hidden: true });
   const node = root(
     "tape-head",
-    "A head on a tape of eight slots",
+    "A head on a memory of eight slots",
     element("div", { class: "addressing" }, element("label", {}, "key ", key), addressing.strength.node),
     element("div", { class: "addressing" }, addressing.gate.node, element("label", {}, "move ", move)),
     element("div", { class: "addressing" }, addressing.blur.node, addressing.gamma.node),
-    bar(element("label", {}, "ink ", ink), writing, reading),
+    bar(element("label", {}, "symbol ", ink), writing, reading),
     bar(undo, anew, tableButton(figure, table)),
     say,
     figure,

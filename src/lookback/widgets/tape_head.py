@@ -1,9 +1,9 @@
-"""A head on a tape of eight slots, and the reader as its controller.
+"""A head on a memory of eight slots, and the reader as its controller.
 
     w_c(i) = softmax_i(β cos(k, M(i)))     w_g = g w_c + (1 − g) w_before
     w̃(i) = Σ_j w_g(j) s(i − j)             w(i) = w̃(i)^γ / Σ_j w̃(j)^γ
 
-The stages of `lookback.ntm`, run in tape.js.
+The stages of `lookback.ntm`, run in ntm.js.
 """
 
 import numpy as np
@@ -29,14 +29,14 @@ TRAITS = (*ADDRESSING, "ink", "done")
 
 
 class TapeHead(base.Widget):
-    """Set the addressing, then let the head move and write, or move and read.
+    """Set the parameters, then let the head move and write, or move and read.
 
     `key` and `ink` are symbols; `move` is the likeliest step, and `blur` goes
     to each of the two others. `done` holds what was done: the parameters each
     time, and the `ink` that was written, "" where the head read.
 
     Raises:
-        TraitError: for a dial out of its range, or a symbol there is not.
+        TraitError: for a parameter out of its range, or a symbol there is not.
     """
 
     _esm = base.module("tape_head")
@@ -74,7 +74,7 @@ class TapeHead(base.Widget):
         need(whole, f"move is {one['move']}: give −1, 0 or 1")
 
     def follow(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The tape, the head's weights and what was read, after all is done."""
+        """The memory, the head's weights, what was read, after all is done."""
         symbols = torch.eye(len(SYMBOLS), dtype=torch.float64)
         memory = torch.full((1, SLOTS, len(SYMBOLS)), BLANK).double()
         weights = torch.eye(SLOTS, dtype=torch.float64)[None, :1]
@@ -101,9 +101,9 @@ class TapeHead(base.Widget):
         memory, weights, found = self.follow()
         at = int(weights.argmax())
         return (
-            f"A head on a tape of {SLOTS} slots, after {len(self.done)} steps:"
-            f" it stands on slot {at} with weight {weights[at]:.2f}. Last read:"
-            f" {', '.join(f'{x:.2f}' for x in found)} of {', '.join(SYMBOLS)}."
+            f"A head on a memory of {SLOTS} slots, after {len(self.done)}"
+            f" steps: it is on slot {at} with weight {weights[at]:.2f}. Last"
+            f" read: {', '.join(f'{x:.2f}' for x in found)} of {', '.join(SYMBOLS)}."
         )
 
     def draw(self, figure: Figure) -> None:
@@ -111,6 +111,6 @@ class TapeHead(base.Widget):
         above, below = figure.subplots(2, 1, sharex=True)
         above.imshow(memory.T, cmap="Blues", vmin=0, vmax=1, aspect="auto")
         above.set_yticks(range(len(SYMBOLS)), ["start", *SYMBOLS[1:]])
-        above.set(title="tape")
+        above.set(title="memory")
         below.bar(range(SLOTS), weights)
         below.set(title="head", ylim=(0, 1), xlabel="slot")
