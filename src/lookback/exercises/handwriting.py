@@ -1,7 +1,7 @@
 """The exercises of `handwriting`: each check beside its reference solution.
 
-What is right is found letter by letter and bell by bell, or by torch's own
-normal distribution, never by the solution's formula.
+What is right is found letter by letter, one Gaussian at a time, or by torch's
+own normal distribution, never by the solution's formula.
 """
 
 import math
@@ -19,7 +19,7 @@ from lookback.exercises.checking import (
 _ALPHA, _BETA, _KAPPA = [1.0, 0.5], [1.0, 2.0], [2.0, 3.0]
 
 
-def _bells(alpha, beta, kappa, places, shape=None):
+def _sum(alpha, beta, kappa, places, shape=None):
     """Σ_k α_k exp(−β_k (κ_k − u)²), place by place; or another shape."""
     shape = shape or (lambda a, b, d: a * math.exp(-b * d * d))
     return [
@@ -32,12 +32,12 @@ def _bells(alpha, beta, kappa, places, shape=None):
 
 
 def phi_by_hand_solution():
-    """Two bells over three letters."""
+    """Two Gaussians over three letters."""
     return [0.36805, 1.06767, 0.86788]
 
 
-def _other_bells(draw):
-    """Two bells on neighbouring letters."""
+def _other_gaussians(draw):
+    """Two Gaussians on neighbouring letters."""
     first = draw.choice((1, 2, 3))
     near = (2,) if first != 2 else (1, 3)
     return {
@@ -51,45 +51,53 @@ def _other_bells(draw):
     phi_by_hand_solution,
     "the weights of letters 1, 2 and 3",
     ["φ(1)", "φ(2)", "φ(3)"],
-    vary=("α = {alpha}, β = {beta} and κ = {kappa} of the bells", _other_bells),
+    vary=(
+        "α = {alpha}, β = {beta} and κ = {kappa} of the Gaussians",
+        _other_gaussians,
+    ),
 )
 def phi_by_hand(alpha=_ALPHA, beta=_BETA, kappa=_KAPPA):
-    """The window's weights from two bells."""
+    """The window's weights from two Gaussians."""
     given, three = (alpha, beta, kappa), (1, 2, 3)
     one, two = ([[part[k]] for part in given] for k in (0, 1))
-    truth = _bells(*given, three)
+    truth = _sum(*given, three)
     mistakes = {
         "You divided by the sum. These weights need not sum to 1, and nothing "
         "is normalised.": [x / sum(truth) for x in truth],
-        "β stands in the exponent: it makes a bell narrow, not high.": _bells(
+        "β stands in the exponent: it makes a Gaussian narrow, not high.": _sum(
             *given, three, lambda a, b, d: a * b * math.exp(-d * d)
         ),
-        "You counted the letters from 0. The first is at u = 1.": _bells(
+        "You counted the letters from 0. The first is at u = 1.": _sum(
             *given, (0, 1, 2)
         ),
-        "The distance is squared.": _bells(
+        "The distance is squared.": _sum(
             *given, three, lambda a, b, d: a * math.exp(-b * abs(d))
         ),
-        "You squared β together with the distance.": _bells(
+        "You squared β together with the distance.": _sum(
             *given, three, lambda a, b, d: a * math.exp(-((b * d) ** 2))
         ),
-        "You divided by β: a large β makes a bell narrow, not wide.": _bells(
+        "You divided by β: a large β makes a Gaussian narrow, not wide.": _sum(
             *given, three, lambda a, b, d: a * math.exp(-d * d / b)
         ),
-        "That is the first bell alone. Add the second.": _bells(*one, three),
-        "That is the second bell alone. Add the first.": _bells(*two, three),
-        "The second bell is not as high: you left out α.": _bells(
+        "You took β for a standard deviation, exp(−d² / 2β²). Here it "
+        "multiplies: exp(−β d²).": _sum(
+            *given, three, lambda a, b, d: a * math.exp(-d * d / (2 * b * b))
+        ),
+        "There is no 2 in this exponent: exp(−β d²).": _sum(
+            *given, three, lambda a, b, d: a * math.exp(-b * d * d / 2)
+        ),
+        "That is the first Gaussian alone. Add the second.": _sum(*one, three),
+        "That is the second Gaussian alone. Add the first.": _sum(*two, three),
+        "The second Gaussian is not as high: you left out α.": _sum(
             [1, 1], beta, kappa, three
         ),
-        "You multiplied the bells; they are added.": [
+        "You multiplied the Gaussians; they are added.": [
             a * b
-            for a, b in zip(
-                _bells(*one, three), _bells(*two, three), strict=True
-            )
+            for a, b in zip(_sum(*one, three), _sum(*two, three), strict=True)
         ],
     }
     otherwise = (
-        f"Take letter {kappa[0]:g}: the first bell stands on it and "
+        f"Take letter {kappa[0]:g}: the first Gaussian is on it and "
         f"gives {alpha[0]:g}, the second is one letter away and gives "
         f"{alpha[1]:g} e^−{beta[1]:g}. Then the other letters."
     )
@@ -143,7 +151,8 @@ def first_speed_by_hand(each=13, length=20):
         "exp 0 is 1, not 0: the window does move.": 0,
     }
     return (
-        f"1/{each} of a letter for each point, or the text in {length}.",
+        f"the window should move 1/{each} of a letter with each point; with a "
+        f"bias of 0 it is past {length} letters after {length} points.",
         stage(
             math.log(1 / each),
             speed,
@@ -175,18 +184,18 @@ def soft_window_solution(raw, kappa, length):
 def soft_window(mine):
     """One move of the window, and the weights that it gives."""
     cases = []
-    for seed, (bells, length) in enumerate(((2, 4), (1, 3), (3, 1), (4, 6))):
-        raw, before = random_inputs(seed, (3 * bells,), (bells,))
+    for seed, (count, length) in enumerate(((2, 4), (1, 3), (3, 1), (4, 6))):
+        raw, before = random_inputs(seed, (3 * count,), (count,))
         kappa = before.abs() * 2
         alpha, beta, forward = float64(raw).exp().chunk(3)
         after = float64(kappa) + forward
-        truth = _bells(alpha, beta, after, range(1, length + 1))
+        truth = _sum(alpha, beta, after, range(1, length + 1))
         cases.append(((raw, kappa, length), float64(truth)))
     soft_window.compare(mine, cases, "[length]", "over {2} letters")
-    return "windows of one, two, three and four bells."
+    return "windows of one, two, three and four Gaussians."
 
 
-_MOVE, _BELL = "kappa = kappa + forward", "-beta[:, None] * far"
+_MOVE, _SHAPE = "kappa = kappa + forward", "-beta[:, None] * far"
 for _hint, *_typed in (
     (
         "The window starts from nothing each time. Add the move to `kappa`, "
@@ -204,7 +213,7 @@ for _hint, *_typed in (
     ),
     ("None of the three has its exponential.", "raw.exp()", "raw"),
     (
-        "β̂ has no exponential in yours, so a bell may open upwards.",
+        "β̂ has no exponential in yours, so a Gaussian may open upwards.",
         *("-beta", "-raw.chunk(3)[1]"),
     ),
     (
@@ -212,7 +221,7 @@ for _hint, *_typed in (
         *("alpha, beta,", "beta, alpha,"),
     ),
     (
-        "You cut `raw` into threes, bell by bell. α̂ of all bells comes first, "
+        "You cut `raw` into threes, by Gaussian. α̂ of all comes first, "
         "then β̂, then κ̂.",
         *(".chunk(3)", ".view(-1, 3).T"),
     ),
@@ -229,17 +238,36 @@ for _hint, *_typed in (
         *("-beta[:, None]", "-(beta[:, None] ** 2)"),
     ),
     (
-        "You took β for a width. It says how narrow a bell is: exp(−β d²).",
-        *(_BELL, "-far / beta[:, None]"),
+        "You took β for a width. It says how narrow a Gaussian is: exp(−β d²).",
+        *(_SHAPE, "-far / beta[:, None]"),
+    ),
+    (
+        "You took β for a standard deviation, exp(−d² / 2β²). Here it "
+        "multiplies: exp(−β d²).",
+        *(_SHAPE, "-far / (2 * beta[:, None] ** 2)"),
+    ),
+    (
+        "You took β for a variance, exp(−d² / 2β). Here it multiplies: "
+        "exp(−β d²).",
+        *(_SHAPE, "-far / (2 * beta[:, None])"),
+    ),
+    ("There is no 2 in this exponent: exp(−β d²).", _SHAPE, f"{_SHAPE} / 2"),
+    (
+        "You made each Gaussian a density, with area 1. Its height is α.",
+        *("alpha[:, None] *", "(alpha * (beta / math.pi).sqrt())[:, None] *"),
     ),
     (
         "You take the exponential of the place itself: only the move is an "
         "exponential.",
         *(_MOVE, "kappa = torch.exp(kappa + raw.chunk(3)[2])"),
     ),
-    ("That is a row for each bell; sum over them.", ".sum(0)", ""),
-    ("One weight for each letter, and not for each bell.", "sum(0)", "sum(1)"),
-    ("That is a column for each bell; sum over them.", ".sum(0)", ".T"),
+    ("That is a row for each Gaussian; sum over them.", ".sum(0)", ""),
+    (
+        "One weight for each letter, and not for each Gaussian.",
+        "sum(0)",
+        "sum(1)",
+    ),
+    ("That is a column for each Gaussian; sum over them.", ".sum(0)", ".T"),
     (
         "There are `length` letters, u = 1 … length.",
         *("length + 1", "length + 2"),
@@ -260,55 +288,55 @@ def _by_loop(raw, kappa, length):
     return weights
 
 
-def log_density_solution(share, mean, sigma, tilt, move):
+def log_density_solution(weight, mu, sigma, rho, move):
     """log Σ_m π_m N(Δ; μ_m, σ_m, ρ_m)."""
-    z = (move - mean) / sigma
-    one = 1 - tilt**2
-    Z = (z**2).sum(-1) - 2 * tilt * z.prod(-1)
+    z = (move - mu) / sigma
+    one = 1 - rho**2
+    Z = (z**2).sum(-1) - 2 * rho * z.prod(-1)
     height = 2 * math.pi * sigma.prod(-1) * one.sqrt()
-    return (share * torch.exp(-Z / (2 * one)) / height).sum().log()
+    return (weight * torch.exp(-Z / (2 * one)) / height).sum().log()
 
 
-def _mixture(share, mean, sigma, tilt, move):
+def _mixture(weight, mu, sigma, rho, move):
     """The same by torch's own normal distribution."""
-    cross = tilt * sigma.prod(-1)
+    cross = rho * sigma.prod(-1)
     table = torch.stack([sigma[:, 0] ** 2, cross, cross, sigma[:, 1] ** 2], 1)
-    ellipses = MultivariateNormal(mean, table.view(-1, 2, 2))
-    return (ellipses.log_prob(move) + share.log()).logsumexp(0)
+    normals = MultivariateNormal(mu, table.view(-1, 2, 2))
+    return (normals.log_prob(move) + weight.log()).logsumexp(0)
 
 
 @exercise(log_density_solution)
 def log_density(mine):
-    """How likely a mixture of tilted ellipses holds a move of the pen."""
+    """The log density of a move of the pen, under a mixture of Gaussians."""
     cases = []
     for seed, count in enumerate((3, 1, 4)):
-        raw, mean, wide, lean, move = random_inputs(
+        raw, mu, wide, lean, move = random_inputs(
             seed, (count,), (count, 2), (count, 2), (count,), (2,)
         )
-        given = raw.softmax(0), mean, (wide / 2).exp(), lean.tanh(), move
+        given = raw.softmax(0), mu, (wide / 2).exp(), lean.tanh(), move
         cases.append((given, _mixture(*map(float64, given))))
     log_density.compare(mine, cases, "a single number")
-    return "mixtures of one, three and four ellipses."
+    return "mixtures of one, three and four Gaussians."
 
 
 _EXPONENT = "-Z / (2 * one)"
-_MIXED = f"(share * torch.exp({_EXPONENT}) / height).sum().log()"
+_MIXED = f"(weight * torch.exp({_EXPONENT}) / height).sum().log()"
 for _hint, *_typed in (
     ("That is the density; its logarithm is asked.", ".log()", ""),
     ("That is minus the logarithm, the loss.", "return", "return -"),
     (
         "You took the logarithms first and then the mean. Sum the densities, "
         "then take one logarithm.",
-        *(_MIXED, f"(share * ({_EXPONENT} - height.log())).sum()"),
+        *(_MIXED, f"(weight * ({_EXPONENT} - height.log())).sum()"),
     ),
-    ("You left out the weights π.", "share * ", ""),
+    ("You left out the weights π.", "weight * ", ""),
     (
-        "ρ is left out: your ellipses do not lean.",
-        *("one =", "tilt = 0 * tilt\n    one ="),
+        "ρ is left out: your Gaussians are not tilted.",
+        *("one =", "rho = 0 * rho\n    one ="),
     ),
     (
         "ρ has the wrong sign: in Z stands minus 2 ρ z₁ z₂.",
-        *("- 2 * tilt", "+ 2 * tilt"),
+        *("- 2 * rho", "+ 2 * rho"),
     ),
     (
         "The root of 1 − ρ² is missing below the line.",
@@ -320,20 +348,36 @@ for _hint, *_typed in (
     ),
     (
         "The term − 2 ρ z₁ z₂ is missing in Z.",
-        *(" - 2 * tilt * z.prod(-1)", ""),
+        *(" - 2 * rho * z.prod(-1)", ""),
     ),
     (
-        "`share` is π already; you took it for a logarithm.",
-        *("(share *", "(share.exp() *"),
+        "`weight` is π already; you took it for a logarithm.",
+        *("(weight *", "(weight.exp() *"),
     ),
     (
-        "`share` is π already; you took its softmax once more.",
-        *("(share *", "(share.softmax(0) *"),
+        "`weight` is π already; you took its softmax once more.",
+        *("(weight *", "(weight.softmax(0) *"),
     ),
     ("1 − ρ² is missing in the exponent.", "(2 * one)", "2"),
+    (
+        "1 − ρ² belongs below the line of the exponent: −Z / (2 (1 − ρ²)). "
+        "Python divides by 2 and then multiplies; set brackets.",
+        *("(2 * one)", "2 * one"),
+    ),
+    ("You took 1 − ρ; the square is missing: 1 − ρ².", "rho**2", "rho"),
+    ("You took 1 + ρ²; it is 1 − ρ².", "1 - rho**2", "1 + rho**2"),
+    (
+        "Z stands there without its minus sign: the density must fall with the "
+        "distance.",
+        *("-Z", "Z"),
+    ),
+    (
+        "2 π σ₁ σ₂ √(1 − ρ²) stands below the line: divide by it.",
+        *("/ height", "* height"),
+    ),
     ("The 2 π is missing below the line.", "2 * math.pi * ", ""),
     (
-        "σ₁ σ₂ is missing below the line: a narrow ellipse is high.",
+        "σ₁ σ₂ is missing below the line: a narrow Gaussian is high.",
         *("sigma.prod(-1) * ", ""),
     ),
     (
@@ -353,13 +397,13 @@ for _hint, *_typed in (
         *("/ sigma", "/ sigma**2"),
     ),
     (
-        "That is a number for each ellipse; what is asked is the whole "
+        "That is a number for each Gaussian; what is asked is the whole "
         "mixture.",
         *(".sum().log()", ".log()"),
     ),
     (
         "That is a number for each axis; one density is asked.",
-        *(_MIXED, "(share @ (torch.exp(-(z**2) / 2) / sigma)).log()"),
+        *(_MIXED, "(weight @ (torch.exp(-(z**2) / 2) / sigma)).log()"),
     ),
 ):
     log_density.slip(_hint, *_typed)
@@ -367,5 +411,5 @@ log_density.style(_mixture)
 
 
 @log_density.style
-def _as_a_plain_number(share, mean, sigma, tilt, move):
-    return _mixture(share, mean, sigma, tilt, move).item()
+def _as_a_plain_number(weight, mu, sigma, rho, move):
+    return _mixture(weight, mu, sigma, rho, move).item()

@@ -4,10 +4,9 @@ Short lines of random letters in our own alphabet of strokes; of each point it
 is known to which letter it belongs. Three networks that differ in how the
 weights on the letters are made: Graves' window; RNNsearch's attention, handed
 the annotations of a bidirectional encoder; a window that may also slide back.
-Each is tuned alike: a short training at each of three learning rates, and then
-a longer one, with three seeds, at the rate whose training loss was lowest. Then
-lines longer than those of the training. Beside them two baselines, which move
-at an even pace and learn nothing. The model that the page has is trained on
+Each has as many updates, at the same learning rate, with three seeds. Then lines
+longer than those of the training. Beside them two baselines, which move at an
+even pace and learn nothing. The model that the page has is trained on
 lines of up to sixty letters. Writes records/handwriting.json and that model's
 weights. Needs no corpus.
 
@@ -16,7 +15,7 @@ weights. Needs no corpus.
 """
 
 from collections.abc import Iterable, Sequence
-from copy import copy, deepcopy
+from copy import copy
 from functools import cache
 from pathlib import Path
 from statistics import mean
@@ -43,10 +42,10 @@ from lookback.rnnsearch import AdditiveAttention, annotate
 
 SHORT, TESTS = (2, 6), (6, 13, 30)  # letters of a line
 BATCH, LIMIT = 16, 10.0  # lines; the longest gradient
-RATES = (2e-3, 4e-3, 8e-3)  # Adam's, each tried in a short training
-TUNING, UPDATES = 200, 1200  # updates of the short training, of the long one
-LAST = 4  # points of the curve whose mean chooses the rate
-RATE = 4e-3  # of the page's model
+UPDATES, RATE = (
+    900,
+    4e-3,
+)  # of every network; Adam's rate, the page's model's, too
 STAGES = ((600, 8, 32), (400, 24, 24), (500, 60, 16))  # updates, letters, lines
 WARMUP = 50  # updates up to the rate, which then falls to 0
 EVERY = 25  # updates of a point on the curve
@@ -403,35 +402,20 @@ def ends(model: Writer, length: int, bias: float) -> dict:
     return {"ended": stops / WRITTEN, "excess": mean(excess)}
 
 
-def tune(name: str, folder: Path) -> tuple[float, dict]:
-    """The rate at which a network's training loss is lowest; all curves."""
-    torch.manual_seed(0)
-    first = NETWORKS[name](WriterConfig()).to(device())
-    models = [first, *(deepcopy(first) for _ in RATES[1:])]
-    folder.mkdir(parents=True, exist_ok=True)
-    stages = [(TUNING, SHORT, BATCH)]
-    curves = teach(models, stages, len(RATES) * [0], RATES, folder)
-    last = [mean(curve[-LAST:]) for curve in curves]
-    rate = RATES[last.index(min(last))]
-    return rate, dict(zip(map(str, RATES), curves, strict=True))
-
-
 @cache
 def trained(name: str, folder: Path) -> list[dict]:
-    """A network tuned, trained with all seeds on short lines, and tested."""
-    rate, tuning = tune(name, folder / f"{name}-tuning")
+    """A network trained with all seeds on short lines, and tested."""
     models, seeds = [], [*range(SEEDS)]
     for seed in seeds:
         torch.manual_seed(seed)
         models.append(NETWORKS[name](WriterConfig()).to(device()))
     place = folder / f"{name}-training"
     place.mkdir(parents=True, exist_ok=True)
-    stages = [(UPDATES, SHORT, BATCH)]
-    curves = teach(models, stages, seeds, SEEDS * [rate], place)
+    curves = teach(
+        models, [(UPDATES, SHORT, BATCH)], seeds, SEEDS * [RATE], place
+    )
     return [
         {
-            "rate": rate,
-            "tuning": tuning,
             "curve": curve,
             "weights": sum(part.numel() for part in model.parameters()),
             "scores": {str(n): score(model, n) for n in TESTS},
@@ -472,12 +456,9 @@ def over_seeds(runs: list[dict]) -> dict:
             return parts
         return {"mean": mean(parts), "each": parts}
 
-    return {
-        **{key: runs[0][key] for key in ("rate", "tuning", "weights")},
-        **{
-            key: gather([one[key] for one in runs])
-            for key in ("curve", "scores")
-        },
+    kept = ("curve", "scores")
+    return {"weights": runs[0]["weights"]} | {
+        key: gather([one[key] for one in runs]) for key in kept
     }
 
 
@@ -507,10 +488,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "short": list(SHORT),
             "tests": list(TESTS),
             "batch": BATCH,
-            "rates": list(RATES),
-            "tuning": TUNING,
             "updates": UPDATES,
-            "last": LAST,
             "rate": RATE,
             "limit": LIMIT,
             "warmup": WARMUP,
