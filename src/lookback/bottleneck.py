@@ -107,7 +107,7 @@ class RecurrentTranslator(Translator):
         target_in: Int[Tensor, "batch target"],
     ) -> Float[Tensor, "batch target vocab"]:
         memory = self.encode(source)
-        state = self.start(memory)
+        state = self.start(memory)  # s_0
         embedded = self.dropout(self.target_embedding(target_in))
         states, contexts = [], []
         for word in embedded.unbind(dim=1):
