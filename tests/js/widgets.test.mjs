@@ -147,15 +147,22 @@ test("letters outside the alphabet, none, and too many are refused by name", () 
   assert.match(there(readText("h".repeat(31), "h").problem), /At most 30/);
 });
 
-test("a copy is compared place by place, past either end", () => {
+test("a copy is laid beside what was read, and a slip counts once", () => {
+  /** @param {string} want @param {string} got */
+  const laid = (want, got) =>
+    compare([...want], [...got]).map((pair) => `${pair.want || "-"}${pair.got || "-"}`);
+  assert.deepEqual(laid("abcdef", "bcdef"), ["a-", "bb", "cc", "dd", "ee", "ff"]);
+  assert.deepEqual(laid("abc", "abxc"), ["aa", "bb", "-x", "cc"]);
+  assert.deepEqual(laid("abc", "axc"), ["aa", "bx", "cc"]);
+  assert.deepEqual(laid("ab", "ba").length, 3); // of two ways the one with a letter right
+  assert.deepEqual(laid("a", ""), ["a-"]);
   const pairs = compare(["a", "b"], ["a", "c", "d"]);
-  assert.deepEqual(
-    pairs.map((pair) => pair.right),
-    [true, false, false],
-  );
-  assert.match(squeezeSays("ab", pairs, "16", 3, 3, true), /1 of 2 letters/);
+  const said = squeezeSays("ab", pairs, "16", 3, 3, true);
+  assert.match(said, /2 letters, wrote “acd” from 16 numbers: 2 mistakes\. /);
+  assert.match(squeezeSays("ab", pairs.slice(0, 1), "16", 3, 1, true), /: no mistake\. /);
   assert.match(squeezeSays("ab", pairs, "16", 2, 0, false), /letter 2 of 2/);
-  assert.match(squeezeSays("ab", pairs, "16", 3, 2, false), /“c”, where “b” stood/);
+  assert.match(squeezeSays("ab", pairs, "16", 3, 2, false), /^(Added|Wrote) “c”/);
+  assert.match(squeezeSays("ab", compare(["a"], []), "16", 3, 1, false), /^Left out “a”/);
 });
 
 test("sixteen bits are read as IEEE 754 has them", () => {

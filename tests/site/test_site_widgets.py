@@ -55,9 +55,8 @@ def check_squeeze(root: Locator, state: dict) -> None:
         "(all) => all.map((one) => one.dataset.value).join('')"
     )
     assert shown == written
-    hits = sum(a == b for a, b in zip(state["text"], written, strict=False))
-    right = root.locator('[data-role="written"][data-kind="right"]')
-    assert right.count() == hits
+    wrong = root.locator('[data-role="written"][data-kind="wrong"]')
+    assert wrong.count() == recompute.edits(state["text"], written)
 
 
 @pytest.mark.parametrize("kind", KINDS)

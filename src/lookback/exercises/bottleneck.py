@@ -44,9 +44,9 @@ _GRU = {
     for hint, *typed in (
         (
             "Your update gate works the other way round. Here, as in Cho et "
-            "al. 2014 and in torch, z is the share of the OLD state: "
-            "(1 − z) n + z h. Bahdanau et al. 2015 let z multiply the NEW "
-            "content.",
+            "al. 2014 and in torch, z weighs the OLD state: "
+            "(1 − z) n + z h. Bahdanau et al. 2015 let z multiply the "
+            "candidate n.",
             *(_MIX, "z * n + (1 - z) * h"),
         ),
         (
@@ -55,7 +55,7 @@ _GRU = {
             *("W_r, W_z", "W_z, W_r", "U_r, U_z", "U_z, U_r"),
         ),
         (
-            "The reset gate is missing: the past enters the new content scaled "
+            "The reset gate is missing: the past enters the candidate scaled "
             "by r, n = tanh(W x + r ∘ (U h + b)).",
             *(_RESET, "U_n"),
         ),
@@ -74,13 +74,13 @@ _GRU = {
             *("W_n + r * U_n", "r * (W_n + U_n)"),
         ),
         (
-            "The new content goes through tanh, not through σ: it may be "
+            "The candidate goes through tanh, not through σ: it may be "
             "negative.",
             *("tanh", "sigmoid"),
         ),
-        ("The new content has no tanh yet.", "torch.tanh", ""),
+        ("The candidate has no tanh yet.", "torch.tanh", ""),
         (
-            "That is n, the new content. One line is left: mix it with the old "
+            "That is n, the candidate. One line is left: mix it with the old "
             "state, h' = (1 − z) n + z h.",
             *(_MIX, "n"),
         ),
@@ -189,7 +189,7 @@ def gru_cell(mine):
     for given, _ in cases:
         learnable(mine, *given)
     return (
-        "shape, order of the gates, reset, new content, update and biases "
+        "shape, order of the gates, reset, candidate, update and biases "
         "agree with torch's own cell on three batches."
     )
 

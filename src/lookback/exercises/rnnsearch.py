@@ -310,7 +310,7 @@ _NAN = (
 )
 _SHARED = (
     "A row that is masked everywhere still gets weights: with a finite number "
-    "for −infinity softmax shares 1 among the padding. Nothing to look at "
+    "for −infinity softmax gives the padding all of them. Nothing to look at "
     "means a row of zeros."
 )
 
@@ -685,8 +685,8 @@ for _hint, *_typed in (
         *("scores @ v", "torch.tanh(scores) @ v"),
     ),
     (
-        "tanh has moved outside, around the score. It still bends the sum, "
-        "and the rows differ. Take it out.",
+        "tanh has moved outside, around the score. It is still not "
+        "linear, and the rows differ. Take it out.",
         *("scores @ v", "torch.tanh(scores @ v)"),
     ),
     (

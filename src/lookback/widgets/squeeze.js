@@ -22,6 +22,8 @@ import {
   widget,
 } from "./lib/view.js";
 
+const EDIT = 1000; // a letter changed, left out or added
+
 /** @typedef {import("./lib/half.js").Packed} Packed */
 /** @typedef {{alphabet: string, models: Record<string, Record<string, Packed>>, text: string,
  *   width: string, step: number}} State */
@@ -29,14 +31,46 @@ import {
 /** @typedef {{want: string, got: string, right: boolean}} Pair */
 /** @typedef {{vectors: Float64Array[], pairs: Pair[]}} Result */
 
-/** Letter by letter, what was wanted beside what came back; "" for nothing.
+/** What was wanted beside what came back, laid so that as few as possible differ, and
+ * of these ways one with the most letters right; "" for nothing. A letter left out
+ * counts once, and not again at every place behind it.
  * @param {string[]} want @param {string[]} got @returns {Pair[]} */
-export const compare = (want, got) =>
-  Array.from({ length: Math.max(want.length, got.length) }, (_, i) => ({
-    want: want[i] ?? "",
-    got: got[i] ?? "",
-    right: want[i] === got[i],
-  }));
+export function compare(want, got) {
+  const [n, m] = [want.length, got.length];
+  // cost[i][j] of the letters from i and j on: an edit weighs more than all letters right
+  const cost = Array.from({ length: n + 1 }, () => new Float64Array(m + 1));
+  /** @param {number} i @param {number} j */
+  const both = (i, j) => (want[i] === got[j] ? -1 : EDIT) + cost[i + 1][j + 1];
+  for (let i = n; i >= 0; i--) {
+    for (let j = m; j >= 0; j--) {
+      const ways = [
+        ...(i < n && j < m ? [both(i, j)] : []),
+        ...(i < n ? [EDIT + cost[i + 1][j]] : []),
+        ...(j < m ? [EDIT + cost[i][j + 1]] : []),
+      ];
+      cost[i][j] = ways.length ? Math.min(...ways) : 0;
+    }
+  }
+  const pairs = [];
+  for (let [i, j] = [0, 0]; i < n || j < m; ) {
+    const side = i < n && j < m && cost[i][j] === both(i, j);
+    const out = !side && i < n && cost[i][j] === EDIT + cost[i + 1][j];
+    pairs.push({
+      want: side || out ? want[i] : "",
+      got: out ? "" : got[j],
+      right: side && want[i] === got[j],
+    });
+    if (side || out) i++;
+    if (!out) j++;
+  }
+  return pairs;
+}
+
+/** @param {Pair[]} pairs */
+const mistakes = (pairs) => {
+  const wrong = pairs.filter((pair) => !pair.right).length;
+  return wrong ? `${wrong} mistake${wrong === 1 ? "" : "s"}` : "no mistake";
+};
 
 /** The letters a reader typed, or what is wrong with them.
  * @param {string} typed @param {string} alphabet
@@ -64,13 +98,12 @@ export function readText(typed, alphabet) {
  * @param {string} text @param {Pair[]} pairs @param {string} width
  * @param {number} read @param {number} written @param {boolean} done */
 export function sentence(text, pairs, width, read, written, done) {
-  const hits = pairs.filter((pair) => pair.right).length;
   const letters = [...text];
   const all = `${letters.length} letter${letters.length === 1 ? "" : "s"}`;
   if (done) {
     return (
-      `Read “${text}”, wrote “${pairs.map((pair) => pair.got).join("")}”: ` +
-      `${hits} of ${all} came back in place, through ${width} numbers.`
+      `Read “${text}”, ${all}, wrote “${pairs.map((pair) => pair.got).join("")}” from ` +
+      `${width} numbers: ${mistakes(pairs)}. A letter changed, left out or added is one mistake.`
     );
   }
   if (read === 0) return `Nothing is read yet. ${all} wait, and ${width} numbers.`;
@@ -82,9 +115,9 @@ export function sentence(text, pairs, width, read, written, done) {
   }
   if (written === 0) return `All is read. From here on, these ${width} numbers are all there is.`;
   const { got, want, right } = pairs[written - 1];
-  return right
-    ? `Wrote “${got}”, as it was.`
-    : `Wrote “${got || "nothing"}”, where ${want ? `“${want}”` : "nothing more"} stood.`;
+  if (right) return `Wrote “${got}”, as it was.`;
+  if (!got) return `Left out “${want}”.`;
+  return want ? `Wrote “${got}”, where “${want}” stood.` : `Added “${got}”.`;
 }
 
 /** Letters as tiles; `kind` of each says more than colour alone.
@@ -180,8 +213,7 @@ function entry(model, run) {
       if (document.activeElement !== box || box.value) box.value = text;
       for (const { one, width, score } of widths) {
         press(one, width === model.get("width"));
-        const hits = run(width, text).pairs.filter((pair) => pair.right).length;
-        score.textContent = ` ${hits} of ${[...text].length} right`;
+        score.textContent = ` ${mistakes(run(width, text).pairs)}`;
       }
     },
   };
@@ -273,7 +305,7 @@ function build(model) {
       figure.draw(result, text, step);
       table.replaceChildren(
         tableOf(
-          ["place", "read", "written", "right?"],
+          ["", "read", "written", "right?"],
           result.pairs.map(({ want, got, right }, i) => [
             String(i + 1),
             want || "nothing",
