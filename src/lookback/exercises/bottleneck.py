@@ -514,6 +514,16 @@ for _hint, *_typed in (
         *(" / real.sum()", " / len(real)"),
     ),
     (
+        "Your divisor counts <start> as well, which nobody has to predict. "
+        "Count in target[:, 1:].",
+        *(" / real.sum()", " / (target != pad).sum()"),
+    ),
+    (
+        "Your divisor leaves out one token of every sentence. <end> has to be "
+        "predicted like any other word: it counts.",
+        *(" / real.sum()", " / (real.sum() - len(real))"),
+    ),
+    (
         "The sign: the loss is MINUS the log-probability.",
         *("return ", "return -"),
     ),

@@ -1,5 +1,5 @@
 // @ts-check
-// Two machines learn to write strings backwards while the reader watches. The
+// Two models learn to write strings backwards while the reader watches. The
 // training runs in a worker, a little at a time; all that is known of it is
 // kept here, so that a worker that dies takes nothing with it.
 
@@ -59,7 +59,7 @@ const KINDS = ["fixed", "look"];
 const SETTINGS = ["task", "width", "rate", "seed", "text"];
 /** @type {Figure[]} */
 const FIGURES = ["step", "loss-fixed", "loss-look"];
-const NAMES = { fixed: "fixed vector", look: "look back" };
+const NAMES = { fixed: "fixed vector", look: "attention" };
 // In ms: training at a time, until a silent worker counts as dead, between two
 // sentences, between two tests.
 const [CHUNK, PATIENCE, SPOKEN, EXAMINED] = [60, 15_000, 5000, 2500];
@@ -160,21 +160,26 @@ export function onTheSpot(weights, task) {
     .length;
 }
 
-/** The training in words. @param {Run} run @param {State} state */
-export function sentence({ machines, losses, right }, { task, text }) {
+/** The training in words. While it runs, they come more seldom than the numbers above
+ * them, and leave those out.
+ * @param {Run} run @param {State} state @param {boolean} [running] */
+export function sentence({ machines, losses, right }, { task, text }, running = false) {
   const step = losses.length;
   if (!step) {
-    return "Step 0. Nothing has been learned yet: the look is spread evenly over the string.";
+    return "Step 0. Nothing has been learned yet: the attention weights are all equal.";
   }
   const weights = gaze(machines[1], idsOf(text), task);
   const met = right.map((row) => total(row.slice(0, TRAINED)) / TRAINED);
   const tests = right.length
     ? ` Of test strings of 1 to ${TRAINED} letters the fixed vector writes ${digits(met[0], 0)} %` +
-      ` without a mistake, the look back ${digits(met[1], 0)} %.`
+      ` without a mistake, attention ${digits(met[1], 0)} %.`
     : "";
+  const now = running
+    ? "Training."
+    : `Step ${step}. Loss: fixed vector ${digits(lately(losses, 0))}, attention ` +
+      `${digits(lately(losses, 1))}.`;
   return (
-    `Step ${step}. Loss: fixed vector ${digits(lately(losses, 0))}, look back ` +
-    `${digits(lately(losses, 1))}.${tests} In “${text}” the largest weight lies on the letter ` +
+    `${now}${tests} In “${text}” the largest weight lies on the letter ` +
     `itself for ${onTheSpot(weights, task)} of ${text.length}.`
   );
 }
@@ -277,7 +282,7 @@ function map() {
     node: element(
       "div",
       {},
-      head("the look: across, what was read; down, what is to be written"),
+      head("attention weights: across, what was read; down, what is to be written"),
       box,
       ...wrote,
     ),
@@ -298,7 +303,7 @@ function map() {
       machines.forEach((machine, k) => {
         const found = textOf(spell(machine, [ids])[0]);
         wrote[k].textContent =
-          `The ${NAMES[KINDS[k]]} writes ${found ? `“${found}”` : "nothing"} ` +
+          `${k ? "Attention" : "The fixed vector"} writes ${found ? `“${found}”` : "nothing"} ` +
           (found === want ? "✓" : "✗");
       });
     },
@@ -312,7 +317,7 @@ function numbers({ machines, losses, right }, { task, text }) {
   const curves = KINDS.map((_, k) => curve(losses, k, 10));
   return [
     tableOf(
-      ["around step", ...KINDS.map((kind) => `loss, ${kind}`)],
+      ["around step", ...KINDS.map((kind) => `loss, ${NAMES[kind]}`)],
       curves[0].map(([step, loss], i) => [
         String(Math.round(step)),
         digits(loss, 3),
@@ -320,7 +325,7 @@ function numbers({ machines, losses, right }, { task, text }) {
       ]),
     ),
     tableOf(
-      ["letters", ...KINDS.map((kind) => `% right, ${kind}`)],
+      ["letters", ...KINDS.map((kind) => `% right, ${NAMES[kind]}`)],
       (right[0] ?? []).map((share, i) => [String(i + 1), digits(share, 0), digits(right[1][i], 0)]),
     ),
     tableOf(
@@ -460,7 +465,7 @@ function build(model, read) {
       const loss = lately(losses, k);
       const size = grouped(count(KINDS[k], state.width));
       return [
-        `loss of the ${NAMES[KINDS[k]]}, ${size} weights`,
+        `loss, ${NAMES[KINDS[k]]} (${size} weights)`,
         loss,
         losses.length ? digits(loss) : "–",
       ];
@@ -475,7 +480,7 @@ function build(model, read) {
     gazes.draw(run, state);
     if (wanted === Infinity && now - spoken < SPOKEN) return;
     spoken = now;
-    say.textContent = sentence(run, state);
+    say.textContent = sentence(run, state, wanted > 1);
     if (!table.hidden) table.replaceChildren(...numbers(run, state));
   }
   const shown = tableButton(figure, table);
@@ -486,8 +491,12 @@ function build(model, read) {
   return {
     node: root(
       "learning",
-      "Two machines that learn",
+      "Two models that learn",
       bar(play, one, again, shown),
+      told.node,
+      figure,
+      table,
+      say,
       element(
         "div",
         { class: "settings" },
@@ -496,10 +505,6 @@ function build(model, read) {
         ),
       ),
       problem,
-      told.node,
-      say,
-      figure,
-      table,
     ),
     stop() {
       ended = true;

@@ -1,6 +1,6 @@
-"""Two machines that learn to write a string backwards, while one looks on.
+"""Two models that learn to write a string backwards, while one looks on.
 
-    c_i = Σ_j α_ij h_j                  the look back (rnnsearch.py)
+    c_i = Σ_j α_ij h_j                  attention (rnnsearch.py)
     c_i = tanh(V [→h_T; ←h_1] + b)      the fixed vector, all else the same
 
 Trained with Adam in the reader's browser, by learning.js. Nothing is recorded.
@@ -53,11 +53,11 @@ class Learning(base.Widget):
 
     def words(self) -> str:
         return (
-            f"Two machines of width {self.width}, one with a fixed vector and "
-            f"one that looks back, learn to read “{self.text}” and to write "
+            f"Two models of width {self.width}, one with a fixed vector and "
+            f"one with attention, learn to read “{self.text}” and to write "
             f"“{self.target()}”. It needs a browser that runs scripts."
         )
 
     def draw(self, figure: Figure) -> None:
-        middle = "fixed vector\nor look back"
+        middle = "fixed vector\nor attention"
         pictures.route(figure, [self.text, middle, f"{self.target()}?"])

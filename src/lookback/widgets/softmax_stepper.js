@@ -217,11 +217,16 @@ function totals(labels, size) {
     element("div", { class: "stack", "aria-hidden": "true" }, ...shares),
   );
   const context = element("p", { class: "sum" }, "the mix ", mixed.node, " ", numbers);
+  const key = element(
+    "p",
+    { class: "key" },
+    "Small bars: each word's value, pale, and the part that its weight lets through, strong.",
+  );
   return {
-    node: element("div", {}, sum, context),
+    node: element("div", {}, key, sum, context),
     /** @param {Stages} now @param {number} step @param {number} most */
     draw(now, step, most) {
-      [sum.hidden, context.hidden] = [step < 3, step < 5];
+      [sum.hidden, key.hidden, context.hidden] = [step < 3, step < 5, step < 5];
       shares.forEach((share, j) => {
         share.style.width = `${100 * now.weight[j]}%`;
       });
