@@ -66,10 +66,18 @@ def test_the_bottleneck_loses_the_newspapers_colour_only():
     answer = french_of("bottleneck", COAT)
     said("bottleneck", "the newspaper, journal, has lost its colour")
     assert "journal" in answer and "jaune" not in answer
-    said("bottleneck", "It is right, and surest where")
-    assert french_of("bottleneck", "a dog runs in the snow .") == (
-        "un chien court dans la neige ."
-    )
+    said("bottleneck", "It is right, and sure of every word")
+    runs, answer = "a dog runs in the snow .", "un chien court dans la neige ."
+    assert french_of("bottleneck", runs) == answer
+    model, source, target = weights.load("bottleneck", Bottleneck)
+    fed = [START, *target.encode(answer.split()), END]
+    with torch.no_grad():
+        logits = model.eval()(
+            torch.tensor([[*source.encode(runs.split()), END]]),
+            torch.tensor([fed[:-1]]),
+        )
+    p = logits[0].softmax(-1).gather(1, torch.tensor(fed[1:])[:, None])
+    assert float(p.min()) > 0.85
 
 
 def test_rnnsearch_carries_the_same_sentence():

@@ -1,7 +1,8 @@
-r"""The RNN Encoder–Decoder: a sentence squeezed through one fixed vector.
+r"""Sequence to sequence: a sentence squeezed through one fixed vector.
 
-Cho et al. 2014, arXiv 1406.1078, sections 2.2–2.3 and appendix A; reversed
-source: Sutskever et al. 2014, arXiv 1409.3215, section 3.3.
+The RNN Encoder–Decoder, Cho et al. 2014, arXiv 1406.1078, sections 2.2–2.3
+and appendix A; reversed source: Sutskever et al. 2014, arXiv 1409.3215,
+section 3.3.
 
     h_t = GRU(E x_t, h_{t−1})                      encoder, t = 1 … T
     c   = tanh(V h_T)                              the one fixed vector
@@ -68,8 +69,8 @@ class Readout(nn.Module):
 class RecurrentTranslator(Translator):
     """A decoder that is handed a context at every word.
 
-    What the context is, `look` says; that is all in which the models of the
-    first two chapters differ.
+    What the context is, `look` says: one vector for all words, or one that
+    attention makes anew.
     """
 
     def __init__(self, config, context: int):

@@ -1,4 +1,4 @@
-r"""RNNsearch: the decoder looks back at the whole sentence for every word.
+r"""RNNsearch: attention over all source words for every word written.
 
 Bahdanau, Cho & Bengio 2015, arXiv 1409.0473 (v7), section 3 and appendix A.
 
@@ -16,7 +16,7 @@ Adadelta; U_a has a bias, which the recorded weights have learned. The GRU is
 torch's: its reset gate stands outside the product, its update gate weighs the
 old state. The readout takes s_i, as the paper's eq. 4 says, where A.2.2 prints
 s_{i−1}. Initialisation is torch's, except that v_a starts at 0 as in the paper,
-so that the first look is uniform.
+so that the first attention weights are equal.
 """
 
 from dataclasses import dataclass
@@ -89,7 +89,7 @@ def annotate(
     words: Float[Tensor, "batch source embed"],
     mask: Bool[Tensor, "batch source"],
 ) -> Float[Tensor, "batch source two_hidden"]:
-    """h_j = [→h_j; ←h_j]; the backward reader starts at each true end."""
+    """h_j = [→h_j; ←h_j]; the backward one starts at each true end."""
     packed = pack_padded_sequence(
         words, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False
     )

@@ -356,7 +356,8 @@ def masked_softmax(mine):
     expect(found, _masked_loop(scores, mask))
     return (
         "each row sums to 1 over what may be looked at, masked places are "
-        "exactly 0, scores from −20,000 to 1000 are safe, a fully masked row is zeros."
+        "exactly 0, scores from −20,000 to 1000 are safe, a fully masked row "
+        "is zeros."
     )
 
 
@@ -437,10 +438,10 @@ for _hint, *_slips in (
         _HIGH,
         *(
             change
-            for fill in (-300.0, -1e3, -1e4)
+            for low in map(_hidden, (-300.0, -1e3, -1e4))
             for change in (
-                lambda e, mask, fill=fill: _hidden(fill)(e, mask) * mask,
-                _renormalised(_hidden(fill)),
+                lambda e, mask, low=low: low(e, mask) * mask,
+                _renormalised(low),
             )
         ),
         lambda e, mask: (e - 1e3 * ~mask).softmax(1) * mask,
@@ -1020,8 +1021,8 @@ for _hint, *_typed in (
         *(_START, "(h[range(len(h)), mask.sum(1) - 1].chunk(2, dim=-1)[0])"),
     ),
     (
-        "s_0 comes from the forward encoder at the last place, which is padding "
-        "in a short sentence. Take the backward encoder, at word 1.",
+        "s_0 comes from the forward encoder at the last place, which is "
+        "padding in a short sentence. Take the backward encoder, at word 1.",
         *(_START, "(h[:, -1].chunk(2, dim=-1)[0])"),
     ),
     (
