@@ -160,8 +160,8 @@ export function onTheSpot(weights, task) {
     .length;
 }
 
-/** The training in words. While it runs, they come more seldom than the numbers above
- * them, and leave those out.
+/** The training in words. While it runs, they come more seldom than numbers and map
+ * are drawn, and leave out what is seen there.
  * @param {Run} run @param {State} state @param {boolean} [running] */
 export function sentence({ machines, losses, right }, { task, text }, running = false) {
   const step = losses.length;
@@ -174,12 +174,10 @@ export function sentence({ machines, losses, right }, { task, text }, running = 
     ? ` Of test strings of 1 to ${TRAINED} letters the fixed vector writes ${digits(met[0], 0)} %` +
       ` without a mistake, attention ${digits(met[1], 0)} %.`
     : "";
-  const now = running
-    ? "Training."
-    : `Step ${step}. Loss: fixed vector ${digits(lately(losses, 0))}, attention ` +
-      `${digits(lately(losses, 1))}.`;
+  if (running) return `Training.${tests}`;
   return (
-    `${now}${tests} In “${text}” the largest weight lies on the letter ` +
+    `Step ${step}. Loss: fixed vector ${digits(lately(losses, 0))}, attention ` +
+    `${digits(lately(losses, 1))}.${tests} In “${text}” the largest weight lies on the letter ` +
     `itself for ${onTheSpot(weights, task)} of ${text.length}.`
   );
 }
