@@ -250,7 +250,8 @@ function lanes() {
       name.textContent =
         `the one vector, ${now.length} numbers from −1 to 1` +
         (at < letters.length ? ": c, if the text ended here" : ": c");
-      node.classList.toggle("dense", now.length > 40);
+      node.classList.toggle("dense", now.length > 16);
+      node.style.setProperty("--n", String(now.length));
       box.replaceChildren(cells.node);
       wrote.replaceChildren(
         ...tiles(

@@ -36,7 +36,7 @@ def squeeze(text: str, width: int = 16) -> Squeeze:
         str(size): pack(
             weights.load(f"copying-{size}", Bottleneck)[0].cpu().state_dict()
         )
-        for size in (8, 16, 32, 64)
+        for size in (8, 16, 32)
     }
     return Squeeze(string.ascii_lowercase, models, str(width), text)
 
