@@ -96,8 +96,8 @@ const jobs = {
     return { steps, written: written.join(""), wrong };
   },
   /** A line that is written, and what a mixture becomes. */
-  handwriting: ({ lineOf, unpack }, { machine, text, seed, bias }) => {
-    const line = lineOf(unpack(machine), text, seed, bias);
+  handwriting: ({ lineOf, unpackRows }, { machine, text, seed, bias }) => {
+    const line = lineOf(unpackRows(machine), text, seed, bias);
     line.to(3); // it can be asked for in parts
     line.to(9999);
     return { made: line.made, done: line.done() };

@@ -4,10 +4,10 @@
 
 import limits from "./handwriting.json" with { type: "json" };
 import { tiles } from "./lib/chart.js";
-import { unpack } from "./lib/half.js";
 import { among, integer, real } from "./lib/link.js";
 import { total } from "./lib/maths.js";
 import { uniform } from "./lib/mulberry.js";
+import { unpackRows } from "./lib/rows.js";
 import { digits } from "./lib/text.js";
 import {
   bar,
@@ -31,7 +31,7 @@ import { writer } from "./soft_window.js";
 
 /** @typedef {import("./soft_window.js").Made} Made */
 /** @typedef {import("./soft_window.js").Weights} Weights */
-/** @typedef {{machine: Record<string, import("./lib/half.js").Packed>, text: string,
+/** @typedef {{machine: Record<string, import("./lib/rows.js").Rows>, text: string,
  *   bias: number, seed: number, speed: number, step: number}} State step: −1 is the last */
 
 const { letters: LETTERS, most: MOST, points: POINTS } = limits;
@@ -156,7 +156,7 @@ function rows(text, made) {
  * @param {import("./lib/view.js").Model<State>} model @param {() => State} read */
 function build(model, read) {
   const { say, problem, complain, set } = voice(model);
-  const weights = unpack(model.get("machine"));
+  const weights = unpackRows(model.get("machine"));
   let key = "";
   let line = lineOf(weights, "a", 0, 0);
   /** The line of the present state, and how much of it is shown. */

@@ -15,8 +15,8 @@ from lookback.handwriting import Writer, WriterConfig, write
 from lookback.lab import synthetic_handwriting
 from lookback.widgets import base
 from lookback.widgets.lib.checks import need
-from lookback.widgets.lib.half import unpack, whole
 from lookback.widgets.lib.mulberry import uniform
+from lookback.widgets.lib.rows import unpack, whole
 
 LIMITS = base.limits("handwriting")
 MOST, POINTS = LIMITS["most"], LIMITS["points"]
@@ -57,7 +57,7 @@ class Handwriting(base.Widget):
             need(name in new.machine, f"machine lacks {name}")
             one = new.machine[name]
             fit = one["shape"] == shape and whole(one)
-            need(fit, f"machine: {name} is not {shape} float16")
+            need(fit, f"machine: {name} does not hold {shape}")
         strange = sorted(set(new.text) - set(synthetic_handwriting.LETTERS))
         need(not strange, f"text: {strange} are none of its letters")
         need(0 < len(new.text) <= MOST, f"text: give 1 to {MOST} letters")

@@ -85,7 +85,7 @@ def story(told: Sequence[tuple[str, str]], asked: str, step: int = -1) -> Story:
 def handwriting(text: str) -> Handwriting:
     """The writer of the experiment `handwriting`."""
     model = weights.load("handwriting", Writer)[0]
-    return Handwriting(pack(model.cpu().state_dict()), text)
+    return Handwriting(rows.pack(model.cpu().state_dict(), most=127), text)
 
 
 def alignments(

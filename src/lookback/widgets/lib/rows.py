@@ -2,7 +2,8 @@
 
     w_ij ≈ s_i · b_ij,   s_i = max_j |w_ij| / 31,   b_ij from −31 to 31
 
-Compressed, such a byte is six bits. Each row has a scale of its own; vectors
+Compressed, such a byte is six bits. Where that is too coarse, 127 takes the
+place of 31. Each row has a scale of its own; vectors
 stay float16. rows.js reads them.
 """
 
@@ -15,15 +16,15 @@ from lookback.widgets.lib import half
 MOST = 31
 
 
-def pack(tensors: dict) -> dict:
+def pack(tensors: dict, most: int = MOST) -> dict:
     """Tensors by name: a shape, its bytes, and a float16 scale a row."""
     packed = half.pack(tensors)
     for name, tensor in tensors.items():
         if tensor.ndim == 2:
             rows = tensor.detach().cpu().double().numpy()
-            scales = (np.abs(rows).max(1) / MOST).astype("<f2")
+            scales = (np.abs(rows).max(1) / most).astype("<f2")
             by = np.where(scales > 0, scales, 1).astype(float)[:, None]
-            levels = np.clip(np.rint(rows / by), -MOST, MOST).astype(np.int8)
+            levels = np.clip(np.rint(rows / by), -most, most).astype(np.int8)
             packed[name]["data"] = levels.tobytes()
             packed[name]["scales"] = scales.tobytes()
     return packed
