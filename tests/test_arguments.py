@@ -658,6 +658,11 @@ ROWS = dict(
             name=(None, "keys", 3),
         ),
         row(
+            "story_task.outdated",
+            dict(story=TOLD[0]),
+            story=(None, TOLD, SAID, "anna", 3),
+        ),
+        row(
             "story_task.tell",
             dict(chance=random.Random(0), length=12, facts=1),
             chance=(None, 0, WRITTEN[1]),

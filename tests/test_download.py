@@ -40,7 +40,7 @@ class Site(http.server.BaseHTTPRequestHandler):
     asked: list[str] = []
 
     def do_GET(self):
-        self.arguments.append(self.path)
+        self.asked.append(self.path)
         if self.how == "404":
             return self.send_error(404)
         if self.how == "garbage":

@@ -160,7 +160,7 @@ def save(
     validate(record, path)
     held: dict[str, str] = {}
     record["results"] = tables.take(results, held)
-    text = in_lines(json.loads(json.dumps(record)))
+    text = _in_lines(json.loads(json.dumps(record)))
     arrays = path.with_suffix(".npz")
     try:
         before = tables.read(arrays)
@@ -177,7 +177,7 @@ def save(
     return path
 
 
-def in_lines(value: Any, indent: str = "") -> str:
+def _in_lines(value: Any, indent: str = "") -> str:
     """JSON in lines of 80, where they can be: a row of numbers takes few."""
     line = json.dumps(value, ensure_ascii=False)
     if len(indent + line) <= 80 or not isinstance(value, list | dict):
@@ -185,11 +185,11 @@ def in_lines(value: Any, indent: str = "") -> str:
     inner = f"{indent} "
     if isinstance(value, dict):
         items = [
-            f"{json.dumps(key, ensure_ascii=False)}: {in_lines(one, inner)}"
+            f"{json.dumps(key, ensure_ascii=False)}: {_in_lines(one, inner)}"
             for key, one in value.items()
         ]
     elif any(isinstance(one, str | list | dict) for one in value):
-        items = [in_lines(one, inner) for one in value]
+        items = [_in_lines(one, inner) for one in value]
     else:
         items = textwrap.wrap(line[1:-1], 80 - len(inner))
         return "\n".join([line[0], *(inner + i for i in items), indent + "]"])
