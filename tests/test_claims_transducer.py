@@ -1,5 +1,7 @@
 """What the chapter `transducer` and its appendix say of their records."""
 
+from math import exp
+
 import pytest
 import torch
 from saying import said
@@ -44,7 +46,7 @@ def test_the_worked_example_is_worked_out():
     drawn = torch.tensor([[[1, 0.8, 0.08], [0.1, 0.72, 0.616]]]).double()
     torch.testing.assert_close(alpha, drawn)
     ended = (alpha[0, -1] * emit[0, -1].exp()).tolist()
-    said("transducer", "Into the thick node lead two")
+    said("transducer", "Two arrows lead into the thick node")
     assert [round(one, 3) for one in ended] == [0.01, 0.072, 0.554]
     assert round(sum(ended), 3) == 0.636
     w = alignment_posterior(emit, blank, mask)
@@ -61,10 +63,15 @@ def test_every_model_has_three_seeds_and_as_many_weights():
 
 def test_long_sentences_are_the_transducer_s():
     """In every seed, and the diagonal is before every soft attention."""
-    said("transducer", "The transducer holds on long sentences")
-    said("transducer", "Beyond the lengths of training they part")
-    said("transducer", "fall below half of that")
-    said("transducer", "On sentences twice as long as any in training")
+    said("transducer", "The transducer holds up on long sentences")
+    said("transducer", "They part from three clauses on")
+    said("transducer", "fall below half")
+    said("transducer", "over twice as long as any in training")
+    said("transducer", "far ahead of all models but the transducer")
+    for name in ("rnnsearch", "inside", "outside", "afresh"):
+        assert min(clauses("cursors", 3)) > max(clauses(name, 3)) + 1
+    assert max(clauses("afresh", 3)) < min(clauses("rnnsearch", 3)) - 5
+    assert round(FOUND["cursors"]["clauses"]["3"]["words"]) == 26
     assert FOUND["cursors"]["clauses"]["8"]["words"] > 2 * 30
     whole = FOUND["cursors"]["clauses"]["8"]["mean"]
     for name in ("rnnsearch", "afresh"):
@@ -75,7 +82,26 @@ def test_long_sentences_are_the_transducer_s():
         best = max(max(each) for each in others)
         assert min(clauses("cursors", count)) > best + 20
         assert min(clauses("cursors", count)) > 90
-        assert min(clauses("diagonal", count)) > best
+        assert min(clauses("diagonal", count)) > best + 15
+
+
+def test_soft_attention_writes_too_little_and_no_path_too_much():
+    """BLEU over its brevity penalty is what the words alone would get."""
+    said("transducer", "RNNsearch, inside and outside write too little")
+    said("transducer", "about half of its loss is BLEU's penalty for that")
+    said("transducer", "No path writes too much")
+    for run in FOUND["rnnsearch"]["runs"]:
+        short, *_, long = run["by_clauses"]
+        penalty = exp(1 - 1 / long["length"])
+        unpenalised = long["bleu"] / penalty
+        lost = short["bleu"] - long["bleu"]
+        share = (unpenalised - long["bleu"]) / lost
+        assert share == pytest.approx(0.5, abs=0.07)
+    for name in ("rnnsearch", "inside", "outside"):
+        runs = FOUND[name]["runs"]
+        assert max(run["by_clauses"][-1]["length"] for run in runs) < 0.65
+    for run in FOUND["afresh"]["runs"]:
+        assert min(row["length"] for row in run["by_clauses"][2:]) > 1.05
 
 
 def test_as_long_as_in_training_rnnsearch_is_a_little_ahead():
@@ -87,10 +113,15 @@ def test_as_long_as_in_training_rnnsearch_is_a_little_ahead():
 
 
 def test_the_transducer_aligns_worse():
-    cursors, search = FOUND["cursors"], FOUND["rnnsearch"]
-    said("transducer", "The transducer aligns worse than RNNsearch")
-    for one in cursors["runs"]:
-        assert all(one["aer"] > other["aer"] for other in search["runs"])
+    said("transducer", "Being monotonic costs alignment more than words")
+    said("transducer", "which may go anywhere, aligns best of all")
+    cursors, search, afresh = (
+        [run["aer"] for run in FOUND[name]["runs"]]
+        for name in ("cursors", "rnnsearch", "afresh")
+    )
+    assert min(cursors) > max(search)
+    assert max(afresh) < min(search)
+    assert FOUND["cursors"]["aer_posterior"]["mean"] > max(search)
 
 
 def test_three_words_back_is_too_far():
@@ -98,34 +129,43 @@ def test_three_words_back_is_too_far():
         FOUND["cursors"]["kinds"][f"back {n}"]["mean"] for n in (1, 2, 3)
     )
     assert round(one, 2) == round(two, 2) > three + 0.04
-    said("transducer", "fetched from three or more places back")
+    said("transducer", "to be fetched from three or more places back")
     assert min(kinds("rnnsearch", "back 3")) > max(kinds("cursors", "back 3"))
     spread = FOUND["afresh"]["kinds"]["back 3"]["spread"]
-    said("transducer", "The walk need not be to blame")
+    said("transducer", "The path need not be to blame")
     assert abs(FOUND["afresh"]["kinds"]["back 3"]["mean"] - three) < spread
-    said("transducer", "Nor is it that each place has a distribution")
+    said("transducer", "Nor need it be that each place has a distribution")
     assert min(kinds("outside", "back 3")) > max(kinds("cursors", "back 3"))
     assert min(kinds("outside", "back 3")) > max(kinds("afresh", "back 3"))
     kinds_of = FOUND["cursors"]["runs"][0]["by_kind"]
     words = {kind: row["words"] for kind, row in kinds_of.items()}
-    said("transducer", "Fewer than one word in a hundred is of this kind")
+    said("transducer", "fewer than one in a hundred of all")
     assert words["back 3"] < 0.01 * sum(words.values())
+    said("transducer", "Only 121 words are of this kind")
+    assert words["pronoun"] == 121
+    said("transducer", "the control, whose seeds differ most")
+    assert spread == max(
+        found["kinds"]["back 3"]["spread"] for found in FOUND.values()
+    )
 
 
-def test_losing_the_walk_costs_half_of_the_score():
+def test_losing_the_path_costs_half_of_the_score():
     afresh, cursors = (
         FOUND[name]["clauses"]["8"]["mean"] for name in ("afresh", "cursors")
     )
     said(
         "transducer",
-        "Without the walk the transducer loses more than half of its score",
+        "Without the path the transducer loses more than half of its score",
     )
     assert afresh < cursors / 2
 
 
 def test_with_pronouns_the_transducer_is_ahead():
-    """In every seed."""
+    """Of RNNsearch in every seed, of the others in the mean."""
     said("transducer", "With pronouns the transducer is ahead")
+    best = FOUND["cursors"]["kinds"]["pronoun"]["mean"]
+    for name in ("afresh", "diagonal", "rnnsearch", "inside", "outside"):
+        assert FOUND[name]["kinds"]["pronoun"]["mean"] < best - 0.02
     worst = min(kinds("cursors", "pronoun"))
     assert worst > max(kinds("rnnsearch", "pronoun")) + 0.02
 
@@ -142,7 +182,7 @@ def test_the_side_of_the_softmax_makes_less_difference():
 def test_the_longer_the_sentence_the_smaller_the_difference_in_cost():
     said(
         "transducer-measured",
-        "The longer the sentences, the closer the two come",
+        "above all in numbers kept; on the longest it does not",
         "at the longest sentences it costs as much or more",
         "from more than three times as many to as many",
         "from less than one and a half times as long to a little less",
@@ -154,7 +194,7 @@ def test_the_longer_the_sentence_the_smaller_the_difference_in_cost():
                 row[what]["cursors"] / row[what]["rnnsearch"]
                 for row in (short, long)
             )
-            assert first > 1.3 and last < 1.1
+            assert first > 1.3 and last <= 1
             assert what == "kept" or first < 1.5
         memory = [
             row["kept"]["cursors"] / row["kept"]["rnnsearch"]
@@ -201,7 +241,7 @@ def test_after_as_many_epochs_the_transducer_is_ahead():
     _, beam = ahead("rnnsearch")
     said(
         "transducer-measured",
-        "After equally many epochs it is ahead in both languages",
+        "After equally many epochs the transducer is ahead in both languages",
     )
     said(
         "transducer", "After as many epochs, with a beam, the transducer leads"
@@ -225,7 +265,11 @@ def test_either_objection_leaves_a_greedy_lead(rival):
     assert -1 < beam["low"] < 0 < beam["high"] < 1
     said(
         "transducer-measured",
-        "trained for as long, or given the source embeddings, is in French",
+        "as much training time, or the source embeddings, is in French",
+    )
+    said(
+        "transducer",
+        "indistinguishable from it in BLEU with a beam, and ahead of it in",
     )
     for split in SETS[:3]:
         one, other = ahead(rival, split)
@@ -241,6 +285,7 @@ def letters(found, kind="beam"):
 @pytest.mark.parametrize("rival", OBJECTIONS)
 def test_in_letters_either_objection_puts_rnnsearch_ahead(rival):
     said("transducer-measured", "both RNNsearches are ahead with every seed")
+    said("transducer-measured", "in French chrF two RNNsearches are ahead")
     assert min(letters(ALL[rival])) > max(letters(ALL["cursors"]))
 
 
@@ -259,7 +304,7 @@ def test_outside_stands_between():
     """Greedily, in both languages, half of the way from one to the other."""
     said(
         "transducer-measured",
-        "So a model without a monotonic walk closes about half of the gap",
+        "a model without a monotonic path closes about half of the gap",
     )
     for found in (ALL, GERMAN):
         assert len(found["outside"]["runs"]) == 3
@@ -292,7 +337,7 @@ def test_the_drawing_of_leads_is_as_it_is_described():
         )
         if place["cursors_over"]["low"] < 0
     ]
-    said("transducer-measured", "with a beam only that over RNNsearch does")
+    said("transducer-measured", "a beam only the lead over RNNsearch does")
     assert unsure == [("fr", name, "beam") for name in (*OBJECTIONS, "outside")]
     gaps = [
         GERMAN[name]["tests"]["all"]["cursors_over"]["gain"]
@@ -303,7 +348,10 @@ def test_the_drawing_of_leads_is_as_it_is_described():
 
 def test_the_diagonal_is_far_behind():
     """On every test set; of the same training, and of as many weights."""
-    said("transducer-measured", "behind the transducer in French, greedily")
+    said(
+        "transducer-measured",
+        "behind the transducer in French, with greedy decoding",
+    )
     for split in SETS:
         for over in ahead("diagonal", split):
             assert over["low"] > 5 and over["p"] < 0.001

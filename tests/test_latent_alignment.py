@@ -96,7 +96,7 @@ def afresh():
 
 
 @torch.no_grad()
-def test_without_a_walk_it_is_the_formula():
+def test_without_a_path_it_is_the_formula():
     model = afresh()
     memory = model.encode(SOURCE)
     embedded, s, _ = model.prediction_states(GIVEN)
@@ -117,7 +117,7 @@ def test_without_a_walk_it_is_the_formula():
 
 
 @torch.no_grad()
-def test_without_a_walk_word_by_word_is_all_at_once():
+def test_without_a_path_word_by_word_is_all_at_once():
     model = afresh()
     memory = model.encode(SOURCE)
     state, rows = model.start(memory), []

@@ -9,7 +9,7 @@ R Σ_j α_ij h_j = Σ_j α_ij f_j. Outside, each annotation has a distribution o
 its own, and the average of these is the marginal likelihood, as if j were a
 latent variable. Everything else is the same: one change.
 
-And the transducer without its monotonic walk: before every word its place is
+And the transducer without a monotonic path: before every word its place is
 chosen anew,
 
     afresh    p(k) = Σ_t softmax_t(q_u · k_t / √d) softmax(g_u + f_t)[k]
@@ -131,7 +131,7 @@ class KeyedPlaces(NamedTuple):
 
 
 class Afresh(Transducer):
-    """A transducer without its walk: every place is chosen anew."""
+    """A transducer without a path: every place is chosen anew."""
 
     def __init__(self, config: TransducerConfig):
         super().__init__(config)

@@ -13,9 +13,9 @@ Bahdanau's own equations were never published):
 
 f_t comes from the encoder's state at source word t (Graves's transcription
 network), g_u from the prediction network, which reads the words emitted so
-far. The joint, p, adds the two. Neither sees the other: only so do all paths
-to a node share one future, and the sum of C(T−1+U, U) paths costs T·U
-additions.
+far. The joint, p, adds the two. Nothing that g_u is made of depends on the
+path: only so do all paths to a node share one future, and the sum of
+C(T−1+U, U) paths costs (T−1)·U additions.
 
 Departures from Graves's transducer: the text ends with the word <end> in
 place of a last blank; no blank at the last source word; GRUs.
@@ -44,8 +44,8 @@ def forward_sums(
     """log α(t, u) for u = 0 … U−1: the forward sums, all ways to a node.
 
     `emit[u, t]` is log p(y_{u+1} | t, u), `blank[u, t]` log p(blank | t, u); a
-    blank moves one source word on. `mask` is True at the words of the source,
-    at whose last there is no blank.
+    blank advances by one source word. `mask` is True at the words of the
+    source, at whose last there is no blank.
     """
     first = torch.full_like(blank[:, 0], NEVER)
     first[:, 0] = 0.0

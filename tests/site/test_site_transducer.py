@@ -147,9 +147,12 @@ def check_where(root: Locator, truth: Truth, step: int) -> None:
     word = [*truth.said, "<end>"][step]
     said = live(root)
     assert f"Word {step + 1}, “{word}”" in said
-    for row in (truth.posterior[step], truth.search[step]):
+    for row, number in (
+        (truth.posterior[step], "probability"),
+        (truth.search[step], "weight"),
+    ):
         assert f"“{truth.source[int(row.argmax())]}”" in said
-        assert f"with {float(row.max()):.2f}" in said
+        assert f"with {number} {float(row.max()):.2f}" in said
 
 
 def node_at(root: Locator, truth: Truth, t: int, u: int) -> tuple:

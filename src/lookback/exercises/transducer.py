@@ -185,7 +185,7 @@ def lattice_by_hand():
             "probable.": 2 / 3,
         },
     )
-    truths = {"p(y | x)": total, "the posterior": first / total}
+    truths = {"p(y | x)": total, "The posterior": first / total}
     return (
         "the sum over three paths, and the posterior of the first word.",
         *(

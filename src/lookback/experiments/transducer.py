@@ -1,6 +1,6 @@
 """Is the plan that was dropped worse than the one that was kept?
 
-A transducer (`cursors`), the same without its walk (`afresh`), the hard-coded
+A transducer (`cursors`), the same without a path (`afresh`), the hard-coded
 diagonal, RNNsearch, and soft search with its sum inside the softmax or
 outside, trained on the phrasebook: as many sentences and, within 2 %, as many
 parameters, as many epochs while the learning rate falls to 0, dropout at the

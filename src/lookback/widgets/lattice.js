@@ -184,7 +184,10 @@ export function sentence(pair, mode, moves, step) {
   if (mode === "where") {
     const [place, attended, on] = MAPS.map(([map], i) => {
       const row = pair.maps[map][step];
-      return quoted(source, top(row)) + (i < 2 ? ` with ${digits(Math.max(...row))}` : "");
+      return (
+        quoted(source, top(row)) +
+        (i < 2 ? ` with ${i ? "weight" : "probability"} ${digits(Math.max(...row))}` : "")
+      );
     });
     return (
       `Word ${step + 1}, “${target[step]}”, was most probably emitted at ${place}; the best path ` +
