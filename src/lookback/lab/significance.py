@@ -250,6 +250,19 @@ def bootstrap_differences(
     return bleu(drawn @ two.double()) - bleu(drawn @ one.double())
 
 
+def _comparable(difference: Tensor, randomized: Tensor, exact: bool) -> None:
+    """Raise an error if p cannot be computed from these."""
+    for name, part in (("difference", difference), ("randomized", randomized)):
+        arguments.kind(name, part, Tensor, "a tensor of differences")
+        if not part.isfinite().all():
+            raise arguments.wrong(name, part, "a tensor of finite numbers")
+    if difference.ndim:
+        raise arguments.wrong(
+            "difference", difference, "a tensor of one number"
+        )
+    arguments.kind("exact", exact, bool, "True or False")
+
+
 def p_value(
     difference: Float[Tensor, ""],
     randomized: Float[Tensor, " trials"],
@@ -260,15 +273,7 @@ def p_value(
     The 1 counts the true order. `exact` is for trials that are all possible
     orders, each once; the true one is among them, and p is their share.
     """
-    for name, part in (("difference", difference), ("randomized", randomized)):
-        arguments.kind(name, part, Tensor, "a tensor of differences")
-        if not part.isfinite().all():
-            raise arguments.wrong(name, part, "a tensor of finite numbers")
-    if difference.ndim:
-        raise arguments.wrong(
-            "difference", difference, "a tensor of one number"
-        )
-    arguments.kind("exact", exact, bool, "True or False")
+    _comparable(difference, randomized, exact)
     as_large = (randomized.abs() >= difference.abs() - 1e-9).sum().item()
     if exact:
         return as_large / len(randomized)
