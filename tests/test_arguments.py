@@ -585,6 +585,7 @@ ROWS = dict(
             dict(difference=torch.tensor(1.0), randomized=torch.randn(9)),
             difference=(None, 1.0, "1", torch.tensor(nan), torch.randn(2)),
             randomized=(None, 1.0, [1.0], torch.tensor([nan])),
+            exact=FLAG,
         ),
         row(
             "significance.standard_error",

@@ -2,6 +2,7 @@
 
 import math
 import random
+from itertools import product
 
 import pytest
 import torch
@@ -140,7 +141,7 @@ def test_no_swap_keeps_the_gap_and_all_swaps_turn_it():
 @pytest.mark.parametrize(
     ("gap", "gaps", "right"),
     [
-        (1.0, [0.5, -0.9, 1.0, -1.0], 1 / 5),
+        (1.0, [0.5, -0.9, 1.0, -1.0], 3 / 5),
         (-1.0, [1.1, -1.1, 0.0, 0.3], 3 / 5),
         (2.0, [], 1.0),
         (0.0, [0.0, 0.0, 0.0], 1.0),
@@ -148,9 +149,47 @@ def test_no_swap_keeps_the_gap_and_all_swaps_turn_it():
         (9.0, [0.0] * 999, 1 / 1000),
     ],
 )
-def test_p_counts_what_is_strictly_larger_and_the_gap_itself(gap, gaps, right):
+def test_p_counts_what_is_as_large_and_the_gap_itself(gap, gaps, right):
     mine = p_value(torch.tensor(gap).double(), torch.tensor(gaps).double())
     assert mine == pytest.approx(right)
+
+
+def every_order(captions: int) -> torch.Tensor:
+    orders = list(product((False, True), repeat=captions))
+    return torch.tensor(orders)
+
+
+@pytest.mark.parametrize("captions", [1, 3, 6])
+def test_of_all_orders_two_at_least_are_as_large(captions):
+    """The true one and its mirror image: never below 2 / 2ⁿ."""
+    one, two = rows(0, captions, 1.0), rows(1, captions, 0.4)
+    gap = bleu(two.sum(0)) - bleu(one.sum(0))
+    gaps = randomized_differences(one, two, every_order(captions))
+    p = p_value(gap, gaps, exact=True)
+    assert p >= 2 / 2**captions and p * 2**captions % 2 == 0
+    twice = (1 + p * 2**captions) / (1 + 2**captions)  # the true order
+    assert p_value(gap, gaps) == pytest.approx(twice)
+
+
+def test_an_exact_p_is_as_rare_as_it_says_and_a_strict_one_is_not():
+    """Two equally good systems, three captions: what the page's cell does.
+
+    A caption's difference is as often positive as negative, so 2/8 comes in
+    one draw of four, and nothing below. The strict count with the true order
+    once more, sacreBLEU's rule for random trials, would call that 1/9.
+    """
+    dice = seeded(0)
+    gaps = torch.randn(20_000, 3, generator=dice, dtype=torch.float64)
+    signs = 1 - 2 * every_order(3).double()
+    chance, true = (gaps @ signs.T).abs(), gaps.sum(1).abs()[:, None]
+    exact = (chance >= true - 1e-9).double().mean(1)
+    strict = (1 + (chance > true + 1e-9).sum(1)) / 9
+    assert exact.min() == 0.25
+    for p in (0.25, 0.5, 0.75):
+        assert (exact <= p).double().mean().item() == pytest.approx(p, abs=0.01)
+    assert strict.min().item() == pytest.approx(1 / 9)
+    below = (strict <= 1 / 9 + 1e-9).double().mean().item()
+    assert below == pytest.approx(0.25, abs=0.01)
 
 
 def test_p_is_about_that_of_sacrebleu(monkeypatch):

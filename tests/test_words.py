@@ -24,6 +24,8 @@ PAGES = (
     "memory_networks",
     "glimpses",
     "scores",
+    "ladder",
+    "ablations",
 )
 
 # What only this book says, and the term that has to have stood before.

@@ -49,7 +49,7 @@ test("numbers have thousands, a true minus, and never a minus zero", () => {
   assert.equal(ranged(low, "aer", error), "not measured");
 });
 
-test("the rung that it changes, or the chosen one", () => {
+test("the model that it changes, or the chosen one", () => {
   assert.deepEqual(
     [0, 1, 2].map((step) => partner(rungs, step, -1)),
     [-1, 0, 1],
@@ -98,14 +98,14 @@ test("every measure is compared in words of its own", () => {
   assert.equal(say(close, high, "parameters", size), "That is the same as the 2,500 of high.");
   assert.equal(say(close, high, "bleu", score), "That is less than 0.05 from the 42.5 of high.");
   assert.equal(say(low, high, "aer", error), "So it cannot be compared with high.");
-  assert.match(say(low, low, "bleu", score), /another rung/);
-  assert.match(say(low, undefined, "bleu", score), /changes no other rung/);
+  assert.match(say(low, low, "bleu", score), /another model/);
+  assert.match(say(low, undefined, "bleu", score), /changes no other model/);
 });
 
 test("the whole sentence", () => {
   assert.equal(
     sentence(rungs, "bleu", score, 1, -1),
-    "Rung 2 of 3, high: It is high. Its BLEU: 42.5. " +
+    "Model 2 of 3, high: It is high. Its BLEU: 42.5. " +
       "That is 12.5 above the 30.0 of low; higher is better.",
   );
 });

@@ -58,17 +58,19 @@ test("known gaps are kept, new ones are those of a fresh run", () => {
 });
 
 test("p is never 0, and 1 where there is no gap", () => {
-  const now = measure(pair(), 40, 0);
-  assert.equal(now.larger, 0);
-  assert.equal(now.p, 1 / 41);
+  const now = measure(pair(), 400, 0);
+  const all = now.gaps.filter((x) => Math.abs(x) > Math.abs(now.gap) - 1e-6).length;
+  assert.equal(now.reached, all);
+  assert.equal(now.p, (1 + all) / 401);
+  assert.ok(measure(pair(), 1, 0).p > 0);
   const same = prepare(parse(GOOD), parse(GOOD), 3);
   assert.equal(measure(same, 40, 0).p, 1);
 });
 
-test("no trial is lost from the histogram, and the larger ones are marked", () => {
+test("no trial is lost from the histogram, and those as large are marked", () => {
   const found = histogram([-9, -1, -0.5, 0, 0.5, 1, 9], 0.5, 1);
   assert.equal(total(found.map((bin) => bin.all)), 7);
-  assert.equal(total(found.map((bin) => bin.larger)), 4);
+  assert.equal(total(found.map((bin) => bin.reached)), 6);
   assert.deepEqual([found[0].all, found[30].all, found[60].all], [2, 1, 2]);
 });
 
@@ -89,14 +91,14 @@ test("the sentence says what was swapped, and what it proves", () => {
   );
   assert.match(
     say(1),
-    /Trial 1 lets .* \d of 3 captions.* not larger than the true one\. So far 0 of 1 chance gap is .* \(1 \+ 1\) = 0\.500, from too few/,
+    /Trial 1 lets .* \d of 3 captions.* (at least as large as|smaller than) the true one\. So far \d of 1 chance gap is .* \/ \(1 \+ 1\) = \d\.\d+, from too few/,
   );
   assert.match(say(99), /from too few trials to trust\.$/);
   assert.match(
-    say(100),
-    /0 of 100 chance gaps .* p = \(0 \+ 1\) \/ \(100 \+ 1\) = 0\.0099, below 0\.05/,
+    say(100, { reached: 0, p: 1 / 101 }),
+    /0 of 100 chance gaps .* p = \(1 \+ 0\) \/ \(1 \+ 100\) = 0\.0099, below 0\.05/,
   );
-  assert.match(say(100, { larger: 59, p: 60 / 101 }), /= 0\.594, not below 0\.05/);
-  assert.match(say(10000), /\(10,000 \+ 1\) = 0\.0001, .* That is all it makes\.$/);
+  assert.match(say(100, { reached: 59, p: 60 / 101 }), /= 0\.594, not below 0\.05/);
+  assert.match(say(10000), /\(1 \+ 10,000\) = \d\.\d+, .* That is all it makes\.$/);
   assert.match(say(5, { gap: 0 }), /no gap for chance to beat: p = 1\.$/);
 });

@@ -10,15 +10,15 @@ import numpy as np
 import torch
 
 from lookback.exercises.by_hand import around, by_hand, stage
-from lookback.exercises.checking import Hint, as_number, exercise, float64
+from lookback.exercises.checking import as_number, exercise, float64
 from lookback.lab.significance import bleu, caption_rows
 
 
 def swaps_by_hand_solution():
     """The gaps are ±5 ± 2 ± 1; the true one is 5 + 2 − 1."""
     gaps = [a * 5 + b * 2 - c for a, b, c in product((1, -1), repeat=3)]
-    larger = sum(abs(gap) > 6 for gap in gaps)  # 8 and −8
-    return [6, larger, (1 + larger) / (1 + len(gaps))]
+    as_large = sum(abs(gap) >= 6 for gap in gaps)  # 6, −6, 8 and −8
+    return [6, as_large, as_large / len(gaps)]
 
 
 _BY_HAND = {
@@ -28,41 +28,48 @@ _BY_HAND = {
         "That is A minus B; the gap is B minus A.": -6.0,
     },
     (
-        "number of tosses",
-        2.0,
-        "Write down all eight gaps, ±5 ± 2 ± 1, and count those that are "
-        "larger in size than the true one.",
+        "number of orders",
+        4.0,
+        "Write down all eight gaps, ±5 ± 2 ± 1, and count those that are at "
+        "least as large in size as the true one.",
     ): {
-        "Two of those four only equal the true gap.": 4.0,
-        "−8 counts too: either system might be the better one.": 1.0,
-        "The 1 of the equation comes later, in p; count the tosses alone.": 3.0,
+        "Equal gaps count, and so do those with the other sign: 6 and −6, 8 "
+        "and −8.": 2.0,
+        "The true order itself is one of the eight, and −6 its mirror image: "
+        "both count.": 3.0,
+        "−8 and −6 count too: either system might be the better one.": 1.0,
+        "The 1 of the other equation stands for the true order, which is among "
+        "your eight; count the orders alone.": 5.0,
+        "Those are all orders; count those that are at least as large.": 8.0,
     },
     (
         "p",
-        3 / 9,
-        "Put your count and the number of trials into the equation.",
+        4 / 8,
+        "Divide your count by the number of all orders.",
     ): {
-        "Both 1s of the equation are missing, above and below.": 2 / 8,
-        "The 1 below is missing.": 3 / 8,
-        "The 1 above is missing.": 2 / 9,
-        "You took the three coins for the trials, or counted the tosses that "
-        "are not larger: the larger ones stand above, and all eight below.": (
-            3 / 4
-        ),
-        "That is per cent; p is a share, between 0 and 1.": 100 / 3,
+        "With all eight orders there is no 1 to add, above or below: the true "
+        "order is one of them.": 5 / 9,
+        "No 1 is added above: the true order is one of the eight.": 5 / 8,
+        "No 1 is added below: there are eight orders.": 4 / 9,
+        "That counts only larger gaps, and the true order once more. It is no "
+        "p-value: equal gaps count.": 3 / 9,
+        "That counts only larger gaps, or one sign; equal gaps of either sign "
+        "count too.": 2 / 8,
+        "You divided by the captions; divide by the orders.": 4 / 3,
+        "That is per cent; p is a share, between 0 and 1.": 50.0,
     },
 }
 
 
 @by_hand(
     swaps_by_hand_solution,
-    "the true gap, the number of tosses and p",
-    ["true gap", "number of tosses", "p"],
+    "the true gap, the number of orders and p",
+    ["true gap", "number of orders", "p"],
 )
 def swaps_by_hand():
-    """All tosses of three coins: the gap, the tosses above it, and p."""
+    """All orders of three captions: the gap, the orders as large, and p."""
     return (
-        "the gap is 6, two tosses in eight make it 8, and p is 3/9.",
+        "the gap is 6, four orders of eight are as large, and p is 4/8.",
         *(
             stage(
                 truth,
@@ -142,7 +149,7 @@ for _hint, _typed in {
         "reference / runs[0]",
         "runs[0] / reference",
     ),
-    "That is the arithmetic mean of the four shares; take the mean of their "
+    "That is the arithmetic mean of the four precisions; average their "
     "logarithms.": (_GEOMETRIC, "(matches / runs).mean()"),
     "Divide the sum of the logarithms by 4.": ("mean()", "sum()"),
     "The brevity penalty is exp(1 − r / c), and yours is c / r.": (
@@ -178,11 +185,11 @@ def _in_plain_numbers(rows):
     return product
 
 
-def swap_gaps_solution(one, two, coins, score):
-    """Where a coin is True two rows change places; then sum and score."""
-    heads = coins[:, :, None]  # [trials, captions, 1]
-    first = torch.where(heads, two, one).sum(dim=1)  # [trials, 9]
-    second = torch.where(heads, one, two).sum(dim=1)
+def swap_gaps_solution(one, two, swaps, score):
+    """Where a swap is True two rows change places; then sum and score."""
+    swapped = swaps[:, :, None]  # [trials, captions, 1]
+    first = torch.where(swapped, two, one).sum(dim=1)  # [trials, 9]
+    second = torch.where(swapped, one, two).sum(dim=1)
     return score(second) - score(first)
 
 
@@ -202,12 +209,12 @@ _SWAPS = (
 )
 
 
-def _swap_loop(one, two, coins, score):
-    """The gaps, one toss and one caption after another."""
+def _swap_loop(one, two, swaps, score):
+    """The gaps, one trial and one caption after another."""
     gaps = []
-    for tosses in coins.tolist():
-        rows = zip(tosses, one.tolist(), two.tolist(), strict=True)
-        pairs = [(b, a) if heads else (a, b) for heads, a, b in rows]
+    for trial in swaps.tolist():
+        rows = zip(trial, one.tolist(), two.tolist(), strict=True)
+        pairs = [(b, a) if swapped else (a, b) for swapped, a, b in rows]
         first, second = score(torch.tensor(pairs).sum(0)).tolist()
         gaps.append(second - first)
     return float64(gaps)
@@ -217,9 +224,9 @@ def _swap_loop(one, two, coins, score):
 def swap_gaps(mine):
     """The gap of two systems after each trial's swaps, by any score."""
     cases = []
-    for ones, twos, tosses, score in _SWAPS:
-        coins = torch.tensor(tosses).bool()
-        given = caption_rows(ones), caption_rows(twos), coins, score
+    for ones, twos, trials, score in _SWAPS:
+        swaps = torch.tensor(trials).bool()
+        given = caption_rows(ones), caption_rows(twos), swaps, score
         cases.append((given, _swap_loop(*given)))
     swap_gaps.compare(mine, cases, "[trials]")
     return "two scores, the second with the eight gaps that you know by hand."
@@ -229,13 +236,13 @@ _DIFFERENCE = "score(second) - score(first)"
 _APART = (".sum(dim=1)", "", _DIFFERENCE)
 for _hint, _typed in {
     "Every sign is flipped. The gap is the second's score minus the first's, "
-    "and rows change places where the coin is True.": ("coins[:", "(~coins)[:"),
+    "and rows change places where the swap is True.": ("swaps[:", "(~swaps)[:"),
     "The first keeps its own rows. A row that goes over to the second must "
     "leave the first.": ("score(first)", "score(one.sum(dim=0))"),
     "The second keeps its own rows. A row that goes over to the first must "
     "leave the second.": ("score(second)", "score(two.sum(dim=0))"),
-    "One coin decides for all captions of a trial; every caption has its "
-    "own.": ("coins[:, :, None]", "coins[:, :1, None]"),
+    "One swap decides for all captions of a trial; every caption has its "
+    "own.": ("swaps[:, :, None]", "swaps[:, :1, None]"),
     "Keep the sign: it is left out when p is counted.": (
         _DIFFERENCE,
         f"({_DIFFERENCE}).abs()",
@@ -266,113 +273,6 @@ swap_gaps.style(_swap_loop)
 
 
 @swap_gaps.style
-def _by_a_product_of_tables(one, two, coins, score):
-    moved = coins.long() @ (two - one)
+def _by_a_product_of_tables(one, two, swaps, score):
+    moved = swaps.long() @ (two - one)
     return score(two.sum(0) - moved) - score(one.sum(0) + moved)
-
-
-def not_beaten_solution(quality, cost):
-    """True where no rung is as good, as cheap, and better in one of them."""
-    good, cheap = quality[:, None], cost[:, None]  # the others: columns
-    as_good, as_cheap = quality >= good, cost <= cheap
-    better = (quality > good) | (cost < cheap)
-    return ~(as_good & as_cheap & better).any(dim=1)
-
-
-def _sweep(rungs):
-    """The front, from the cheapest up: kept if better than all before."""
-    best, kept = -math.inf, []
-    for cost, minus in sorted((c, -q) for q, c in rungs):
-        if -minus > best:
-            best = -minus
-            kept.append((best, cost))
-    return torch.tensor([rung in kept for rung in rungs])
-
-
-_RUNGS = (
-    [(5, 1), (30, 4), (4, 3), (20, 5), (50, 9), (40, 8), (45, 12)],
-    [(30, 4), (30, 6), (50, 9), (40, 9), (20, 2), (20, 2), (10, 2)],
-    [(-3, 7)],
-)
-
-
-_BOOL = "Give back True and False: a tensor of dtype bool."
-
-
-def _true_or_false(mine, quality, cost):
-    result = mine(quality, cost)
-    if isinstance(result, torch.Tensor) and result.dtype != torch.bool:
-        raise Hint(_BOOL)
-    return result
-
-
-@exercise(not_beaten_solution)
-def not_beaten(mine):
-    """The rungs that no other rung makes superfluous."""
-    cases = []
-    for rungs in _RUNGS:
-        quality, cost = torch.tensor(rungs).to(torch.get_default_dtype()).T
-        cases.append(((quality, cost), _sweep(rungs)))
-    not_beaten.compare(
-        mine,
-        cases,
-        "[rungs]",
-        "with quality {0} and cost {1}",
-        ask=_true_or_false,
-    )
-    return "rungs beaten outright, equal in one, equal in both, and alone."
-
-
-_BEATS = "as_good & as_cheap & better"
-_FRONT = f"~({_BEATS}).any(dim=1)"
-for _hint, _typed in {
-    "You compare each rung with itself. To be as good and as cheap is not "
-    "enough to beat: AND better in one of the two.": (" & better", ""),
-    "To be better in one is not yet to beat: whoever beats is at least as good "
-    "AND costs at most as much. Yours says or.": (_BEATS, "better"),
-    "True and False are exchanged.": ("return ~", "return "),
-    "Only the best quality is left; a cheaper rung with less of it is not "
-    "beaten.": (_FRONT, "quality == quality.max()"),
-    "Only the lowest cost is left; a better rung that costs more is not "
-    "beaten.": (_FRONT, "cost == cost.min()"),
-    "Only the most quality for its cost is left. Whether more is worth more is "
-    "the buyer's choice.": (_FRONT, "quality / cost == (quality / cost).max()"),
-    "Less cost is better.": ("cost <", "cost >"),
-    "More quality is better.": ("quality >", "quality <"),
-    "Two rungs that are equal in both do not beat each other.": (
-        _FRONT,
-        "(as_good & as_cheap).sum(dim=1) <= 1",
-    ),
-    "Equal in one and better in the other is enough to beat.": (
-        _BEATS,
-        "(quality > good) & (cost < cheap)",
-    ),
-    "A rung of equal quality that costs less beats too.": (
-        _BEATS,
-        "(quality > good) & as_cheap",
-    ),
-    "A rung of equal cost with more quality beats too.": (
-        _BEATS,
-        "as_good & (cost < cheap)",
-    ),
-    "You marked the rungs that beat no other; asked is who is not beaten. Is "
-    "any taken along the right axis?": ("dim=1", "dim=0"),
-    _BOOL: (_FRONT, f"({_FRONT}).double()"),
-}.items():
-    not_beaten.slip(_hint, *_typed)
-
-
-not_beaten.style(
-    lambda quality, cost: _sweep(
-        list(zip(quality.tolist(), cost.tolist(), strict=True))
-    )
-)
-
-
-@not_beaten.style
-def _best_of_those_that_cost_no_more(quality, cost):
-    cheaper = cost[None] < cost[:, None]
-    equal = cost[None] == cost[:, None]
-    below = quality.expand_as(cheaper).masked_fill(~cheaper, -torch.inf)
-    beside = quality.expand_as(equal).masked_fill(~equal, -torch.inf)
-    return (quality > below.amax(1)) & (quality == beside.amax(1))

@@ -250,13 +250,8 @@ def bootstrap_differences(
     return bleu(drawn @ two.double()) - bleu(drawn @ one.double())
 
 
-def p_value(
-    difference: Float[Tensor, ""], randomized: Float[Tensor, " trials"]
-) -> float:
-    """p = (1 + #{|randomized| > |difference|}) / (1 + #{trials}).
-
-    Where there is no difference to beat it is 1.
-    """
+def _comparable(difference: Tensor, randomized: Tensor, exact: bool) -> None:
+    """Raise an error if p cannot be computed from these."""
     for name, part in (("difference", difference), ("randomized", randomized)):
         arguments.kind(name, part, Tensor, "a tensor of differences")
         if not part.isfinite().all():
@@ -265,10 +260,24 @@ def p_value(
         raise arguments.wrong(
             "difference", difference, "a tensor of one number"
         )
-    if difference.abs() < 1e-9:
-        return 1.0
-    larger = (randomized.abs() > difference.abs() + 1e-9).sum().item()
-    return (larger + 1) / (len(randomized) + 1)
+    arguments.kind("exact", exact, bool, "True or False")
+
+
+def p_value(
+    difference: Float[Tensor, ""],
+    randomized: Float[Tensor, " trials"],
+    exact: bool = False,
+) -> float:
+    """p = (1 + #{|randomized| ≥ |difference|}) / (1 + #{trials}).
+
+    The 1 counts the true order. `exact` is for trials that are all possible
+    orders, each once; the true one is among them, and p is their share.
+    """
+    _comparable(difference, randomized, exact)
+    as_large = (randomized.abs() >= difference.abs() - 1e-9).sum().item()
+    if exact:
+        return as_large / len(randomized)
+    return (as_large + 1) / (len(randomized) + 1)
 
 
 def _alike(one: Sequence[Counts], two: Sequence[Counts]) -> None:
@@ -298,8 +307,10 @@ def difference(one: Sequence[Counts], two: Sequence[Counts]) -> float:
 def paired_randomization_test(
     one: Sequence[Counts], two: Sequence[Counts]
 ) -> float:
-    """p of the difference, by swapping captions (Riezler & Maxwell
-    2005; sacreBLEU's approximate randomization).
+    """p of the difference, by swapping captions (Riezler & Maxwell 2005).
+
+    It is sacreBLEU's approximate randomization, but for equal differences,
+    which count here.
 
     In each trial the captions of all pairs of runs are swapped alike, and the
     pairs' differences averaged.

@@ -68,8 +68,8 @@ const aim = ({ better, digits }) =>
 /** A rung's number beside another's, in words.
  * @param {Rung} now @param {Rung | undefined} then @param {string} name @param {Measure} measure */
 export function compared(now, then, name, measure) {
-  if (!then) return "It changes no other rung; choose one to compare it with.";
-  if (now === then) return "Choose another rung to compare it with.";
+  if (!then) return "It changes no other model; choose one to compare it with.";
+  if (now === then) return "Choose another model to compare it with.";
   const found = gain(now, then, name);
   if (!found) return `So it cannot be compared with ${then.label}.`;
   const { difference, ratio } = found;
@@ -90,7 +90,7 @@ export function compared(now, then, name, measure) {
  * @param {Rung[]} rungs @param {string} name @param {Measure} measure
  * @param {number} step @param {number} against */
 export const sentence = (rungs, name, measure, step, against) =>
-  `Rung ${step + 1} of ${rungs.length}, ${rungs[step].label}: ${rungs[step].change} ` +
+  `Model ${step + 1} of ${rungs.length}, ${rungs[step].label}: ${rungs[step].change} ` +
   `Its ${measure.title}: ${ranged(rungs[step], name, measure)}. ` +
   compared(rungs[step], rungs[partner(rungs, step, against)], name, measure);
 
@@ -137,7 +137,7 @@ function row(rung, onclick) {
 /** All rungs by all measures. @param {Rung[]} rungs @param {[string, Measure][]} measures */
 const all = (rungs, measures) =>
   tableOf(
-    ["rung", ...measures.map(([, one]) => one.title)],
+    ["model", ...measures.map(([, one]) => one.title)],
     rungs.map((rung) => [
       rung.label,
       ...measures.map(([key, one]) => shown(rung.numbers[key], one)),
@@ -161,12 +161,12 @@ function build(model) {
   );
   /** @type {[number, string][]} */
   const others = rungs.map((rung, i) => [i, rung.label]);
-  const whom = select("against", [[-1, "the rung that it changes"], ...others], (i) =>
+  const whom = select("against", [[-1, "the model that it changes"], ...others], (i) =>
     change(model, { against: Number(i) }),
   );
   const node = frame(
     "rungs",
-    "A ladder of translators",
+    "Models, one change apart",
     at,
     walk.to,
     bar(...walk.nodes, tableButton(figure, table)),

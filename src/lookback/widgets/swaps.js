@@ -28,12 +28,12 @@ import limits from "./swaps.json" with { type: "json" };
  *   trials: number, seed: number}} State */
 /** @typedef {{swapped: number, first: number, second: number}} Swapped */
 /** @typedef {{count: number, first: number, second: number, gap: number, gaps: number[],
- *   last: Swapped | null, larger: number, p: number}} Measured */
+ *   last: Swapped | null, reached: number, p: number}} Measured */
 /** @typedef {{count: number, one: number[], two: number[], moved: Float64Array}} Pair */
 
 const [BINS, ROW, ENOUGH, TABLED] = [61, 9, 100, 50];
 const MOST = limits.trials;
-const ROLES = /** @type {const} */ (["first", "second", "gap", "larger", "p"]);
+const ROLES = /** @type {const} */ (["first", "second", "gap", "reached", "p"]);
 export const SIZES = [100, 300, 1000];
 
 /** Rows of nine numbers, m_1…m_4, t_1…t_4 and r, from six for each caption.
@@ -85,9 +85,9 @@ export function swap({ count, one, two, moved }, seed, trial) {
   };
 }
 
-/** Whether a trial's gap is larger than the true one, whatever their signs.
+/** Whether a trial's gap is at least as large as the true one, whatever their signs.
  * @param {number} x @param {number} gap */
-const beats = (x, gap) => Math.abs(x) > Math.abs(gap) + 1e-9;
+const reaches = (x, gap) => Math.abs(x) >= Math.abs(gap) - 1e-9;
 
 /** All that is shown of `trials` swaps; `known` gaps are not computed again.
  * @param {Pair} pair @param {number} trials @param {number} seed @param {number[]} [known]
@@ -102,18 +102,18 @@ export function measure(pair, trials, seed, known = []) {
     last = swap(pair, seed, i);
     gaps[i] = last.second - last.first;
   }
-  const larger = gaps.filter((x) => beats(x, gap)).length;
-  const p = Math.abs(gap) < 1e-9 ? 1 : (larger + 1) / (trials + 1);
-  return { count: pair.count, first, second, gap, gaps, last, larger, p };
+  const reached = gaps.filter((x) => reaches(x, gap)).length;
+  const p = (reached + 1) / (trials + 1);
+  return { count: pair.count, first, second, gap, gaps, last, reached, p };
 }
 
 /** What the trials so far say. @param {Measured} now */
-function outcome({ gap, gaps, larger, p }) {
+function outcome({ gap, gaps, reached, p }) {
   if (Math.abs(gap) < 1e-9) return "There is no gap for chance to beat: p = 1.";
   const [n, value] = [gaps.length, digits(p, p < 0.01 ? 4 : 3)];
   const start =
-    `So far ${grouped(larger)} of ${grouped(n)} ${n === 1 ? "chance gap is" : "chance gaps are"} ` +
-    `larger than the true one: p = (${grouped(larger)} + 1) / (${grouped(n)} + 1) = ${value}, `;
+    `So far ${grouped(reached)} of ${grouped(n)} ${n === 1 ? "chance gap is" : "chance gaps are"} ` +
+    `at least as large as the true one: p = (1 + ${grouped(reached)}) / (1 + ${grouped(n)}) = ${value}, `;
   if (n < ENOUGH) return `${start}from too few trials to trust.`;
   return (
     start +
@@ -133,15 +133,15 @@ export function sentence([one, two], now) {
     `the true gap is ${digits(Math.abs(gap), places)}.`;
   if (!last) {
     return (
-      `${start} Toss a coin for each of the ${grouped(now.count)} captions, and let the two ` +
-      "translations change places where it shows heads: how large a gap does chance make?"
+      `${start} Exchange the two translations of each of the ${grouped(now.count)} captions ` +
+      "with probability one half: how large a gap does chance make?"
     );
   }
   return (
     `${start} Trial ${grouped(gaps.length)} lets the two change places in ` +
     `${grouped(last.swapped)} of ${grouped(now.count)} captions. The two mixed lists score ` +
     `${digits(last.first)} and ${digits(last.second)}, a chance gap of ` +
-    `${digits(Math.abs(chance), places)}, ${beats(chance, gap) ? "larger" : "not larger"} than ` +
+    `${digits(Math.abs(chance), places)}, ${reaches(chance, gap) ? "at least as large as" : "smaller than"} ` +
     `the true one. ${outcome(now)}` +
     (gaps.length === MOST ? " That is all it makes." : "")
   );
@@ -155,14 +155,14 @@ export function reachOf(gaps, gap) {
 }
 
 /** How the gaps fall between −reach and reach, and how many of each bin are
- * larger than the true one. @param {number[]} gaps @param {number} gap @param {number} reach */
+ * at least as large as the true one. @param {number[]} gaps @param {number} gap @param {number} reach */
 export function histogram(gaps, gap, reach) {
-  const found = Array.from({ length: BINS }, () => ({ all: 0, larger: 0 }));
+  const found = Array.from({ length: BINS }, () => ({ all: 0, reached: 0 }));
   for (const x of gaps) {
     const at = Math.floor(((x + reach) / (2 * reach)) * BINS);
     const bin = found[within(0, at, BINS - 1)];
     bin.all += 1;
-    bin.larger += Number(beats(x, gap));
+    bin.reached += Number(reaches(x, gap));
   }
   return found;
 }
@@ -207,11 +207,11 @@ function chart() {
       const most = Math.max(1, ...found.map(({ all }) => all));
       head.textContent =
         `Each trial\u2019s chance gap, second list minus first. Dashed: the true gap, on both ` +
-        `sides. Orange: larger. The full height is ${grouped(most)} ${most === 1 ? "trial" : "trials"}.`;
-      found.forEach(({ all, larger }, i) => {
+        `sides. Orange: at least as large. The full height is ${grouped(most)} ${most === 1 ? "trial" : "trials"}.`;
+      found.forEach(({ all, reached }, i) => {
         bins.set(i, all, all / most);
-        bins.each[i].style.setProperty("--beyond", String(larger / (all || 1)));
-        bins.each[i].dataset.larger = String(larger);
+        bins.each[i].style.setProperty("--beyond", String(reached / (all || 1)));
+        bins.each[i].dataset.reached = String(reached);
       });
       for (const { side, node: mark } of marks) {
         mark.style.left = `${(50 + (50 * side * Math.abs(gap)) / reach).toFixed(2)}%`;
@@ -232,7 +232,7 @@ function figures([one, two], now) {
     first: [one, now.first, digits(now.first)],
     second: [two, now.second, digits(now.second)],
     gap: ["true gap, second minus first", now.gap, digits(now.gap)],
-    larger: [`chance gaps larger, of ${grouped(n)}`, now.larger, grouped(now.larger)],
+    reached: [`chance gaps as large, of ${grouped(n)}`, now.reached, grouped(now.reached)],
     p: ["p", now.p, p],
   };
 }
@@ -277,7 +277,7 @@ function build(model, read) {
     "again",
     "Start again",
     () => set({ seed: (model.get("seed") + 1) % 2 ** 31 }),
-    "Start again, with other coins",
+    "Start again, with other random swaps",
   );
   const { say } = voice(model);
   const [figure, numbers] = [chart(), tiles(ROLES)];
@@ -313,13 +313,13 @@ function build(model, read) {
       numbers.fill(figures(names, now));
       table.replaceChildren(
         tableOf(
-          ["trial", "chance gap", "larger than the true gap"],
+          ["trial", "chance gap", "at least as large"],
           gaps
             .slice(-TABLED)
             .map((gap, i) => [
               grouped(Math.max(0, trials - TABLED) + i + 1),
               digits(gap),
-              beats(gap, now.gap) ? "yes" : "no",
+              reaches(gap, now.gap) ? "yes" : "no",
             ])
             .reverse(),
         ),
