@@ -3,14 +3,17 @@
 And the chapter's drawings: every number in them is computed anew.
 """
 
+import math
 import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 import torch
+from saying import said
 from torch import nn
 
+from lookback.experiments import latch
 from lookback.recurrence import GRUCell, LSTMCell, RNNCell, carry, read
 from lookback.widgets import Relay
 
@@ -238,8 +241,100 @@ def test_the_numbers_of_the_relays_drawing_are_the_widgets():
     the_same(drawn("recurrence"), numbers)
 
 
+def test_the_attractors_drawing_is_the_widgets_step():
+    fixed, w = 0.5, 2.0
+    for _ in range(100):
+        fixed = math.tanh(w * fixed)
+    slope = w * (1 - fixed**2)
+    numbers = {"fixed": fixed, "mirror": -fixed, "slope": slope, "slope_0": w}
+    the_same(drawn("recurrence_attractor"), numbers)
+    assert fixed == pytest.approx(Relay(w=w, pulse=1.0).states()[-1], abs=1e-9)
+    assert 1 / 6.5 < slope < 1 / 5.5
+    said(
+        "recurrence",
+        "at 0 it is 2: a small push doubles",
+        "at 0.96 it is 0.17: a push shrinks to a sixth",
+    )
+
+
+def test_the_widgets_task_has_one_answer_each_and_none_to_both():
+    """A state above 0.5, a gradient above a hundredth: by the sliders' steps
+    and between them."""
+
+    one = Relay()
+
+    def ends(w, pulse):
+        one.w, one.pulse = w, pulse
+        return one.states()[-1], one.gradient(20)[0]
+
+    dial = {w / 10: ends(w / 10, 1.0) for w in range(31)}
+    assert [w for w, (h, _) in dial.items() if h > 0.5] == [
+        w / 10 for w in range(11, 31)
+    ]
+    assert [w for w, (_, g) in dial.items() if g > 0.01] == [0.9, 1.0]
+    for w in range(301):
+        h, g = ends(w / 100, 1.0)
+        assert not (h > 0.5 and g > 0.01), w
+    assert f"{dial[0.9][1]:.3f} {dial[1.0][1]:.3f}" == "0.031 0.038"
+    assert f"{dial[1.1][0]:.2f} {dial[1.1][1]:.3f}" == "0.51 0.007"
+    both = [w / 10 for w in range(31) if min(h_g(ends(w / 10, 0.1))) > 1]
+    assert both == [1.2, 1.3]
+    h, g = ends(1.2, 0.1)
+    assert (h, g) == (
+        pytest.approx(0.647, abs=5e-4),
+        pytest.approx(0.235, abs=5e-4),
+    )
+    states = Relay(w=1.2, pulse=0.1).states()
+    assert 1.2 * (1 - states[2] ** 2) > 1 > 1.2 * (1 - states[-1] ** 2)
+    fixed = 0.5
+    for _ in range(200):
+        fixed = math.tanh(1.2 * fixed)
+    assert f"{fixed:.2f} {1.2 * (1 - fixed**2):.2f}" == "0.66 0.68"
+    said(
+        "recurrence",
+        "every $w$ from 1.1 up keeps the state above 0.5",
+        "No $w$ does both: at 1.1 the state is 0.51, but the gradient is down "
+        "to 0.007",
+        "With a pulse of 0.1, $w = 1.2$ and $w = 1.3$ each do both. At 1.2 the "
+        "state grows to 0.647, and a gradient of 0.235 comes back",
+        "Once it has arrived, at 0.66, each further step multiplies the "
+        "gradient by 0.68",
+    )
+
+
+def h_g(ends):
+    """Both demands of the task, as parts of what is asked."""
+    return ends[0] / 0.5, ends[1] / 0.01
+
+
+def test_the_recurrent_connections_carry_ten_times_the_cell_state_alone():
+    """The page's own function, without a bias and with one of 100."""
+    (code,) = (
+        cell
+        for cell in re.findall(r"```{code-cell}.*?\n(.*?)```", page(), re.S)
+        if "def kept_gradient" in cell
+    )
+    space = {"torch": torch, "latch": latch, "LSTMCell": LSTMCell}
+    exec(code, space)
+    alone, whole = space["kept_gradient"](0)
+    assert 9 < whole / alone < 11 and whole < 1e-3
+    assert space["kept_gradient"](100)[0] == 1
+    said(
+        "recurrence",
+        "the recurrent connections carry ten times as much as the cell state "
+        "alone",
+        "the cell state alone keeps a size of exactly 1",
+    )
+
+
 @pytest.mark.parametrize(
-    "name", ["recurrence", "recurrence_lstm", "recurrence_gru"]
+    "name",
+    [
+        "recurrence",
+        "recurrence_attractor",
+        "recurrence_lstm",
+        "recurrence_gru",
+    ],
 )
 def test_who_listens_to_a_drawing_hears_its_numbers(name):
     alt = re.search(rf"{{drawing}} {name}\.svg\n:alt: (.*)", page())[1]

@@ -40,7 +40,7 @@ test("nothing comes back before the pulse, and 1 at it", () => {
 
 test("a factor is said so that one can hear it", () => {
   assert.equal(arrives(0), "does not arrive");
-  assert.equal(arrives(1e-12), "arrives divided by more than a billion");
+  assert.equal(arrives(4.14e-15), "arrives divided by 2.4 · 10¹⁴");
   assert.equal(arrives(1 / 32000), "arrives divided by 32,000");
   assert.equal(arrives(0.25), "arrives multiplied by 0.25");
   assert.equal(arrives(524288), "arrives multiplied by 524,288");

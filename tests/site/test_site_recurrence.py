@@ -96,8 +96,12 @@ def test_what_the_task_says_is_seen(relay):
         assert numbers(root, "back") == pytest.approx([gradient], rel=0.02)
     for w in range(31):
         act(root, "w").fill(str(w / 10))
-        kept = numbers(root, "now")[0] / numbers(root, "state")[0]
-        assert not (kept > 0.5 and numbers(root, "back")[0] > 0.1)
+        kept = numbers(root, "now")[0]
+        assert not (kept > 0.5 and numbers(root, "back")[0] > 0.01)
+    act(root, "pulse").fill("0.1")
+    act(root, "w").fill("1.2")
+    assert numbers(root, "now") == pytest.approx([0.647], abs=5e-4)
+    assert numbers(root, "back") == pytest.approx([0.235], abs=5e-4)
     act(root, "w").fill("2")
     act(root, "pulse").fill("0")
     assert numbers(root, "back") == [2 ** (STEPS - 1)]

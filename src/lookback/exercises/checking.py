@@ -614,8 +614,8 @@ class Answer:
         for name, before, after in zip(self.inputs, given, handed, strict=True):
             if not _unchanged(before, after):
                 instead = (
-                    "tensor (masked_fill, not masked_fill_; x = x + 1, not "
-                    "x += 1)."
+                    f"tensor. `{name} += …`, `{name}[…] = …` and methods that "
+                    f"end in _ change the old one; {name}.clone() is a new one."
                     if isinstance(before, torch.Tensor)
                     else f"one, a copy: list({name})."
                 )

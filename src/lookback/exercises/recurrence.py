@@ -131,7 +131,7 @@ def carry_back(mine):
         )
         cases.append(((U, torch.stack(states)), truth))
     carry_back.compare(mine, cases, "[hidden, hidden]", tolerance=1e-5)
-    return "four networks, one of a single state among them."
+    return "four networks, including one that stops at its first state."
 
 
 _SLOPES = "(h * (1 - h))"
@@ -264,6 +264,7 @@ def _both(parts):
 
 
 _PAIR = "Give back two tensors, dW and dU: return dW, dU."
+_SWAPPED = "You give the two back in the other order: dW first, then dU."
 _ZEROS = (
     "A gradient of nothing but zeros, as where all is learned, comes back as "
     "NaN: you divide by its length. Divide only where it is longer than the "
@@ -276,6 +277,9 @@ def _shortened(answer, dW, dU, limit):
     found = answer(dW, dU, limit)
     if not isinstance(found, (tuple, list)) or len(found) != 2:
         raise Hint(_PAIR)
+    shapes = [getattr(part, "shape", None) for part in found]
+    if shapes == [dU.shape, dW.shape] != [dW.shape, dU.shape]:
+        raise Hint(_SWAPPED)
     return _both(
         as_tensor(part, g.shape, f"the new {name}")
         for part, g, name in zip(found, (dW, dU), ("dW", "dU"), strict=True)
@@ -314,7 +318,7 @@ _NEW = "dW, dU = dW * limit / norm, dU * limit / norm"
 for _hint, *_typed in (
     (
         "You clip every number by itself, and that turns the gradient: the "
-        "longest numbers lose, the others stay. Shorten all by the same "
+        "largest numbers shrink, the others stay. Shorten all by the same "
         "factor.",
         lambda dW, dU, limit: (
             dW.clamp(-limit, limit),
@@ -384,6 +388,7 @@ for _hint, *_typed in (
         *(_NORM, "dW.abs().sum() + dU.abs().sum()"),
     ),
     (_PAIR, "return dW, dU", "return dW"),
+    (_SWAPPED, "return dW, dU", "return dU, dW"),
     (
         _ZEROS,
         *("if norm > limit:", "if True:"),
@@ -527,7 +532,9 @@ def hold_for(mine):
         given = *random_inputs(seed, (4 * hidden,), (4 * hidden,)), steps
         cases.append((given, torch.full((hidden,), _wanted(steps))))
     hold_for.compare(mine, cases, "[hidden]", otherwise=_left, ask=_forget_bias)
-    return "half is left after 1, 20 and 160 steps; the other gates stand."
+    return (
+        "half is left after 1, 20 and 160 steps; the other gates are unchanged."
+    )
 
 
 _F, _BIAS = "0.5 ** (1 / steps)", "math.log(f / (1 - f))"
@@ -592,8 +599,8 @@ for _hint, *_typed in (
         *(_F, "0.5**steps"),
     ),
     (
-        "That is the logarithm of the steps. f to the power `steps` is one "
-        "half, and the gate is σ(bias).",
+        "That is the logarithm of the steps. Find f first, 0.5 to the power "
+        "1 / steps, and then its bias, ln(f / (1 − f)).",
         *(_BIAS, "math.log(steps)"),
     ),
     (

@@ -22,6 +22,7 @@ from statistics import median
 import torch
 from torch import nn
 from torch.nn import functional as F
+from tqdm.auto import tqdm
 
 from lookback.experiments.runs import campaign
 from lookback.experiments.serial import biased
@@ -154,27 +155,35 @@ def gate(model: Latch, length: int) -> float | None:
 
 
 def teach(
-    model: Latch, length: int, optimiser: torch.optim.Optimizer, limit: float
+    model: Latch,
+    length: int,
+    optimizer: torch.optim.Optimizer,
+    limit: float,
+    show: bool = False,
 ) -> dict:
     """Train until IN_A_ROW updates were right, UPDATES at most.
 
     `updates` is None for a run that did not come to its end before that. A
-    gradient longer than `limit` is shortened to it.
+    gradient longer than `limit` is shortened to it. `show` shows progress.
     """
     sizes, losses, right = [], [], 0
+    bar = tqdm(total=UPDATES, unit="update", leave=False, disable=not show)
     while len(sizes) < UPDATES and right < IN_A_ROW:
         letters, classes = strings(BATCH, length)
         logits = model(letters)
         classes = classes.to(logits.device)
         loss = F.cross_entropy(logits, classes)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
         size = nn.utils.clip_grad_norm_(model.parameters(), limit)
-        optimiser.step()
+        optimizer.step()
         sizes.append(size.item())
         losses.append(loss.item())
         every = bool((logits.argmax(-1) == classes).all())
         right = right + 1 if every else 0
+        bar.update()
+        bar.set_postfix(loss=f"{losses[-1]:.2f}", refresh=False)
+    bar.close()
     with torch.no_grad():
         letters, classes = strings(TESTS, length)
         hits = model(letters).argmax(-1).cpu() == classes

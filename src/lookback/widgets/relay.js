@@ -50,7 +50,7 @@ export function back(w, states, step) {
 /** What a factor does, in words. @param {number} g */
 export function arrives(g) {
   if (g === 0) return "does not arrive";
-  if (g < 1e-9) return "arrives divided by more than a billion";
+  if (g < 1e-9) return `arrives divided by ${short(1 / g)}`;
   if (g < 0.01) return `arrives divided by ${grouped(Math.round(1 / g))}`;
   if (g >= 100) return `arrives multiplied by ${grouped(Math.round(g))}`;
   return `arrives multiplied by ${digits(g)}`;
