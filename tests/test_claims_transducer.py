@@ -88,7 +88,7 @@ def test_long_sentences_are_the_transducer_s():
 def test_soft_attention_writes_too_little_and_no_path_too_much():
     """BLEU over its brevity penalty is what the words alone would get."""
     said("transducer", "RNNsearch, inside and outside write too little")
-    said("transducer", "about half of its loss is BLEU's penalty for that")
+    said("transducer", "half or more of its loss is BLEU's penalty for that")
     said("transducer", "No path writes too much")
     for run in FOUND["rnnsearch"]["runs"]:
         short, *_, long = run["by_clauses"]
@@ -243,9 +243,7 @@ def test_after_as_many_epochs_the_transducer_is_ahead():
         "transducer-measured",
         "After equally many epochs the transducer is ahead in both languages",
     )
-    said(
-        "transducer", "After as many epochs, with a beam, the transducer leads"
-    )
+    said("transducer", "After the same number of epochs, and with a beam")
     assert beam["low"] > 0 and beam["p"] < 0.001
 
 
@@ -269,7 +267,7 @@ def test_either_objection_leaves_a_greedy_lead(rival):
     )
     said(
         "transducer",
-        "indistinguishable from it in BLEU with a beam, and ahead of it in",
+        "cannot be told from the transducer in BLEU with a beam, and is ahead of",
     )
     for split in SETS[:3]:
         one, other = ahead(rival, split)
@@ -483,7 +481,7 @@ def test_few_captions_had_the_better_of_two_trainings():
     """The longer one, for every machine and seed."""
     said(
         "transducer-measured",
-        "and what did better on held-out captions, the 50 each time",
+        "whichever did better on held-out captions, which was always 50",
     )
     for found in FEW.values():
         for run in found["runs"]:
@@ -525,7 +523,7 @@ def test_they_differ_in_how_they_err():
     )
     said(
         "transducer-measured",
-        "But it writes less, for which BLEU takes more off",
+        "But its output is shorter, so BLEU's brevity penalty is larger",
     )
     for kind in ("greedy", "beam"):
         right, length = (per_seed("cursors", part, kind) for part in (0, 1))
@@ -575,7 +573,7 @@ def test_the_cursors_are_ahead_at_each_size():
     )
     for name in PAIR:
         for run in GROWN[f"{name}, 10000"]["runs"]:
-            said("transducer-measured", "those of 10,000 had 25")
+            said("transducer-measured", "with 10,000 we trained for 25")
             assert len(run["curve"]) == 25
 
 
