@@ -134,7 +134,7 @@ def test_three_words_back_is_too_far():
     spread = FOUND["afresh"]["kinds"]["back 3"]["spread"]
     said("transducer", "The path need not be to blame")
     assert abs(FOUND["afresh"]["kinds"]["back 3"]["mean"] - three) < spread
-    said("transducer", "Nor need it be that each place has a distribution")
+    said("transducer", "Nor need the separate distributions be to blame")
     assert min(kinds("outside", "back 3")) > max(kinds("cursors", "back 3"))
     assert min(kinds("outside", "back 3")) > max(kinds("afresh", "back 3"))
     kinds_of = FOUND["cursors"]["runs"][0]["by_kind"]
