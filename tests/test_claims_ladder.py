@@ -208,7 +208,7 @@ def test_two_pairs_are_level_and_their_factors_are_not():
             torch.stack([bleu(x.sum(0)) for x in side]).mean()
             for side in (ones, twos)
         ]
-        said("ladder-measured", "for two pairs that came out level")
+        said("ladder-measured", "two pairs that came out level")
         assert abs(level[1] - level[0]) < 0.3
 
 

@@ -14,7 +14,7 @@ FIRST = {
     "sequence-to-sequence": "bottleneck",
     "seq2seq": "bottleneck",
     "randomization test": "bottleneck",
-    "permutation test": "bottleneck",
+    "permutation test": "ladder",
     "LSTM": "recurrence",
     "vanishing gradients": "recurrence",
     "embedding": "bottleneck",
