@@ -63,7 +63,7 @@ def phi_by_hand(alpha=_ALPHA, beta=_BETA, kappa=_KAPPA):
     truth = _sum(*given, three)
     mistakes = {
         "You divided by the sum. These weights need not sum to 1, and nothing "
-        "is normalised.": [x / sum(truth) for x in truth],
+        "is normalized.": [x / sum(truth) for x in truth],
         "β stands in the exponent: it makes a Gaussian narrow, not high.": _sum(
             *given, three, lambda a, b, d: a * b * math.exp(-d * d)
         ),
@@ -102,7 +102,7 @@ def phi_by_hand(alpha=_ALPHA, beta=_BETA, kappa=_KAPPA):
         f"{alpha[1]:g} e^−{beta[1]:g}. Then the other letters."
     )
     return (
-        f"the weights sum to {sum(truth):.2f}, and nobody minds.",
+        f"the weights sum to {sum(truth):.2f}, which is allowed.",
         stage(truth, mistakes, otherwise, around(2.5e-3)),
     )
 
@@ -152,7 +152,7 @@ def first_speed_by_hand(each=13, length=20):
     }
     return (
         f"the window should move 1/{each} of a letter with each point; with a "
-        f"bias of 0 it is past {length} letters after {length} points.",
+        f"bias of 0 it is on letter {length} after {length} points.",
         stage(
             math.log(1 / each),
             speed,
@@ -227,9 +227,14 @@ for _hint, *_typed in (
     ),
     ("The letters are counted from 1.", "1, length + 1", "length"),
     (
-        "You divided by the sum; the window is not normalised.",
+        "You divided by the sum; the window is not normalized.",
         *("return", "weights ="),
         *("sum(0)", "sum(0)\n    return weights / weights.sum()"),
+    ),
+    (
+        "You took a softmax; these weights need not sum to 1.",
+        *("return", "weights ="),
+        *("sum(0)", "sum(0)\n    return weights.softmax(0)"),
     ),
     ("The minus sign in the exponent is missing.", "-beta", "beta"),
     ("The distance is squared.", "- u) ** 2", "- u).abs()"),
@@ -391,6 +396,10 @@ for _hint, *_typed in (
     (
         "`sigma` is σ, not σ²: you took its root.",
         *("z = (", "sigma = sigma.sqrt()\n    z = ("),
+    ),
+    (
+        "z is the distance in units of σ: divide by σ.",
+        *("(move - mu) / sigma", "move - mu"),
     ),
     (
         "You divided by σ² where z is divided by σ.",

@@ -78,7 +78,7 @@ def circular_shift_solution(weights, moves):
 def circular_shift(mine):
     """A head's weights, moved round the ring."""
     cases = []
-    for seed, slots in enumerate((5, 4, 2, 1, 9)):
+    for seed, slots in enumerate((5, 4, 3, 9)):
         raw, way = random_inputs(seed, (slots,), (3,))
         given = raw.softmax(-1), way.softmax(-1)
         cases.append((given, _summed(*map(float64, given))))
@@ -86,7 +86,7 @@ def circular_shift(mine):
         circular_shift.compare(
             mine, some, "[slots]", about="on a ring of {0.shape[0]}"
         )
-    return "rings of five, four, two, one and nine slots."
+    return "rings of five, four, three and nine slots."
 
 
 def _convolved(padding):
@@ -122,11 +122,17 @@ for _hint, *_typed in (
         *(_MOVES_READ, "stay, back, on = moves"),
     ),
     (
+        "You read moves[d] as s(d), counted from 0. Here moves[0] is s(−1), "
+        "moves[1] is s(0) and moves[2] is s(+1).",
+        *(_MOVES_READ, "stay, on, two = moves"),
+        *("back * weights.roll(-1)", "two * weights.roll(2)"),
+    ),
+    (
         "You moved everything by the likeliest step; all three count.",
         lambda weights, moves: weights.roll(int(moves.argmax()) - 1),
     ),
     (
-        "You normalised what was cut off at the ends. Nothing is cut off on a "
+        "You normalized what was cut off at the ends. Nothing is cut off on a "
         "ring.",
         lambda weights, moves: (
             _convolved(1)(weights, moves) / _convolved(1)(weights, moves).sum()

@@ -33,9 +33,9 @@ const SYMBOLS = [...limits.symbols];
 const STAGES = /** @type {const} */ ([
   ["before", "before"],
   ["content", "1 content"],
-  ["gated", "2 gate"],
+  ["gated", "2 interpolation"],
   ["shifted", "3 shift"],
-  ["weights", "4 sharpen"],
+  ["weights", "4 sharpening"],
 ]);
 
 /** A symbol's vector: 1 in its own place. @param {string} symbol */
