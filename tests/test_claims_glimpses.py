@@ -72,7 +72,7 @@ def test_the_best_table_is_the_best(small):
 
 
 def test_a_table_follows_both_guesses(small):
-    said("glimpses", "Table follows a list: one first window for all")
+    said("glimpses", "Table follows a list: the same first window for every letter")
     eye, (pixels, _) = small
     table = {
         "first": 4,
@@ -112,7 +112,7 @@ def test_the_expected_reward_is_the_sum_over_all_ways_to_look(
 
 @pytest.mark.nightly
 def test_estimates_meet_the_true_gradient_in_the_mean(small, monkeypatch):
-    said("glimpses", "letters are right in the mean, as they should be")
+    said("glimpses", "letters are right on average, as they should be")
     monkeypatch.setattr(glimpses, "DRAWS", 400)
     eye, seen = small
     found = glimpses.gradients(eye, Policy(eye.config), seen)
@@ -192,9 +192,9 @@ def test_the_policy_is_not_reliably_ahead_and_the_table_is(found):
     )
     assert times["ahead"]["table"] == 5
     assert times["gap"]["table"]["mean"] > 3 * times["gap"]["table"]["spread"]
-    said("glimpses", "the policy finds one order for all letters in every seed")
+    said("glimpses", "a single order for all letters, in every seed")
     assert found["no place"]["orders"]["learned"]["each"] == [1.0] * 5
-    said("glimpses", "Without places a table does harm")
+    said("glimpses", "without places the table is worse than the fixed three")
     assert found["no place"]["ahead"]["table"] == 0
 
 
@@ -205,7 +205,7 @@ def test_five_points_lean_against_a_fixed_order(found):
     said("glimpses", "The one policy that always looks in the same order is")
     assert [x == 1 for x in shares] == [x < 0 for x in leads]
     assert sum(x < 0 for x in leads) == 1
-    said("glimpses", "is among the two that lead by most")
+    said("glimpses", "is one of the two with the largest lead")
     most = sorted(range(5), key=lambda n: -leads[n])[:2]
     assert shares.index(min(shares)) in most
     said("glimpses", "but they lean against the suspicion")
@@ -221,6 +221,17 @@ def test_with_fixed_windows_plus_is_behind_no_place(found):
         found[join]["right"]["fixed"]["mean"] for join in ("plus", "no place")
     )
     assert plus < bare - 0.03
+
+
+def test_fixed_windows_tell_plus_nothing_of_places_and_times_something():
+    said("glimpses", "Added places have the same sum for every letter there")
+    said("glimpses", "still tell which ink came from which window")
+    ink, here = torch.rand(3, 16), torch.tensor([3, 12, 18])
+    for join in ("plus", "times"):
+        torch.manual_seed(0)
+        eye = Eye(EyeConfig(join))
+        one, other = (eye.glimpse(x, here).sum(0) for x in (ink, ink.flip(0)))
+        assert torch.allclose(one, other, atol=1e-5) == (join == "plus")
 
 
 def test_the_sums_of_the_example():
@@ -243,7 +254,7 @@ def test_two_places_by_hand():
     (true,) = torch.autograd.grad(mean, logits)
     near = partial(torch.testing.assert_close, atol=1e-6, rtol=0)
     near(true, torch.tensor([-0.16, 0.16]))
-    said("glimpses", "the very gradient that REINFORCE meets only in the mean")
+    said("glimpses", "very gradient that REINFORCE meets only on average")
     ink = (logits.softmax(0) * torch.tensor([0.0, 1.0])).sum()
     near(torch.autograd.grad(ink, logits)[0], true)
     slopes = torch.eye(2) - p
@@ -260,7 +271,7 @@ def test_two_places_by_hand():
 def test_the_middle_window_is_among_all_fixed_three(found):
     said(
         "glimpses",
-        "The middle window is among the best three of all fifteen models",
+        "with fifteen models, and the middle window is among them every time",
     )
     runs = [run for join in JOINS for run in found[join]["runs"]]
     assert len(runs) == 15 and all(12 in run["fixed"] for run in runs)
@@ -268,9 +279,9 @@ def test_the_middle_window_is_among_all_fixed_three(found):
 
 def test_a_baseline_takes_variance_and_leaves_the_mean(found):
     start = found["times"]["gradient"]["start"]
-    said("glimpses", "The baseline takes … of the squared error away")
+    said("glimpses", "The baseline removes … of the squared error")
     assert min(start["saved"]["each"]) > 0.5
-    said("glimpses", "letters are right in the mean, as they should be")
+    said("glimpses", "letters are right on average, as they should be")
     assert all(0.9 < off < 1.3 for off in start["off"]["each"])
     said(
         "glimpses", "Three glimpses are few enough to add up all … ways to look"
@@ -278,7 +289,7 @@ def test_a_baseline_takes_variance_and_leaves_the_mean(found):
     assert found["ways"] == 25 * 24 * 23
     said("glimpses", "is some thirteen times as long as the gradient itself")
     assert 12.5 < start["without"]["mean"] ** 0.5 < 13.5
-    said("glimpses", "and the miss is still more than eight times as long")
+    said("glimpses", "and the error is still more than eight times as long")
     assert 8 < start["with"]["mean"] ** 0.5 < 9
     right = found["times"]["right"]
     said("glimpses", "Trained without the baseline, the policy reaches")

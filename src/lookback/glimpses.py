@@ -2,10 +2,10 @@ r"""Hard attention: a few small glimpses of a picture, and who places them.
 
 After Larochelle & Hinton 2010, who combine what is seen with where by
 multiplying, and Mnih et al. 2014 (arXiv 1406.6247), who train the choice of
-places by REINFORCE. x_l is the window at place l of 25, p_l a learned vector:
+places by REINFORCE. x_l is the window at place l of 25, v_l a learned vector:
 
-    z_l = ReLU(A x_l + a) ∘ p_l            times
-    z_l = ReLU(A x_l + a) + p_l            plus
+    z_l = ReLU(A x_l + a) ∘ v_l            times
+    z_l = ReLU(A x_l + a) + v_l            plus
     z_l = ReLU(A x_l + a)                  no place
     h_t = h_{t−1} + z_{l_t},  h_0 = 0      the sum of the glimpses so far
     letter ~ softmax(W ReLU(M h_T + m) + w)
@@ -19,7 +19,8 @@ gradient:
 for every baseline R̄ that does not depend on what was sampled. Ours is the mean
 reward of the others in the batch. Departures: where ours is a sum, the paper of
 2010 has a Boltzmann machine and that of 2014 a recurrent network, and both have
-windows sharp in the middle and blurred around it.
+windows sharp in the middle and blurred around it. That of 2014 joins what with
+where by adding them in front of a ReLU.
 """
 
 from dataclasses import dataclass
@@ -62,14 +63,14 @@ class Eye(nn.Module):
         super().__init__()
         self.config, d = config, config.hidden
         self.what = nn.Linear(config.pixels, d)  # A, a
-        self.where = nn.Parameter(torch.randn(config.places, d))  # p
+        self.where = nn.Parameter(torch.randn(config.places, d))  # v
         self.mix = nn.Linear(d, d)  # M, m
         self.name = nn.Linear(d, config.vocab)  # W, w
 
     def glimpse(
         self, window: Float[Tensor, "*batch d"], place: Int[Tensor, "*batch"]
     ) -> Float[Tensor, "*batch hidden"]:
-        """z: what is seen there, joined with where it is."""
+        """z: what is seen there, combined with where it is."""
         what, where = self.what(window).relu(), self.where[place]
         if self.config.join == "times":
             return what * where

@@ -297,7 +297,7 @@ for _hint, *_typed in (
         *(_DRAWN, "", "(reward - others)", "(reward - others)[:, None]"),
     ),
     (
-        "The sign: an optimiser goes downhill, so the loss is minus what "
+        "The sign: training goes downhill, so the loss is minus what "
         "should grow.",
         *("return -", "return "),
     ),
