@@ -297,7 +297,7 @@ def test_the_widgets_task_has_one_answer_each_and_none_to_both():
         "to 0.007",
         "With a pulse of 0.1, $w = 1.2$ and $w = 1.3$ each do both. At 1.2 the "
         "state grows to 0.647, and a gradient of 0.235 comes back",
-        "Once it has arrived, at 0.66, each further step multiplies the "
+        "Once the state has arrived, at 0.66, each further step multiplies the "
         "gradient by 0.68",
     )
 
