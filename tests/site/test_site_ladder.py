@@ -210,6 +210,7 @@ def test_rungs_by_keyboard(at_start):
     press, last = one.page.keyboard.press, len(state["rungs"]) - 1
     act(root, "rung").first.focus()
     for key, step in (
+        ("Home", 0),
         ("ArrowDown", 1),
         ("End", last),
         ("ArrowUp", last - 1),
