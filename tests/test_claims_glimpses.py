@@ -72,7 +72,7 @@ def test_the_best_table_is_the_best(small):
 
 
 def test_a_table_follows_both_guesses(small):
-    said("glimpses", "Table follows a list: the same first window for every letter")
+    said("glimpses", "Table follows a list: the same first window for every")
     eye, (pixels, _) = small
     table = {
         "first": 4,
