@@ -107,6 +107,8 @@ def test_the_climb_of_2014():
     assert dot["p"] > 0.05 and -1 < dot["low"] < 0 < dot["high"]
     said("scores", "no significant difference")
     said("scores", "hardly costs a whole point")
+    beam = FOUND["dot"]["tests"]["all"]["beam"]["step"]
+    assert -1 < beam["low"] < 0 < beam["high"]
 
 
 def test_the_fall():
@@ -451,13 +453,17 @@ def test_what_other_chapters_say_of_the_way_back():
     ]
     said("heads", "Both have … parameters")
     assert sizes[0] == sizes[1]
-    said("scores", "more is right at every length; it writes too little")
-    said("scores", "at every length its best seed is below the sum's worst")
+    said("scores", "proportion of what it writes is right")
+    said("scores", "for two, three and four captions its best seed is below")
     for count in ("2", "3", "4"):
         added, product = (FOUND[n]["long"][count] for n in ("rnnsearch", "dot"))
         assert max(product["each"]) < min(added["each"])
         assert product["precision"] > added["precision"]
         assert product["brevity"] < added["brevity"] - 0.05
+    said("scores", "Neither continues after its first sentence")
+    for count in ("2", "3", "4"):
+        for name in ("rnnsearch", "dot"):
+            assert 0.9 < FOUND[name]["long"][count]["stops"] < 1
     said("scores", "nearly as wide as the gap between the means")
     each = FOUND["dot"]["long"]["2"]["each"]
     assert (each.index(min(each)), each.index(max(each))) == (2, 1)
@@ -471,10 +477,10 @@ def test_the_product_s_alignments_are_not_the_worse_ones():
         [run["aer"] for run in found[name]["runs"]]
         for name in ("dot", "additive")
     )
-    said("scores", "Its alignments are not worse in general")
-    said("scores", "each of the product's is below each of the sum's")
+    said("scores", "Does the product align words worse? Not with")
+    said("scores", "Every seed of the product is below every seed of")
     assert len(product) == len(added) == 3 and max(product) < min(added)
-    said("scores", "for the same two models at half the width")
+    said("scores", "at half the width")
     for name, rung in (("dot", "dot"), ("additive", "rnnsearch")):
         small = Parts(**found[name]["runs"][0]["config"])
         made = alignment.rung(rung)(small.source_vocab, small.target_vocab)
@@ -616,6 +622,10 @@ def test_two_parts_buy_a_rate_and_the_factor_more():
         change = beside("scale, slowly", kind)["change"]
         assert change["high"] < -3 and change["p"] < 0.001
     said("scores", "some five points less than with the division")
+    said("scores", "the single run fails", "two runs reach")
+    runs = records.load("ablation")["results"]
+    assert len(runs["scale"]["runs"]) == 1
+    assert len(runs["scale, slowly"]["runs"]) == 2
     assert -5.5 < beside("scale, slowly")["change"]["gain"] < -4.5
     gain = BEST["transformer"]["tests"]["all"]["bleu"] - level
     said(

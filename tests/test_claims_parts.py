@@ -368,10 +368,14 @@ def test_deepseeks_feed_forward_layers():
 def test_what_ten_eight_two_and_a_tenth_become():
     given = torch.tensor([10, 8, 2, 0.1], dtype=torch.float64)
     first, second, third, _ = given.softmax(0).tolist()
-    said("scores", "the first key gets 88 % and the second 12 %")
+    said("scores", "the first key gets 88% and the second 12%")
     assert [round(100 * first), round(100 * second)] == [88, 12]
     said("scores", "one part in three thousand")
     assert 2900 < first / third < 3100
+    said("scores", "Add the same number to all scores, and nothing changes")
+    assert torch.allclose((given + 5).softmax(0), given.softmax(0))
+    said("scores", "in the end one key gets everything")
+    assert (5 * given).softmax(0)[0] > 0.999
 
 
 def test_three_ways_to_compare_two_chips():

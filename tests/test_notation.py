@@ -32,13 +32,15 @@ def tables(text):
 
 
 def symbol_tables():
-    """{page: its symbol table}, read without the page's own generator."""
-    return {
-        page: [dict(zip(table[0], row, strict=True)) for row in table[1:]]
-        for page in PAGES
-        for table in tables(page.read_text("utf-8"))
-        if table[0][0] == "symbol"
-    }
+    """{page: rows of its symbol tables}, without the page's own generator."""
+    found = {}
+    for page in PAGES:
+        for table in tables(page.read_text("utf-8")):
+            if table[0][0] == "symbol":
+                found.setdefault(page, []).extend(
+                    dict(zip(table[0], row, strict=True)) for row in table[1:]
+                )
+    return found
 
 
 def axes_of_the_page():

@@ -1,6 +1,6 @@
 """The directive `notation-table`: the chapters' own symbol tables, as one.
 
-Every chapter has a table whose first column is *symbol*. Its rows are put in
+Every chapter has tables whose first column is *symbol*. Their rows are put in
 the order of their letters: one entry for each symbol and meaning, each with
 links to its chapters. Nothing is written twice, so nothing can go stale.
 """
@@ -43,13 +43,17 @@ def chapters(root: Path = ROOT) -> list[Path]:
 
 
 def rows(page: Path) -> list[dict[str, str]]:
-    """The rows of a page's symbol table, by the names of its columns."""
-    text = page.read_text("utf-8")
-    lines = text[text.index(HEAD) :].split("\n\n")[0].split("\n")
-    head, _, *body = (
-        [cell.strip() for cell in BAR.split(line)[1:-1]] for line in lines
-    )
-    return [dict(zip(head, cells, strict=True)) for cells in body]
+    """The rows of a page's symbol tables, by the names of their columns."""
+    found = []
+    for block in page.read_text("utf-8").split("\n\n"):
+        if not block.lstrip("\n").startswith(HEAD):
+            continue
+        head, _, *body = (
+            [cell.strip() for cell in BAR.split(line)[1:-1]]
+            for line in block.strip("\n").split("\n")
+        )
+        found += [dict(zip(head, cells, strict=True)) for cells in body]
+    return found
 
 
 def letters(symbol: str) -> list[str]:

@@ -119,7 +119,7 @@ def local_p(
     p: Float[Tensor, "batch target"],
     D: int,
 ) -> Float[Tensor, "batch target source"]:
-    """Local attention around p, a position between 0 and the last (3.2).
+    """Local attention around p, which may lie between positions (3.2).
 
     The weights of a row sum to less than 1, as in the paper.
     """
