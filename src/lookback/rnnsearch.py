@@ -59,7 +59,7 @@ class AdditiveAttention(nn.Module):
     def __init__(self, d_query: int, d_key: int, align: int):
         super().__init__()
         self.W = nn.Linear(d_query, align, bias=False)  # W_a
-        self.U = nn.Linear(d_key, align)  # U_a; its bias is not the paper's
+        self.U = nn.Linear(d_key, align)  # U_a, with a bias
         self.v = nn.Parameter(torch.zeros(align))  # v_a = 0: uniform start
 
     def scores(
@@ -80,7 +80,7 @@ class AdditiveAttention(nn.Module):
         """c_i = Σ_j α_ij h_j, and the weights α_ij themselves."""
         e = self.scores(query, keys).masked_fill(~mask, -torch.inf)
         weights = torch.softmax(e, dim=-1)  # α_ij, the paper's eq. 6
-        context = torch.einsum("bs,bsd->bd", weights, values)  # c_i, its 5
+        context = torch.einsum("bs,bsd->bd", weights, values)  # c_i, eq. 5
         return context, weights
 
 
