@@ -224,7 +224,7 @@ def test_rungs_by_keyboard(at_start):
         assert current.evaluate("(node) => node === document.activeElement")
     act(root, "measure").focus()
     press("ArrowDown")
-    check_rungs(root, state | {"measure": state["measures"][1][0]})
+    check_rungs(root, state | {"step": 0, "measure": state["measures"][1][0]})
     assert one.troubles == []
 
 
