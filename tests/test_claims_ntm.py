@@ -262,7 +262,7 @@ def test_half_of_the_addressing_does_not_learn_with_a_single_head(found):
     for name in ("content only", "shift only"):
         assert found[name]["scores"]["32"]["8"]["bits"] < 0.8, name
         assert found[name]["weights"] == found["tape"]["weights"]
-    said("ntm", "lower than halfway through in every seed, in one of them a")
+    said("ntm", "lower than halfway through in every seed, in one of them only")
     left = [
         curve[-1] / curve[len(curve) // 2 - 1]
         for curve in found["shift only"]["curve"]

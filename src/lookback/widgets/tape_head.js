@@ -33,9 +33,9 @@ const SYMBOLS = [...limits.symbols];
 const STAGES = /** @type {const} */ ([
   ["before", "before"],
   ["content", "1 content"],
-  ["gated", "2 interpolation"],
+  ["gated", "2 gate"],
   ["shifted", "3 shift"],
-  ["weights", "4 sharpening"],
+  ["weights", "4 sharpen"],
 ]);
 
 /** A symbol's vector: 1 in its own place. @param {string} symbol */
