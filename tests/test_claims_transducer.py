@@ -267,7 +267,7 @@ def test_either_objection_leaves_a_greedy_lead(rival):
     )
     said(
         "transducer",
-        "cannot be told from the transducer in BLEU with a beam, and is ahead of",
+        "cannot be told from the transducer in BLEU with a beam, and is ahead",
     )
     for split in SETS[:3]:
         one, other = ahead(rival, split)

@@ -275,10 +275,10 @@ def mixture(
     g: Float[Tensor, "batch target vocab"],
     ready: Float[Tensor, "batch target source"],
 ) -> Float[Tensor, "batch target vocab"]:
-    """log Σ_t a(t, u) p(k | t, u): a mixture of the places' distributions.
+    """log Σ_t α(t, u) p(k | t, u): logits of the next word.
 
-    `ready` is log a(t, u) / Z(t, u). The sum over k is Σ_t a(t, u), less what
-    goes to the blank.
+    A softmax divides by the sum over k, Σ_t α(t, u) (1 − p(blank | t, u)).
+    `ready` is log α(t, u) / Z(t, u); other weights may stand for α.
     """
     weight, top = shifted_exp(ready + places.max[:, None])
     return logarithm(product(weight, places.exp)) + top[..., None] + g
