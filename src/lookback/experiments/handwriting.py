@@ -3,9 +3,10 @@
 Short lines of random letters in our own alphabet of strokes; of each point it
 is known to which letter it belongs. Three networks that differ in how the
 weights on the letters are made: Graves' window; RNNsearch's attention, handed
-the annotations of a bidirectional encoder; a window that may also slide back,
-which is trained on other lines once more. Each has as many updates, at the same
-learning rate, with three seeds. Then lines longer than those of the training.
+the annotations of a bidirectional encoder; a window that may also slide back.
+Each has as many updates, at each of three learning rates, with three seeds; the
+rate that is best on other short lines is kept. Content-based attention is also
+trained three times as long. Then lines longer than those of the training.
 Beside them two baselines, which move at an even pace and learn nothing. The
 model of the page is trained on lines of up to sixty letters. Writes
 records/handwriting.json and that model's weights. Needs no corpus.
@@ -15,8 +16,7 @@ records/handwriting.json and that model's weights. Needs no corpus.
 """
 
 from collections.abc import Iterable, Sequence
-from copy import copy
-from functools import cache
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
@@ -42,10 +42,8 @@ from lookback.rnnsearch import AdditiveAttention, annotate
 
 SHORT, TESTS = (2, 6), (6, 13, 30)  # letters of a line
 BATCH, LIMIT = 16, 10.0  # lines; the longest gradient
-UPDATES, RATE = (
-    900,
-    4e-3,
-)  # of every network; Adam's rate, the page's model's, too
+UPDATES, RATES = 900, (2e-3, 4e-3, 8e-3)  # of every network; Adam's rates
+RATE, TIMES = 4e-3, 3  # of the page's model and of the longer training
 STAGES = ((600, 8, 32), (400, 24, 24), (500, 60, 16))  # updates, letters, lines
 WARMUP = 50  # updates up to the rate, which then falls to 0
 EVERY = 25  # updates of a point on the curve
@@ -54,6 +52,7 @@ LINES, WRITTEN = 40, 20  # for each test; lines of each length that are written
 LONG = 60
 BIAS = 1.0  # the sampling bias of what is written for the record
 SEEDS = 3
+TESTED, HELD_OUT = 1, 3  # seeds of the lines that nobody learns from
 
 
 class Reading(NamedTuple):
@@ -112,109 +111,7 @@ class BothWays(Writer):
 
 
 NETWORKS = {"window": Writer, "content": Content, "both ways": BothWays}
-OTHER = "both ways, other lines"  # each seed trained alone, with its own lines
-
-
-class Linears:
-    """Linear layers of several models: each takes its own rows of the batch."""
-
-    def __init__(self, weights: Sequence[Tensor], biases: Sequence[Tensor]):
-        self.weight = torch.stack([*weights]).mT
-        self.bias = torch.stack([*biases])[:, None]
-
-    def __call__(self, x: Tensor) -> Tensor:
-        rows = x.reshape(len(self.weight), -1, x.shape[-1])
-        made = torch.baddbmm(self.bias, rows, self.weight)
-        return made.view(*x.shape[:-1], -1)
-
-
-def linears(layers: Sequence[nn.Linear]) -> Linears:
-    """The same layer of several models; a bias that there is not is 0."""
-    none = torch.zeros_like(layers[0].weight[:, 0])
-    return Linears(
-        [one.weight for one in layers],
-        [none if one.bias is None else one.bias for one in layers],
-    )
-
-
-def cells(layers: Sequence[nn.Module], end: str = ""):
-    """A step of several GRUs: x's part of the gates, and what h makes of it."""
-    take, turn = (
-        Linears(
-            *(
-                [getattr(one, f"{kind}_{of}{end}") for one in layers]
-                for kind in ("weight", "bias")
-            )
-        )
-        for of in ("ih", "hh")
-    )
-
-    def step(given: Tensor, h: Tensor) -> Tensor:
-        (r, z, n), (r_, z_, n_) = given.chunk(3, -1), turn(h).chunk(3, -1)
-        new = torch.tanh(n + (r + r_).sigmoid() * n_)
-        return new + (z + z_).sigmoid() * (h - new)
-
-    return take, step
-
-
-def layer(layers: Sequence[nn.GRU], back: bool = False):
-    """Several GRUs over x of [batch, steps, …], or over x from its end on."""
-    take, step = cells(layers, "_l0_reverse" if back else "_l0")
-
-    def run(x: Tensor) -> Tensor:
-        given, said = take(x).unbind(1), []
-        h = x.new_zeros(len(x), layers[0].hidden_size)
-        for now in reversed(given) if back else given:
-            said.append(h := step(now, h))
-        return torch.stack(said[::-1] if back else said, 1)
-
-    return run
-
-
-def abreast(models: Sequence[Writer]) -> Writer:
-    """A model that does with its rows what each of these does with its own.
-
-    One pass in place of several, and the gradient reaches the models. The texts
-    of a batch are of one length.
-    """
-    one = copy(models[0])
-    one._modules = {}
-    take, step = cells([m.first for m in models])
-    one.first = lambda x, h: step(take(x), h)
-    above = layer([m.second for m in models])
-    one.second = lambda x: (above(x), None)
-    one.output = linears([m.output for m in models])
-    if isinstance(one, Content):
-        scorers = [m.attention for m in models]
-        w, u = (linears([getattr(a, k) for a in scorers]) for k in "WU")
-        v = torch.stack([a.v for a in scorers])
-        one.attention = copy(scorers[0])
-        one.attention._modules = {}
-        one.attention.W, one.attention.U = w, u
-
-        def scores(query: Tensor, keys: Tensor) -> Tensor:
-            hidden = torch.tanh(w(query)[:, None] + keys)
-            rows = hidden.reshape(len(v), -1, v.shape[1]) @ v[..., None]
-            return rows.view(hidden.shape[:2])
-
-        one.attention.scores = scores
-        ways = [
-            layer([m.encoder for m in models], back) for back in (False, True)
-        ]
-        one.encoder = lambda x: torch.cat([way(x) for way in ways], -1)
-        one.begin = lambda text: beginning(one, text)
-    else:
-        one.window = linears([m.window for m in models])
-    return one
-
-
-def beginning(model: Content, text: Tensor) -> Reading:
-    """`Content.begin` where all texts are of one length."""
-    notes = model.encoder(text)
-    state = Writer.begin(model, text)._replace(
-        seen=torch.zeros_like(notes[:, 0])
-    )
-    return Reading(*state, model.attention.U(notes), notes)
+LONGER = "content, longer"
 
 
 def follow(
@@ -242,74 +139,53 @@ def texts(
 
 
 def teach(
-    models: Sequence[Writer],
+    model: Writer,
     stages: Iterable[tuple[int, tuple[int, int], int]],
-    seeds: Sequence[int],
-    rates: Sequence[float],
+    seed: int,
+    rate: float,
     folder: Path | None = None,
-) -> list[list[float]]:
-    """Train models side by side, each with its seed's lines, at its rate.
+) -> list[float]:
+    """Train; the curve. With a folder, an interrupted training is resumed.
 
-    Their curves. With a folder, an interrupted training is resumed. A stage is
-    its updates, the fewest and the most letters, and the lines of a batch. Each
-    update draws its lines from a generator of its own.
+    A stage is its updates, the fewest and the most letters, and the lines of
+    a batch. Each update draws its lines from a generator of its own.
     """
     stages = [*stages]
     plan = [one for stage in stages for one in [stage[1:]] * stage[0]]
-    adam = torch.optim.Adam(
-        [
-            {"params": [*model.parameters()], "lr": rate}
-            for model, rate in zip(models, rates, strict=True)
-        ]
-    )
-    whole = models[0] if len(models) == 1 else nn.ModuleList(models)
+    adam = torch.optim.Adam(model.parameters(), rate)
     made_by = identity(
-        whole,
-        {"rates": [*rates], "seeds": [*seeds], "stages": stages},
+        model,
+        {"rate": rate, "seed": seed, "stages": stages},
         training=teach,
     )
-    different = sorted({*seeds})
-    losses = resume(folder, whole, adam, made_by) if folder else []
+    losses = resume(folder, model, adam, made_by) if folder else []
     while (done := len(losses)) < len(plan):
         letters, count = plan[done]
         share = min((done + 1) / WARMUP, 1) * (1 - done / len(plan))
-        for group, rate in zip(adam.param_groups, rates, strict=True):
-            group["lr"] = share * rate
-        rng = np.random.default_rng([different[0], done])
-        lines = batch(texts(letters, count * len(different), rng), rng)
-        rows = [
-            torch.arange(count) + count * different.index(seed)
-            for seed in seeds
-        ]
-        lines = type(lines)(*(part[torch.cat(rows)] for part in lines))
-        model = whole if len(models) == 1 else abreast(models)
-        nats = follow(model, lines)[0] * lines.mask
-        loss = nats.unflatten(0, (len(models), -1)).sum((1, 2))
-        loss = loss / lines.mask.unflatten(0, (len(models), -1)).sum((1, 2))
+        adam.param_groups[0]["lr"] = share * rate
+        rng = np.random.default_rng([seed, done])
+        lines = batch(texts(letters, count, rng), rng)
+        loss = follow(model, lines)[0][lines.mask].mean()
         adam.zero_grad()
-        loss.sum().backward()
-        for one in models:
-            nn.utils.clip_grad_norm_(one.parameters(), LIMIT)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), LIMIT)
         adam.step()
-        losses.append(loss.tolist())
+        losses.append(loss.item())
         if folder and len(losses) % SAVE == 0:
-            keep(folder, whole, adam, losses, made_by)
+            keep(folder, model, adam, losses, made_by)
     points = range(0, len(losses), EVERY)
-    return [
-        [round(mean(each[i : i + EVERY]), 4) for i in points]
-        for each in zip(*losses, strict=True)
-    ]
+    return [round(mean(losses[i : i + EVERY]), 4) for i in points]
 
 
 def keep(
-    folder: Path, model: nn.Module, adam, losses: list, made_by: dict
+    folder: Path, model: Writer, adam, losses: list[float], made_by: dict
 ) -> None:
     """Write the weights, Adam's moments and the losses so far."""
     path = folder / "checkpoint.safetensors"
     checkpoints.save(path, checkpoints.state(model, adam), made_by, losses)
 
 
-def resume(folder: Path, model: nn.Module, adam, made_by: dict) -> list:
+def resume(folder: Path, model: Writer, adam, made_by: dict) -> list[float]:
     """Take up what `keep` wrote, if there is such a thing; the losses.
 
     Raises ValueError if it is damaged, or of another training.
@@ -322,12 +198,12 @@ def resume(folder: Path, model: nn.Module, adam, made_by: dict) -> list:
 
 
 @torch.no_grad()
-def score(model: Writer, length: int) -> dict:
+def score(model: Writer, length: int, which: int = TESTED) -> dict:
     """Nats a point, and how often φ is largest on the point's own letter.
 
     `sign` counts another place with the same letter as right, too.
     """
-    rng = np.random.default_rng([1, length])
+    rng = np.random.default_rng([which, length])
     lines = batch(texts((length, length), LINES, rng), rng)
     nats, phi = follow(model, lines)
     tenths = [
@@ -403,38 +279,18 @@ def ends(model: Writer, length: int, bias: float) -> dict:
     return {"ended": stops / WRITTEN, "excess": mean(excess)}
 
 
-@cache
-def trained(name: str, folder: Path) -> list[dict]:
-    """A network trained with all seeds on short lines, and tested."""
-    models, seeds = [], [*range(SEEDS)]
-    for seed in seeds:
-        torch.manual_seed(seed)
-        models.append(NETWORKS[name](WriterConfig()).to(device()))
-    place = folder / f"{name}-training"
-    place.mkdir(parents=True, exist_ok=True)
-    curves = teach(
-        models, [(UPDATES, SHORT, BATCH)], seeds, SEEDS * [RATE], place
-    )
-    return [*map(tested, models, curves)]
-
-
-def tested(model: Writer, curve: list[float]) -> dict:
-    """What became of a network that was trained on short lines."""
+def run(name: str, rate: float, times: int, seed: int, folder: Path) -> dict:
+    """Train a network on short lines, and try it on longer ones."""
+    torch.manual_seed(seed)
+    model = NETWORKS[name](WriterConfig()).to(device())
+    folder.mkdir(parents=True, exist_ok=True)
+    stages = [(times * UPDATES, SHORT, BATCH)]
     return {
-        "curve": curve,
+        "curve": teach(model, stages, seed, rate, folder),
         "weights": sum(part.numel() for part in model.parameters()),
+        "held out": score(model, SHORT[1], HELD_OUT)["nats"],
         "scores": {str(n): score(model, n) for n in TESTS},
     }
-
-
-def alone(seed: int, folder: Path) -> dict:
-    """A window with a way back, trained by itself, and so on other lines."""
-    torch.manual_seed(seed)
-    model = BothWays(WriterConfig()).to(device())
-    folder.mkdir(parents=True, exist_ok=True)
-    stages = [(UPDATES, SHORT, BATCH)]
-    [curve] = teach([model], stages, [seed], [RATE], folder)
-    return tested(model, curve)
 
 
 def page(seed: int, folder: Path) -> dict:
@@ -443,9 +299,8 @@ def page(seed: int, folder: Path) -> dict:
     model = Writer(WriterConfig()).to(device())
     stages = [(n, (1, most), lines) for n, most, lines in STAGES]
     folder.mkdir(parents=True, exist_ok=True)
-    [curve] = teach([model], stages, [seed], [RATE], folder)
     found = {
-        "curve": curve,
+        "curve": teach(model, stages, seed, RATE, folder),
         "weights": sum(part.numel() for part in model.parameters()),
     }
     weights.save("handwriting", model)
@@ -475,33 +330,54 @@ def over_seeds(runs: list[dict]) -> dict:
     }
 
 
+def tuned(name: str, found: dict[str, list[dict]]) -> dict:
+    """A network at the rate that is best on lines held out, over its seeds."""
+    tried = {
+        rate: [one["held out"] for one in found[f"{name}, {rate}"]]
+        for rate in RATES
+    }
+    best = min(RATES, key=lambda rate: mean(tried[rate]))
+    return over_seeds(found[f"{name}, {best}"]) | {
+        "rate": best,
+        "tried": [tried[rate] for rate in RATES],
+        "at": [
+            over_seeds(found[f"{name}, {rate}"])["scores"] for rate in RATES
+        ],
+    }
+
+
 def summary(found: dict[str, list[dict]]) -> dict:
     """Each network over its seeds; of the page's model there is one."""
-    return {
-        name: runs[0] if name == "page" else over_seeds(runs)
-        for name, runs in found.items()
-    } | {"baselines": {str(n): baselines(n) for n in TESTS}}
+    return {name: tuned(name, found) for name in NETWORKS} | {
+        LONGER: over_seeds(found[LONGER]),
+        "page": found["page"][0],
+        "baselines": {str(n): baselines(n) for n in TESTS},
+    }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
 
-    def part(name: str):
-        return lambda seed, folder: trained(name, folder.parent)[seed]
-
     def first(seed: int, folder: Path) -> dict:
         return page(seed, folder) if seed == 0 else {}
 
+    parts = {
+        f"{name}, {rate}": partial(run, name, rate, 1)
+        for rate in RATES
+        for name in NETWORKS
+    }
     campaign(
         "handwriting",
         __doc__,
-        {name: part(name) for name in NETWORKS} | {OTHER: alone, "page": first},
+        parts | {LONGER: partial(run, "content", RATE, TIMES), "page": first},
         summary,
         config={
             "short": list(SHORT),
             "tests": list(TESTS),
             "batch": BATCH,
             "updates": UPDATES,
+            "longer": TIMES * UPDATES,
+            "rates": list(RATES),
             "rate": RATE,
             "limit": LIMIT,
             "warmup": WARMUP,

@@ -202,12 +202,8 @@ def follow(
 
     Weights are [batch, steps, heads, slots].
     """
-    tape, logits, addressing, weights = (
-        model.blank(len(inputs), slots),
-        [],
-        [],
-        [],
-    )
+    tape = model.blank(len(inputs), slots)
+    logits, addressing, weights = [], [], []
     for x in inputs.to(tape.memory.device).unbind(1):
         one, tape, now = model.step(x, tape)
         logits.append(one)

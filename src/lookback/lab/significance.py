@@ -129,12 +129,9 @@ def mean_and_spread(values: Sequence[float]) -> dict:
 def bleu_over_seeds(sums: Sequence[Tensor]) -> dict:
     """BLEU and its factors over several runs, from each one's summed rows."""
     for i, each in enumerate(arguments.some("sums", sums, "tensors [9]")):
-        if arguments.kind(f"sums[{i}]", each, Tensor, "a tensor [9]").shape != (
-            9,
-        ):
-            raise arguments.wrong(
-                f"sums[{i}]", each, "a tensor [9], rows.sum(0)"
-            )
+        name, give = f"sums[{i}]", "a tensor [9], rows.sum(0)"
+        if arguments.kind(name, each, Tensor, give).shape != (9,):
+            raise arguments.wrong(name, each, give)
     found = mean_and_spread([bleu(each).item() for each in sums])
     factors = [precision_and_brevity(each) for each in sums]
     return {
