@@ -8,7 +8,7 @@ import statistics
 
 import torch
 
-from lookback.exercises.by_hand import around, by_hand, stage
+from lookback.exercises.by_hand import around, by_hand, stages
 from lookback.exercises.checking import Hint, as_number, exercise, float64
 
 _A, _B = (46.0, 48.0, 50.0), (50.0, 52.0)
@@ -96,19 +96,7 @@ def seeds_by_hand():
     return (
         "the difference is 3, s 1.83, its standard error 1.67, with three "
         "degrees of freedom.",
-        *(
-            stage(
-                truth,
-                slips,
-                "The check does not recognize the mistake in the "
-                f"{what}. {advice}",
-                around(0.004),
-                at,
-            )
-            for at, ((what, truth, advice), slips) in enumerate(
-                _BY_HAND.items()
-            )
-        ),
+        *stages(_BY_HAND, around(0.004)),
     )
 
 

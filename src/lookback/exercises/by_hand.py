@@ -64,6 +64,20 @@ def stage(truth, mistakes, otherwise, near, at=0):
     }
 
 
+def stages(table, near):
+    """A one-number `stage` for each row {(what, truth, advice): mistakes}."""
+    return [
+        stage(
+            truth,
+            mistakes,
+            f"The check does not recognize the mistake in the {what}. {advice}",
+            near,
+            at,
+        )
+        for at, ((what, truth, advice), mistakes) in enumerate(table.items())
+    ]
+
+
 def by_hand(
     solution, wanted, *rows, known=None, read=None, measure=None, vary=None
 ):

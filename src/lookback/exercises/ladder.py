@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import torch
 
-from lookback.exercises.by_hand import around, by_hand, stage
+from lookback.exercises.by_hand import around, by_hand, stages
 from lookback.exercises.checking import as_number, exercise, float64
 from lookback.lab.significance import bleu, caption_rows
 
@@ -70,19 +70,7 @@ def swaps_by_hand():
     """All orders of three captions: the gap, the orders as large, and p."""
     return (
         "the gap is 6, four orders of eight are as large, and p is 4/8.",
-        *(
-            stage(
-                truth,
-                slips,
-                "The check does not recognize the mistake in the "
-                f"{what}. {advice}",
-                around(0.004),
-                at,
-            )
-            for at, ((what, truth, advice), slips) in enumerate(
-                _BY_HAND.items()
-            )
-        ),
+        *stages(_BY_HAND, around(0.004)),
     )
 
 

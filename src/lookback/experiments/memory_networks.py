@@ -19,7 +19,7 @@ writes records/memory_networks.json, and the weights of the network with gaps.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -307,10 +307,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
 
 def parts() -> dict:
     """What is trained, by its name."""
-    return {
-        name: lambda seed, folder, name=name: run(name, seed, folder)
-        for name in NETWORKS
-    }
+    return {name: partial(run, name) for name in NETWORKS}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

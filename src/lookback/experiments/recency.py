@@ -14,6 +14,7 @@ writes records/recency.json.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -74,20 +75,12 @@ def summary(found: dict[str, list[dict]]) -> dict:
     return networks | {"questions": counts}
 
 
-def parts() -> dict:
-    """What is trained, by its name."""
-    return {
-        name: lambda seed, folder, name=name: run(name, seed, folder)
-        for name in NETWORKS
-    }
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(1)
     campaign(
         "recency",
         __doc__,
-        parts(),
+        {name: partial(run, name) for name in NETWORKS},
         summary,
         config={
             "tests": TESTS,
