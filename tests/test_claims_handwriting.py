@@ -29,56 +29,6 @@ def test_each_network_says_a_mixture_and_weights_for_every_point(name, lines):
     assert phi.shape == (*lines.mask.shape, lines.text.shape[1])
 
 
-@pytest.mark.parametrize("name", trial.NETWORKS)
-def test_models_side_by_side_say_and_learn_what_each_does(name):
-    """Code: models side by side."""
-    torch.manual_seed(0)
-    models = [trial.NETWORKS[name](SMALL).double() for _ in range(3)]
-    for one in models:
-        for part in one.parameters():
-            part.data += torch.randn_like(part) / 10
-    lines = synthetic_handwriting.lines(
-        ["abc", "cab", "no ", "s o", "oxo", "aaa"], np.random.default_rng(0)
-    )
-    points, text = lines.points.double(), lines.text.double()
-    raw, phi = trial.abreast(models)(points, text)
-    raw.sum().backward()
-    for i, one in enumerate(models):
-        mine = slice(2 * i, 2 * i + 2)
-        theirs = [part.grad.clone() for part in one.parameters()]
-        one.zero_grad()
-        alone, own = one(points[mine], text[mine])
-        torch.testing.assert_close(raw[mine], alone)
-        torch.testing.assert_close(phi[mine], own)
-        alone.sum().backward()
-        for part, grad in zip(one.parameters(), theirs, strict=True):
-            torch.testing.assert_close(part.grad, grad)
-
-
-@pytest.mark.nightly
-def test_side_by_side_each_has_its_own_lines_and_its_own_rate():
-    """Code: the training of the trial."""
-    stages, alone = [(3, (2, 2), 2)], []
-
-    def fresh():
-        torch.manual_seed(0)
-        return Writer(SMALL)
-
-    for rate in (1e-3, 4e-3):
-        one = fresh()
-        [curve] = trial.teach([one], stages, [0], [rate])
-        alone.append((one, curve))
-    both = [fresh(), fresh()]
-    curves = trial.teach(both, stages, [0, 0], [1e-3, 4e-3])
-    for (one, curve), mine, ours in zip(alone, both, curves, strict=True):
-        assert ours == pytest.approx(curve, abs=1e-3)
-        for a, b in zip(one.parameters(), mine.parameters(), strict=True):
-            torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-3)
-    two = [fresh(), fresh()]
-    first, second = trial.teach(two, stages, [0, 1], [1e-3, 1e-3])
-    assert first != second
-
-
 def test_content_is_a_softmax_over_the_letters_that_are_there(lines):
     said(
         "handwriting", "by the additive score, and a softmax makes the weights"
@@ -139,10 +89,9 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(
 
     def train(folder):
         torch.manual_seed(0)
-        models = [Writer(SMALL), Writer(SMALL)]
+        model = Writer(SMALL)
         folder.mkdir(exist_ok=True)
-        rates = [1e-3, 2e-3]
-        return trial.teach(models, stages, [0, 0], rates, folder), models
+        return trial.teach(model, stages, 0, 1e-3, folder), model
 
     whole, theirs = train(tmp_path / "whole")
     made, lines = [], synthetic_handwriting.lines
@@ -158,9 +107,8 @@ def test_an_interrupted_training_goes_on_to_the_same_weights(
         train(tmp_path / "broken")
     again, mine = train(tmp_path / "broken")
     assert len(made) == 4 + 2 and again == whole
-    for one, other in zip(mine, theirs, strict=True):
-        for a, b in zip(one.parameters(), other.parameters(), strict=True):
-            torch.testing.assert_close(a, b)
+    for a, b in zip(mine.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(a, b)
 
 
 # What the page says of the record.

@@ -970,7 +970,7 @@ def test_other_trainings_go_on_with_their_own_code_and_data_alone(
         if kind == "handwriting":
             model = Writer(WriterConfig(hidden=8, mixtures=2))
             plan = [(4, (text, text), 2)]
-            handwriting.teach([model], plan, [seed], [rate], tmp_path)
+            handwriting.teach(model, plan, seed, rate, tmp_path)
         else:
             model = Body(BodyConfig(9, d_model=8, heads=2, layers=1, d_ff=8))
             rows = torch.full((2, 4), text)
