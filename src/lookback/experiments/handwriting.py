@@ -4,7 +4,7 @@ Short lines of random letters in our own alphabet of strokes; of each point it
 is known to which letter it belongs. Three networks that differ in how the
 weights on the letters are made: Graves' window; RNNsearch's attention, handed
 the annotations of a bidirectional encoder; a window that may also slide back.
-Each has as many updates, at each of three learning rates, with three seeds; the
+Each has as many updates, at each of four learning rates, with three seeds; the
 rate that is best on other short lines is kept. Content-based attention is also
 trained three times as long. Then lines longer than those of the training.
 Beside them two baselines, which move at an even pace and learn nothing. The
@@ -42,7 +42,7 @@ from lookback.rnnsearch import AdditiveAttention, annotate
 
 SHORT, TESTS = (2, 6), (6, 13, 30)  # letters of a line
 BATCH, LIMIT = 16, 10.0  # lines; the longest gradient
-UPDATES, RATES = 900, (2e-3, 4e-3, 8e-3)  # of every network; Adam's rates
+UPDATES, RATES = 900, (2e-3, 4e-3, 8e-3, 1.6e-2)  # of every network; Adam
 RATE, TIMES = 4e-3, 3  # of the page's model and of the longer training
 STAGES = ((600, 8, 32), (400, 24, 24), (500, 60, 16))  # updates, letters, lines
 WARMUP = 50  # updates up to the rate, which then falls to 0
