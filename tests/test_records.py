@@ -128,6 +128,15 @@ def test_there_and_back(tmp_path):
     assert record["device"].startswith("CPU")
 
 
+def test_a_result_has_the_digits_of_a_float32_and_settings_all(tmp_path):
+    single = torch.tensor(2.0).sqrt().item()
+    written(tmp_path, config={"rate": 1 / 3}, results={"root": single})
+    record = load("trial", tmp_path)
+    assert record["results"] == {"root": 1.41421354}
+    assert torch.tensor(record["results"]["root"]).item() == single
+    assert record["config"] == {"rate": 1 / 3}
+
+
 SPOILT = {
     "a NaN": ("51.449", "NaN"),
     "an infinity": ("51.449", "-Infinity"),

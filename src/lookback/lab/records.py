@@ -159,7 +159,7 @@ def save(
     path = (folder or place()) / f"{experiment}.json"
     validate(record, path)
     held: dict[str, str] = {}
-    record["results"] = tables.take(results, held)
+    record["results"] = _measured(tables.take(results, held))
     text = _in_lines(json.loads(json.dumps(record)))
     arrays = path.with_suffix(".npz")
     try:
@@ -175,6 +175,15 @@ def save(
         arrays.unlink(missing_ok=True)
     print(f"wrote {path}", file=sys.stderr)
     return path
+
+
+def _measured(results: dict) -> dict:
+    """Results with the digits that a float32 has; more were not measured."""
+
+    def rounded(text: str) -> float:
+        return float(f"{float(text):.9g}")
+
+    return json.loads(json.dumps(results), parse_float=rounded)
 
 
 def _in_lines(value: Any, indent: str = "") -> str:
