@@ -136,11 +136,31 @@ def each(results, name, length, what="right"):
 def test_the_record_is_of_the_present_settings(record):
     config = record["config"]
     assert config["updates"] == trial.UPDATES
-    assert config["rate"] == trial.RATE
     assert config["short"] == list(trial.SHORT)
     assert config["stages"] == [list(stage) for stage in trial.STAGES]
-    said("handwriting", "three seeds each")
+    said("handwriting", "with three seeds each")
     assert len(record["seeds"]) == trial.SEEDS
+    said("handwriting", "The longer training had one rate only")
+    assert config["rate"] == trial.RATE and config["rate"] in trial.RATES
+    said("handwriting", "the same network, trained for three times as many")
+    assert config["longer"] == 3 * config["updates"]
+
+
+def test_each_network_is_shown_at_its_best_rate(results):
+    said("handwriting", "Each network is trained at four rates, from")
+    said("handwriting", "is shown at the rate that was best on other lines of")
+    assert len(trial.RATES) == 4 and [*trial.RATES] == sorted(trial.RATES)
+    for name in trial.NETWORKS:
+        found = results[name]
+        tried = dict(
+            zip(trial.RATES, map(np.mean, found["tried"]), strict=True)
+        )
+        assert found["rate"] == min(tried, key=tried.get)
+        at = found["at"][trial.RATES.index(found["rate"])]
+        assert at["13"]["sign"] == found["scores"]["13"]["sign"]
+    said("handwriting", "the best rate was the highest that we tried")
+    for name in ("window", "content"):
+        assert results[name]["rate"] == trial.RATES[-1]
 
 
 def test_content_learns_more_slowly_and_was_still_learning(results):
@@ -154,14 +174,28 @@ def test_content_learns_more_slowly_and_was_still_learning(results):
         strict=True,
     ):
         assert content > window
-    said("handwriting", "its loss was still falling when the training ended")
-    said("handwriting", "as was every network's")
-    for name in trial.NETWORKS:
+    said("handwriting", "less often than the constant pace. A network that")
+    pace = results["baselines"]["6"]["constant"]["sign"]
+    assert max(each(results, "content", 6, "sign")) < pace
+    said("handwriting", "The loss of all was still falling when the training")
+    for name in (*trial.NETWORKS, trial.LONGER):
         for curve in results[name]["curve"]:
             assert np.mean(curve[-3:]) < np.mean(curve[-8:-5]), name
     said("handwriting", "and has more weights than the others")
     for name in ("window", "both ways"):
         assert results["content"]["weights"] > results[name]["weights"]
+
+
+def test_content_trained_for_longer_serves_short_lines_alone(results):
+    said("handwriting", "it predicts the short lines even better than the")
+    for length, sign in ((6, 1), (30, -1)):
+        for content in each(results, trial.LONGER, length, "nats"):
+            for window in each(results, "window", length, "nats"):
+                assert sign * (window - content) > 0
+    said("handwriting", "But on lines of … letters it is right at")
+    for length in (13, 30):
+        longer = each(results, trial.LONGER, length, "sign")
+        assert max(longer) < min(each(results, "window", length))
 
 
 def test_the_baselines_fall_behind(results):
@@ -175,26 +209,34 @@ def test_the_baselines_fall_behind(results):
 
 
 def test_a_way_back_is_a_risk(results):
-    said("handwriting", "One seed of three with a way back keeps the place")
-    said("handwriting", "less often than the constant pace")
+    said("handwriting", "At its best rate, two seeds of three with a way back")
+    said(
+        "handwriting", "it is on the right letter less often than the constant"
+    )
     for length in trial.TESTS:
-        first, *others = each(results, "both ways", length, "sign")
-        assert first > 0.99
+        lost, *kept = sorted(each(results, "both ways", length, "sign"))
+        assert min(kept) > 0.85
         paces = results["baselines"][str(length)]
-        assert max(others) < paces["constant"]["sign"] / 2
-    said("handwriting", "It finds lines of … letters less likely, but lines of")
-    nats = each(results, "both ways", 13, "nats")
-    assert nats[0] > max(each(results, "window", 13, "nats"))
-    nats = each(results, "both ways", 30, "nats")
-    assert nats[0] < min(each(results, "window", 30, "nats"))
-    said("handwriting", "and may then serve longer lines better")
-    for what, sign in (("nats", -1), ("right", 1)):
-        other = np.mean(each(results, trial.OTHER, 30, what))
-        assert sign * (other - np.mean(each(results, "window", 30, what))) > 0
-    said("handwriting", "Trained once more on other lines, all three kept")
-    assert min(each(results, trial.OTHER, 30)) > 0.95
+        assert lost < paces["constant"]["sign"] / 2
+    said(
+        "handwriting", "five runs of twelve are right at more than nine tenths"
+    )
+    said(
+        "handwriting", "The window that cannot go back is, in every one of its"
+    )
+    right = {
+        name: [
+            share > 0.9
+            for scores in results[name]["at"]
+            for share in scores["13"]["sign"]["each"]
+        ]
+        for name in ("both ways", "window")
+    }
+    assert sum(right["both ways"]) == 5 and len(right["both ways"]) == 12
+    assert all(right["window"]) and len(right["window"]) == 12
     said("handwriting", "but with the ban it learned every time")
-    assert min(each(results, "window", 30)) > 0.95
+    said("handwriting", "The third does not find it")
+    assert each(results, "both ways", 13, "sign")[1] < 0.1
 
 
 def test_the_model_of_the_page_on_sixty_letters(results):

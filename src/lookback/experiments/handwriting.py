@@ -26,7 +26,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from lookback.experiments.runs import campaign
+from lookback.experiments.runs import bare, campaign
 from lookback.handwriting import (
     Writer,
     WriterConfig,
@@ -350,7 +350,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
     """Each network over its seeds; of the page's model there is one."""
     return {name: tuned(name, found) for name in NETWORKS} | {
         LONGER: over_seeds(found[LONGER]),
-        "page": found["page"][0],
+        "page": bare(found["page"][0]),
         "baselines": {str(n): baselines(n) for n in TESTS},
     }
 
