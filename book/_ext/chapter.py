@@ -47,9 +47,9 @@ def strip(stem: str, colab: str, minutes: int, needs: str) -> str:
     return (
         '<ul class="chapter-strip" aria-label="About this chapter">'
         f'<li><a class="strip-button" href="{escape(colab)}">'
-        "Run it in Colab</a></li>"
+        "Run in Colab</a></li>"
         f'<li><a class="strip-button" href="../notebooks/{stem}.ipynb"'
-        " download>Download the notebook</a></li>"
+        " download>Get the notebook</a></li>"
         f"<li><strong>{minutes} minutes</strong>, without the exercises</li>"
         f"<li>You need: {escape(needs)}</li>"
         "</ul>\n"
