@@ -221,9 +221,7 @@ def test_a_way_back_is_a_risk(results):
     said(
         "handwriting", "five runs of twelve are right at more than nine tenths"
     )
-    said(
-        "handwriting", "The window that cannot go back is, in every one of its"
-    )
+    said("handwriting", "cannot go back is so in all twelve of its runs")
     right = {
         name: [
             share > 0.9
