@@ -11,6 +11,7 @@ from string import ascii_lowercase
 
 import pytest
 import torch
+from edits import edits
 from saying import said
 
 from lookback.bottleneck import Bottleneck
@@ -66,7 +67,7 @@ def test_the_bottleneck_loses_the_newspapers_colour_only():
     answer = french_of("bottleneck", COAT)
     said("bottleneck", "the newspaper, journal, has lost its colour")
     assert "journal" in answer and "jaune" not in answer
-    said("bottleneck", "It is right, and sure of every word")
+    said("bottleneck", "is right, and the model is sure of every word")
     runs, answer = "a dog runs in the snow .", "un chien court dans la neige ."
     assert french_of("bottleneck", runs) == answer
     model, source, target = weights.load("bottleneck", Bottleneck)
@@ -272,7 +273,12 @@ def test_narrow_vectors_lose_letters_and_wide_ones_their_order():
         )
         said("bottleneck", "With teacher forcing most of the fall is gone")
         assert forced[0] - min(forced) < (free[0] - min(free)) / 2
-        said("bottleneck", "and still comes back nearly always")
+        said("bottleneck", "and fewer than half as many letters are wrong")
+        assert length - sum(forced) < (length - sum(free)) / 2
+        said("bottleneck", "is less than a fifth smaller")
+        changed = [edits("".join(a), "".join(c)) for a, c in failed]
+        assert 0.8 < sum(changed) / (200 * (length - sum(free))) < 1.1
+        said("bottleneck", "and it still comes back nearly always")
         assert forced[0] > 0.95 and free[0] == max(free)
         said("bottleneck", "the last letter comes back as well or better")
         assert forced[-1] >= forced[0]

@@ -321,7 +321,7 @@ def test_the_recurrent_connections_carry_ten_times_the_cell_state_alone():
     assert space["kept_gradient"](100)[0] == 1
     said(
         "recurrence",
-        "the recurrent connections carry ten times as much as the cell state "
+        "all connections together carry ten times as much as the cell state "
         "alone",
         "the cell state alone keeps a size of exactly 1",
     )

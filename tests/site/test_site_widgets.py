@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from answers_by_hand import BY_HAND, answer_of, right, slips
+from edits import edits
 from playwright.sync_api import Locator, Page
 
 import recompute
@@ -56,7 +57,7 @@ def check_squeeze(root: Locator, state: dict) -> None:
     )
     assert shown == written
     wrong = root.locator('[data-role="written"][data-kind="wrong"]')
-    assert wrong.count() == recompute.edits(state["text"], written)
+    assert wrong.count() == edits(state["text"], written)
 
 
 @pytest.mark.parametrize("kind", KINDS)
