@@ -64,7 +64,7 @@ def test_every_model_has_three_seeds_and_as_many_weights():
 def test_long_sentences_are_the_transducer_s():
     """In every seed, and the diagonal is before every soft attention."""
     said("transducer", "The transducer holds up on long sentences")
-    said("transducer", "From three clauses on the transducer is ahead")
+    said("transducer", "from three clauses on the transducer is")
     said("transducer", "fall below half of that")
     said("transducer", "over twice as long as any in training")
     said("transducer", "far ahead of all models but the transducer")
