@@ -38,7 +38,7 @@ from lookback.transducer import (
     Transducer,
     TransducerConfig,
     mixture,
-    normaliser,
+    normalizer,
     precise,
     shifted_exp,
 )
@@ -95,7 +95,7 @@ class Mixing(RNNsearch):
             return g + weights @ places.words
         ready = weights.clamp_min(torch.finfo(weights.dtype).tiny).log()
         ready = ready.masked_fill(~places.mask[:, None], NEVER)
-        return mixture(places, g, ready - normaliser(places, g))
+        return mixture(places, g, ready - normalizer(places, g))
 
     def forward(
         self,
@@ -152,7 +152,7 @@ class Afresh(Transducer):
         scores = precise(self.q(s) @ memory.keys.mT) / math.sqrt(s.shape[-1])
         scores = scores.masked_fill(~memory.places.mask[:, None], NEVER)
         chosen = scores.log_softmax(-1)
-        ready = chosen - normaliser(memory.places, g)
+        ready = chosen - normalizer(memory.places, g)
         return mixture(memory.places, g, ready), chosen, last
 
     def forward(

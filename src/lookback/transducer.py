@@ -4,7 +4,7 @@ At each moment the model either emits the next word y_{u+1} or a blank, which
 takes its place in the source from t to t + 1. A path through the lattice of
 T × U nodes is one alignment; it is a latent variable, so the probability of a
 translation is the marginal over all paths, by the forward algorithm (Graves
-2012, arXiv 1211.3711, in which Cho recognised what Bahdanau had planned;
+2012, arXiv 1211.3711, in which Cho recognized what Bahdanau had planned;
 Bahdanau's own equations were never published):
 
     p(k | t, u) = exp(f_t[k] + g_u[k]) / Z(t, u)         k: a word, or blank
@@ -191,7 +191,7 @@ class Transducer(Translator):
 
     def joint(self, places: Places, g: Tensor, g_blank: Tensor):
         """log Z(t, u), and log p(blank | t, u)."""
-        words = normaliser(places, g)
+        words = normalizer(places, g)
         blank = g_blank[..., None] + places.blank[:, None]
         last = ~nn.functional.pad(places.mask[:, 1:], (0, 1))
         blank = blank.masked_fill(last[:, None], NEVER)
@@ -257,7 +257,7 @@ class Transducer(Translator):
         return alignment_posterior(emit, blank, places.mask)
 
 
-def normaliser(
+def normalizer(
     places: Places, g: Float[Tensor, "batch target vocab"]
 ) -> Float[Tensor, "batch target source"]:
     """log Σ_k e^{f_t[k] + g_u[k]}, for every pair of places.
