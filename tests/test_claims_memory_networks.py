@@ -238,8 +238,8 @@ def test_without_temporal_encoding_a_person_is_a_toss_where_two_are_told():
 
 
 def test_a_temperature_near_0_leaves_no_gradient_but_0_1_is_not_near():
-    said("memory_networks", "the gradient is even larger at 0.1 than at 1, and")
-    said("memory_networks", "has vanished at 0.0001")
+    said("memory_networks", "the gradient is even larger at 0.1 than at 1; at")
+    said("memory_networks", "0.0001 it has vanished")
     some, norms = gather(seed=1, count=100, length=12), []
     for temperature in (1.0, 0.1, 0.0001):
         torch.manual_seed(0)
