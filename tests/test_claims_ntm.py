@@ -5,7 +5,7 @@ from copy import deepcopy
 
 import pytest
 import torch
-from saying import said
+from saying import BOOK, said
 
 from lookback.experiments import ntm
 from lookback.lab import records
@@ -410,28 +410,13 @@ def test_where_the_head_goes_step_by_step():
     assert usual == 2 * [63, *range(8)]  # the mark, or the jump to it
 
 
-class Held(NTM):
-    """The exercise's: the gate held in one phase."""
-
-    phases, held = (), 0.0
-
-    def forward(self, inputs, slots):
-        now, said = self.blank(len(inputs), slots), []
-        for x in inputs.unbind(1):
-            quiet = bool(said) and not bool(x.any())
-            end = bool(x[0, ntm.END])
-            self.phase = "answer" if quiet else "end" if end else "string"
-            logits, now, _ = self.step(x, now)
-            said.append(logits)
-        return torch.stack(said, 1)
-
-    def set_addressing(self, h):
-        addressing = super().set_addressing(h)
-        if self.phase in self.phases:
-            addressing = addressing._replace(
-                gate=0 * addressing.gate + self.held
-            )
-        return addressing
+def held_by_the_exercise():
+    """Its class, the gate held in one phase."""
+    page = (BOOK / "ntm.md").read_text(encoding="utf-8")
+    code = page[page.index("class Held(NTM)") :].partition("\n\n\nfor ")[0]
+    names = {"NTM": NTM, "ntm": ntm, "torch": torch}
+    exec(code, names)
+    return names["Held"](NTMConfig())
 
 
 @pytest.mark.nightly
@@ -448,7 +433,7 @@ class Held(NTM):
 )
 def test_which_part_finds_the_start(phase, gate, low, high):
     said("ntm", "only one of the three phases needs the gate open")
-    model = Held(NTMConfig())
+    model = held_by_the_exercise()
     model.load_state_dict(ntm.recorded().state_dict())
     model.phases, model.held = (phase,), gate
     torch.manual_seed(0)
