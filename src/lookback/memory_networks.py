@@ -196,7 +196,7 @@ class MemNN(nn.Module):
     ]:
         """Scores of the answer, and of the sentences at each of the `hops`.
 
-        With the right places in `support` it goes on from these, else from
+        With the right places in `support` it continues from these, else from
         the sentence that scores best.
         """
         U, mask = self.search.offered, story.ne(PAD).any(dim=-1)
