@@ -84,7 +84,7 @@ def test_the_largest_weight_passes_one_half_around_eight(seed):
     said("scores", "from about two thirds there to about a tenth at 512")
     assert 0.6 < trace(8) < 0.7 and 0.07 < trace(512) < 0.13
     divided = [largest(d_k, d_k**0.5) for d_k in (2, 8, 64, 512)]
-    said("scores", "Divided, both numbers stay where they are, at every size")
+    said("scores", "Scaled, both numbers stay where they are, at every $d_k$")
     assert max(divided) - min(divided) < 0.03
     again = torch.from_numpy(draw_scores(seed + 3, 8)).softmax(-1).amax(-1)
     said("scores", "Another draw moves them by a few hundredths at most")
@@ -101,20 +101,20 @@ def test_the_median_gradient_at_the_query_rises_before_it_falls():
         largest = e.softmax(-1).amax(-1).sum()
         return torch.autograd.grad(largest, asked)[0].norm(dim=-1)
 
-    found = {d_k: sizes(d_k) for d_k in (1, 64, 256, 1024)}
+    found = {d_k: sizes(d_k) for d_k in (1, 40, 128, 1024)}
     median = {d_k: float(size.median()) for d_k, size in found.items()}
-    said("scores", "its mean does not fall at all")
-    assert found[1].mean() < found[64].mean() < 1.1 * found[1024].mean()
-    said("scores", "rises too at first, but falls beyond $d_k = 64$")
-    said("scores", "next to nothing at 1024")
-    assert median[1] < 0.2 < 0.7 < median[64] > 2 * median[256]
-    assert median[256] > 10 * median[1024] and median[1024] < 0.01
+    said("scores", "its mean over the queries does not fall at all")
+    assert found[1].mean() < found[40].mean() < 1.1 * found[1024].mean()
+    said("scores", "rises too at first, up to a $d_k$ of about 40")
+    said("scores", "at 1024 it has fallen to next to nothing")
+    assert median[1] < 0.2 < 0.9 < median[40] > 1.5 * median[128]
+    assert median[128] > 10 * median[1024] and median[1024] < 0.01
     divided = [float(sizes(d, d**0.5).median()) for d in (1, 64, 1024)]
     assert max(divided) < 1.3 * min(divided)
 
 
 def test_padding_of_zeros_takes_weight():
-    said("scores", "Without a mask each zero takes as much as the better key")
+    said("scores", "each vector of zeros gets as much weight as the better key")
     query = torch.tensor([2.0, 1.0])
     padded = torch.tensor([[-1.0, 2], [-2, -1], [0, 0], [0, 0]])
     weights = (padded @ query).softmax(-1)
@@ -129,7 +129,7 @@ def test_what_a_score_costs():
             ratio = n * (d + 1) / (2 * d + n)  # eq-scores-memory
             assert abs(row["ratio"]["kept"] - ratio) < 1e-6
     said("scores", "the additive score takes less than twice as long")
-    said("scores", "slow less for its arithmetic than for its memory")
+    said("scores", "there memory, more than arithmetic, makes that score slow")
     for row in cost.values():
         assert row["16"]["ratio"]["both"] < 2
         assert row["512"]["additive"]["system"] > 0.6

@@ -47,7 +47,7 @@ def test_every_way_to_choose_three_is_tried_once(small):
 
 
 def test_places_at_random_are_three_different_ones(monkeypatch):
-    said("glimpses", "Random stays as it was")
+    said("glimpses", "Random continues with random windows")
     h, before = torch.zeros(400, 5), torch.zeros(400, 0, dtype=torch.long)
     for _ in range(3):
         before = torch.cat([before, glimpses.anywhere(h, before)[:, None]], 1)
@@ -57,7 +57,7 @@ def test_places_at_random_are_three_different_ones(monkeypatch):
 
 def test_the_best_table_is_the_best(small):
     """Against all tables of a first place, for a guess that all share."""
-    said("glimpses", "The list is found by trying everything")
+    said("glimpses", "The table is found by trying everything")
     eye, seen = small
     with torch.no_grad():
         eye.name.weight.zero_()
@@ -72,7 +72,7 @@ def test_the_best_table_is_the_best(small):
 
 
 def test_a_table_follows_both_guesses(small):
-    said("glimpses", "Table follows a list: the same first window for every")
+    said("glimpses", "Lookup is a table: the same first window for every")
     eye, (pixels, _) = small
     table = {
         "first": 4,
@@ -112,7 +112,7 @@ def test_the_expected_reward_is_the_sum_over_all_ways_to_look(
 
 @pytest.mark.nightly
 def test_estimates_meet_the_true_gradient_in_the_mean(small, monkeypatch):
-    said("glimpses", "letters are right on average, as they should be")
+    said("glimpses", "are right on average, as they should be")
     monkeypatch.setattr(glimpses, "DRAWS", 400)
     eye, seen = small
     found = glimpses.gradients(eye, Policy(eye.config), seen)
@@ -176,7 +176,7 @@ def found():
 
 
 def test_multiplying_is_ahead_whoever_chooses(found):
-    said("glimpses", "Times is ahead of plus whoever chooses")
+    said("glimpses", "is ahead of the adding one, whoever chooses")
     for way in ("random", "fixed", "learned", "table"):
         assert min(found["join"][way]["each"]) > 0.05
 
@@ -194,11 +194,11 @@ def test_the_policy_is_not_reliably_ahead_and_the_table_is(found):
     assert times["gap"]["table"]["mean"] > 3 * times["gap"]["table"]["spread"]
     said("glimpses", "a single order for all letters, in every seed")
     assert found["no place"]["orders"]["learned"]["each"] == [1.0] * 5
-    said("glimpses", "without places the table is worse than the fixed three")
+    said("glimpses", "without places, the lookup table is worse than the")
     assert found["no place"]["ahead"]["table"] == 0
 
 
-def test_five_points_lean_against_a_fixed_order(found):
+def test_five_points_and_a_control_on_a_fixed_order(found):
     times = found["times"]
     shares = times["orders"]["learned"]["each"]
     leads = times["gap"]["learned"]["each"]
@@ -208,14 +208,14 @@ def test_five_points_lean_against_a_fixed_order(found):
     said("glimpses", "is one of the two with the largest lead")
     most = sorted(range(5), key=lambda n: -leads[n])[:2]
     assert shares.index(min(shares)) in most
-    said("glimpses", "but they lean against the suspicion")
-    assert torch.corrcoef(torch.tensor([shares, leads]))[0, 1] < -0.5
+    said("glimpses", "a control points the other way: without places, the")
+    assert found["no place"]["ahead"]["learned"] > 2
 
 
 def test_with_fixed_windows_plus_is_behind_no_place(found):
     said(
         "glimpses",
-        "With the fixed three, plus is even behind the model without places",
+        "With the fixed three, the adding model is even behind the one without",
     )
     plus, bare = (
         found[join]["right"]["fixed"]["mean"] for join in ("plus", "no place")
@@ -281,7 +281,7 @@ def test_a_baseline_takes_variance_and_leaves_the_mean(found):
     start = found["times"]["gradient"]["start"]
     said("glimpses", "The baseline removes … of the squared error")
     assert min(start["saved"]["each"]) > 0.5
-    said("glimpses", "letters are right on average, as they should be")
+    said("glimpses", "are right on average, as they should be")
     assert all(0.9 < off < 1.3 for off in start["off"]["each"])
     said(
         "glimpses", "Three glimpses are few enough to add up all … ways to look"
@@ -298,7 +298,7 @@ def test_a_baseline_takes_variance_and_leaves_the_mean(found):
 
 @pytest.mark.nightly
 def test_the_eyes_in_the_page_do_what_the_record_says(found):
-    said("glimpses", "if the three windows never change")
+    said("glimpses", "From three windows that never change")
     test = glimpses.letters(10, glimpses.HELD_OUT)
     chosen = partial(glimpses.in_order, found["times"]["fixed"])
     assert glimpses.right(glimpses.eye("fixed"), chosen, test) > 0.85
@@ -311,7 +311,7 @@ def test_the_eyes_in_the_page_do_what_the_record_says(found):
 def test_not_even_all_windows_at_random_suffice(found):
     said(
         "glimpses",
-        "eight windows at random do not come near, and not even all 25 suffice",
+        "eight random windows do not come close, and not even all 25 suffice",
     )
     test = glimpses.letters(20, 7)
     chosen = partial(glimpses.in_order, found["times"]["fixed"])
@@ -337,5 +337,5 @@ def test_the_letters_in_the_page_were_never_learned_from():
 
 
 def test_the_list_of_a_table_has_703_windows():
-    said("glimpses", "It is a list of 703 windows")
+    said("glimpses", "It lists 703 windows")
     assert 1 + 26 + 26 * 26 == 703

@@ -106,7 +106,7 @@ def test_the_climb_of_2014():
     said("ladder", "unlikely to cost a whole point")
     assert dot["p"] > 0.05 and -1 < dot["low"] < 0 < dot["high"]
     said("scores", "no significant difference")
-    said("scores", "hardly costs a whole point")
+    said("scores", "unlikely to cost a whole point")
     beam = FOUND["dot"]["tests"]["all"]["beam"]["step"]
     assert -1 < beam["low"] < 0 < beam["high"]
 
@@ -460,7 +460,7 @@ def test_what_other_chapters_say_of_the_way_back():
         assert max(product["each"]) < min(added["each"])
         assert product["precision"] > added["precision"]
         assert product["brevity"] < added["brevity"] - 0.05
-    said("scores", "Neither continues after its first sentence")
+    said("scores", "On average neither writes a second sentence")
     for count in ("2", "3", "4"):
         for name in ("rnnsearch", "dot"):
             assert 0.9 < FOUND[name]["long"][count]["stops"] < 1
@@ -621,7 +621,7 @@ def test_two_parts_buy_a_rate_and_the_factor_more():
     for kind in ("greedy", "beam"):
         change = beside("scale, slowly", kind)["change"]
         assert change["high"] < -3 and change["p"] < 0.001
-    said("scores", "some five points less than with the division")
+    said("scores", "some five points less than with scaling")
     said("scores", "the single run fails", "two runs reach")
     runs = records.load("ablation")["results"]
     assert len(runs["scale"]["runs"]) == 1

@@ -128,9 +128,9 @@ def reinforce(
     reward: Float[Tensor, " batch"],
     baseline: bool = True,
 ) -> Float[Tensor, ""]:
-    """A loss whose gradient is, in the mean, that of −E[reward].
+    """A loss whose gradient is, on average, that of −E[reward].
 
-    log_p is that of all that was sampled for one picture. The baseline is the
+    log_p adds up all that was sampled for one picture. The baseline is the
     mean reward of the other pictures.
     """
     less = (reward.sum() - reward) / (len(reward) - 1) if baseline else 0.0

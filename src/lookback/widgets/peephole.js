@@ -251,7 +251,7 @@ function build(model, read) {
     }
     const { you, net, fixed: other, of } = tally(all.map(({ right }) => right));
     score.textContent = of
-      ? `Right so far, of ${of}: you ${you}; the network on your windows ${net}; ` +
+      ? `Correct out of ${of}: you ${you}; the network on your windows ${net}; ` +
         `the other on its fixed three ${other}.`
       : "";
     table.replaceChildren(

@@ -107,7 +107,7 @@ export function histogram(scores) {
 /** A setting in words, with its figures.
  * @param {State} state @param {ReturnType<typeof measure>} now */
 export function sentence({ d_k, scaled }, now) {
-  const how = scaled ? `divided by √${d_k} = ${digits(Math.sqrt(d_k))}` : "not divided";
+  const how = scaled ? `divided by √${d_k} = ${digits(Math.sqrt(d_k))}` : "unscaled";
   const best = now.weights.indexOf(Math.max(...now.weights));
   return (
     `d_k = ${d_k}, scores ${how}. Their variance is ${digits(now.variance)}, so a ` +
@@ -136,7 +136,7 @@ const panel = (title, chart, scale) =>
     element("div", {}, chart, axis(scale.map((text) => element("span", {}, text)))),
   );
 
-/** Every d_k, undivided and divided. @param {ReturnType<typeof draw>} drawn */
+/** Every d_k, unscaled and scaled. @param {ReturnType<typeof draw>} drawn */
 const tableRows = (drawn) =>
   tableOf(
     ["d_k", "variance", "largest", "trace", "variance ÷", "largest ÷", "trace ÷"],
@@ -178,7 +178,7 @@ function build(model, read) {
     ),
     numbers.node,
   );
-  const table = scroller("every d_k, undivided and divided by its root", { hidden: true });
+  const table = scroller("every d_k, unscaled and scaled by 1/√d_k", { hidden: true });
   const node = frame(
     "saturation",
     "Random queries and keys",
