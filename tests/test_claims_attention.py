@@ -9,8 +9,9 @@ from copy import deepcopy
 
 import pytest
 import torch
-from saying import said
+from saying import BOOK, said
 
+from lookback.attention import attend
 from lookback.experiments.tuned_baselines import FAMILIES
 from lookback.heads import attention_weights, prune
 from lookback.lab import records, weights
@@ -138,18 +139,45 @@ def test_what_a_score_costs():
     assert blocks == [64, 256]
 
 
+def test_the_bat_of_the_drawing_is_an_animal():
+    X = torch.tensor([[1.0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 0, 2]])
+    W_Q = torch.tensor([[2.0, 0], [0, 1], [1, 0], [1, 0]])
+    W_K = torch.tensor([[-1.0, 0], [1, 0], [1, 0], [0, 1]])
+    W_V = torch.tensor([[0.0, 0], [2, 0], [0, 2], [1, -1]])
+    Q, K, V = X @ W_Q, X @ W_K, X @ W_V
+    said("attention", "gets the key $(2, 0)$ and the value $(2, 2)$")
+    assert (K[1].tolist(), V[1].tolist()) == ([2, 0], [2, 2])
+    z, weights = attend(Q, K, V)
+    drawing = (BOOK / "_static/drawings/attention.svg").read_text("utf-8")
+    scores = (Q[1] @ K.T / 2**0.5).tolist()
+    for number in (*scores, *weights[1].tolist(), *z[1].tolist()):
+        assert f"{number:.2f}".replace("-", "−") in drawing
+
+
+def test_without_dropout_a_bare_attention_costs_nothing():
+    found = records.load("ladder")["results"]
+
+    def lost(dropout):
+        before, after = (
+            found[name + dropout]["runs"][0]["val"]["bleu"]
+            for name in ("positions", "self-attention")
+        )
+        return before - after
+
+    said("attention", "Trained without dropout, the two models are level")
+    assert lost("") > 4 and abs(lost(", dropout 0.0")) < 1
+
+
 def test_top_is_told_by_red_and_by_of(loaded):
     rows = {}
     for sentence in (GARMENT, PEAK):
         words = [*sentence.split(), "<end>"]
         row = looks(loaded, sentence).mean(1)[:, words.index("top")]
-        said("attention", "top looks mostly at itself in the first layer")
+        said("attention", "Top attends mostly to itself in the first layer")
         assert words[int(row[0].argmax())] == "top"  # first layer: itself
         order = row[1].argsort(descending=True)
         rows[sentence] = [words[j] for j in order]
-    said(
-        "attention", "In the second it takes a share of red in the one sentence"
-    )
+    said("attention", "it gives weight to red in the one sentence")
     assert rows[GARMENT][:2] == ["top", "red"]
     said("attention", "not to mountain but to the little word of")
     assert rows[PEAK][:3] == ["of", "top", "mountain"]
