@@ -25,6 +25,7 @@ PAGES = (
     "glimpses",
     "scores",
     "attention",
+    "serial",
     "ladder",
     "ablations",
 )

@@ -86,9 +86,7 @@ def attention_by_hand(Q=_Q, K=_K, V=_V):
         "d_k is the length of a key, 4, not the number of positions: divide "
         "by √4, not by √2.": (e / 2**0.5).softmax(1),
         "Your softmax runs down the columns. It belongs over the keys of "
-        "each query: each ROW of the weights sums to 1.": (
-            (e / 2).softmax(0)
-        ),
+        "each query: each ROW of the weights sums to 1.": ((e / 2).softmax(0)),
         "exp is missing: you divide each score by its row's sum.": (
             e / e.sum(1, keepdim=True)
         ),
@@ -377,7 +375,7 @@ for _hint, *_typed in (
         *(_SEES, f"({_SEES}).expand(len(tokens), -1, -1)"),
     ),
     (
-        "You compare the numbers of the tokens. It is their positions that count: "
+        "You compare the numbers of the tokens. Their positions count: "
         "torch.arange(tokens.shape[1]).",
         *("torch.arange(tokens.shape[1])", "tokens[0]"),
     ),
