@@ -378,12 +378,6 @@ def test_what_ten_eight_two_and_a_tenth_become():
     assert (5 * given).softmax(0)[0] > 0.999
 
 
-def test_three_ways_to_compare_two_chips():
-    said("serial", "Like against like it was 5.9 or 1.5 at the peak")
-    ratios = (125 / 10.6, 125 / 21.2, 15.7 / 10.6)
-    assert [round(ratio, 1) for ratio in ratios] == [11.8, 5.9, 1.5]
-
-
 def test_a_step_has_work_for_every_core():
     said(
         "serial",

@@ -204,7 +204,7 @@ EQUAL = {
     },
     "top_p": {"0 -> -1": "the probabilities have one axis"},
     "linear_loop": {"key -> query": "keys are as long as queries"},
-    "looks_to_connect": {"set(row) -> row": "no row names a position twice"},
+    "layers_to_connect": {"set(row) -> row": "no row names a position twice"},
     "tokens_apart": {
         "x - x.mean(dim=1, keepdim=True) -> x.mean(dim=1, keepdim=True) - x": (
             "the norm of a difference does not see its sign"

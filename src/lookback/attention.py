@@ -35,7 +35,7 @@ def attend(
     mask: True = may attend; every query needs at least one True. Numbers in
     its place are added to the scores. `scale` replaces 1/√d_k. Where the
     weights are not asked for, None stands in their place, and torch's fused
-    kernel does the work: [target, source] is then never laid out in memory.
+    kernel does the work: [target, source] is then never stored in memory.
     """
     if not need_weights and not slow_when_fused(query):
         context = F.scaled_dot_product_attention(
@@ -64,9 +64,9 @@ def causal(length: int, device=None) -> Bool[Tensor, "length length"]:
 
 
 class Attention(nn.Module):
-    """One look: three matrices make queries, keys and values of vectors.
+    """Three matrices make queries, keys and values of vectors, the rows.
 
-    q_i = W_Q x_i,   k_j = W_K m_j,   v_j = W_V m_j
+    Q = X W_Q,   K = M W_K,   V = M W_V
     """
 
     def __init__(self, d_model: int, d_k: int, d_v: int):
@@ -82,7 +82,7 @@ class Attention(nn.Module):
         mask: Bool[Tensor, "#batch target_or_1 source"] | None = None,
         need_weights: bool = True,
     ) -> tuple[Tensor, Tensor | None]:
-        """Look from x at `memory`; without a memory, x looks at itself."""
+        """Attend from x to `memory`; without one, x attends to itself."""
         memory = x if memory is None else memory
         return attend(
             self.W_Q(x), self.W_K(memory), self.W_V(memory), mask, need_weights

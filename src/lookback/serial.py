@@ -41,23 +41,23 @@ class Cost(NamedTuple):
 
 
 def recurrent(n: int, d: int, gates: int = 3) -> list[Stage]:
-    """G n d² at once for all W x_t, then n times G d² for U h."""
-    step = [Stage(f"U h at word {t + 1}", gates * d * d) for t in range(n)]
-    return [Stage("W x of all words", gates * n * d * d), *step]
+    """G n d² at once for all x_t W, then n times G d² for h U."""
+    step = [Stage(f"h U at word {t + 1}", gates * d * d) for t in range(n)]
+    return [Stage("x W of all words", gates * n * d * d), *step]
 
 
 def self_attention(n: int, d: int) -> list[Stage]:
-    """Projections, scores, mixing, output; the heads do not change them."""
+    """Projections, scores, average, output; the heads do not change them."""
     return [
         Stage("queries, keys, values", 3 * n * d * d),
         Stage("scores", n * n * d),
-        Stage("mixing", n * n * d),
+        Stage("average", n * n * d),
         Stage("output", n * d * d),
     ]
 
 
 def ticks(stages: list[Stage], workers: int) -> int:
-    """Σ ⌈products / workers⌉: each worker does one product per tick.
+    """Σ ⌈products / workers⌉: each processor does one product per tick.
 
     Raises ValueError without workers.
     """
@@ -71,7 +71,7 @@ def table(n: int, d: int, k: int = 3, r: int = 16, heads: int = 1) -> dict:
 
     `kept` counts, besides the inputs, what this book's cells and explicit
     attention keep: states and gates; queries, keys, values, contexts and the
-    weights of every head. A restricted layer looks at r positions, ⌊r/2⌋ to
+    weights of every head. A restricted layer attends to r positions, ⌊r/2⌋ to
     each side; a convolution's k is odd.
     """
     maps = 4 * n * d * d
@@ -103,15 +103,15 @@ def read_split(
     cell: GRUCell, words: Float[Tensor, "batch source embed"]
 ) -> Float[Tensor, "batch source hidden"]:
     """The same states as `recurrence.read`; only what must wait is looped."""
-    Wx = cell.W(words)  # all words in one product: nothing waits
+    xW = cell.W(words)  # all words in one product: nothing waits
     h = words.new_zeros(len(words), cell.U.in_features)
     states = []
-    for now in Wx.unbind(dim=1):
-        Wx_r, Wx_z, Wx_n = now.chunk(3, dim=-1)
-        Uh_r, Uh_z, Uh_n = cell.U(h).chunk(3, dim=-1)  # waits for h
-        r = torch.sigmoid(Wx_r + Uh_r)
-        z = torch.sigmoid(Wx_z + Uh_z)
-        h = (1 - z) * torch.tanh(Wx_n + r * Uh_n) + z * h
+    for now in xW.unbind(dim=1):
+        xW_r, xW_z, xW_n = now.chunk(3, dim=-1)
+        hU_r, hU_z, hU_n = cell.U(h).chunk(3, dim=-1)  # waits for h
+        r = torch.sigmoid(xW_r + hU_r)
+        z = torch.sigmoid(xW_z + hU_z)
+        h = (1 - z) * torch.tanh(xW_n + r * hU_n) + z * h
         states.append(h)
     return torch.stack(states, dim=1)
 

@@ -158,7 +158,7 @@ def check_masks(root: Locator, state: dict, mask: np.ndarray, i: int) -> None:
     assert np.allclose(numbers(root, "context"), output, atol=1e-9)
     said = live(root)
     assert said.startswith(f"Position {i + 1}, “{state['tokens'][i]}”")
-    assert f"look at {mask[i].sum()} of" in said
+    assert f"attend to {mask[i].sum()} of" in said
 
 
 @pytest.mark.nightly
@@ -187,7 +187,7 @@ def test_a_square_is_shut_and_opened(one):
         root.locator(f'td[data-row="{row}"][data-column="{column}"]').click()
         check_masks(root, state, mask, row)
     root.locator('td[data-row="0"][data-column="0"]').click()
-    assert "nothing left to look at" in problem(root)
+    assert "nothing left to attend to" in problem(root)
     check_masks(root, state, mask, 0)
 
 

@@ -85,10 +85,8 @@ def attention_by_hand(Q=_Q, K=_K, V=_V):
         ),
         "d_k is the length of a key, 4, not the number of positions: divide "
         "by √4, not by √2.": (e / 2**0.5).softmax(1),
-        "Your softmax runs down the columns. Each query shares itself out "
-        "over the keys: each ROW of the weights sums to 1.": (
-            (e / 2).softmax(0)
-        ),
+        "Your softmax runs down the columns. It belongs over the keys of "
+        "each query: each ROW of the weights sums to 1.": ((e / 2).softmax(0)),
         "exp is missing: you divide each score by its row's sum.": (
             e / e.sum(1, keepdim=True)
         ),
@@ -237,16 +235,16 @@ for _hint, *_typed in (
     ),
     ("You multiply by √d_k; the formula divides by it.", "/ Q", "* Q"),
     (
-        "True and False are swapped: True is where a query MAY look.",
+        "True and False are swapped: True is where a query MAY attend.",
         *("~mask", "mask"),
     ),
     (
-        "True and False are swapped: True is where a query MAY look.",
+        "True and False are swapped: True is where a query MAY attend.",
         *("~mask, -torch.inf", "mask, -1e9"),
     ),
     (
-        "You masked after the softmax: the forbidden keys have taken their "
-        "share already, and the rows no longer sum to 1.",
+        "You masked after the softmax: the forbidden keys have taken weight "
+        "already, and the rows no longer sum to 1.",
         *(_MASKED, "scores", _SOFT, f"{_SOFT} * mask"),
     ),
     (
@@ -336,7 +334,7 @@ def causal_mask(mine):
         truth = [[float(j <= i) for j in range(n)] for i in range(n)]
         cases.append(((tokens,), float64(truth)))
     causal_mask.compare(mine, cases, "[target, target]", ask=_mask)
-    return "shape, type, and every pair of places for three lengths."
+    return "shape, type, and every pair of positions for three lengths."
 
 
 _SEES = "place[None, :] <= place[:, None]"
@@ -347,12 +345,12 @@ for _hint, *_typed in (
         *("<=", ">="),
     ),
     (
-        "True is where a word MAY look; yours is True on the future.",
+        "True is where a word MAY attend; yours is True on the future.",
         *("<=", ">"),
     ),
     (
         "A word may see itself: the diagonal is True. Without it the first "
-        "word has nothing at all to look at.",
+        "word has nothing at all to attend to.",
         *("<=", "<"),
     ),
     (
@@ -377,7 +375,7 @@ for _hint, *_typed in (
         *(_SEES, f"({_SEES}).expand(len(tokens), -1, -1)"),
     ),
     (
-        "You compare the numbers of the words. It is their places that count: "
+        "You compare the numbers of the tokens. Their positions count: "
         "torch.arange(tokens.shape[1]).",
         *("torch.arange(tokens.shape[1])", "tokens[0]"),
     ),
@@ -416,7 +414,7 @@ def padding_mask(mine):
 
 for _hint, *_typed in (
     (
-        "True and False are swapped: yours looks at the padding alone.",
+        "True and False are swapped: yours attends to the padding alone.",
         *("!=", "=="),
     ),
     (

@@ -1,7 +1,7 @@
 """The exercises of `serial`: each check beside its reference solution.
 
-What is right is found by doing the work tick by tick, word by word or look by
-look, never by the solution's formula.
+What is right is found by doing the work tick by tick, word by word or layer by
+layer, never by the solution's formula.
 """
 
 import math
@@ -197,10 +197,10 @@ ticks_needed.style(
 
 
 def hoisted_recurrence_solution(x, h, project, recur):
-    """All W x at once; only recur stays in the loop."""
+    """All x W at once; only recur stays in the loop."""
     states = []
-    for Wx in project(x).unbind(dim=1):  # one product for all words
-        h = recur(Wx, h)
+    for xW in project(x).unbind(dim=1):  # one product for all words
+        h = recur(xW, h)
         states.append(h)
     return torch.stack(states, dim=1)
 
@@ -221,7 +221,7 @@ _CALLED = "recur was called"
 
 @exercise(hoisted_recurrence_solution)
 def hoisted_recurrence(mine):
-    """A recurrent layer whose W x is one product."""
+    """A recurrent layer whose x W is one product."""
     for seed, (batch, n, d, hidden) in enumerate(((2, 4, 3, 5), (3, 3, 3, 3))):
         x, h, W, U = random_inputs(
             seed, (batch, n, d), (batch, hidden), (hidden, d), (hidden, hidden)
@@ -232,13 +232,13 @@ def hoisted_recurrence(mine):
             calls["project"] += 1
             return words @ W.T
 
-        def recur(Wx, h, U=U, calls=calls, one=h.shape):
+        def recur(xW, h, U=U, calls=calls, one=h.shape):
             calls["recur"] += 1
-            if Wx.shape != one:
+            if xW.shape != one:
                 raise ValueError(
-                    f"{_ONE_WORD}, {list(one)}, and was given {list(Wx.shape)}"
+                    f"{_ONE_WORD}, {list(one)}, and was given {list(xW.shape)}"
                 )
-            return torch.tanh(Wx + h @ U.T)
+            return torch.tanh(xW + h @ U.T)
 
         case = (x, h, project, recur), _read(x, h, W, U)
         hoisted_recurrence.compare(mine, [case], "[batch, source, hidden]")
@@ -253,7 +253,7 @@ def hoisted_recurrence(mine):
     return "the states of a plain loop, with one call of project."
 
 
-_WORDS, _STEP = "project(x).unbind(dim=1)", "h = recur(Wx, h)"
+_WORDS, _STEP = "project(x).unbind(dim=1)", "h = recur(xW, h)"
 for _hint, *_typed in (
     (
         "Your first state is zero; it is given, as h.",
@@ -262,7 +262,7 @@ for _hint, *_typed in (
     (
         "Every word meets the first state h: hand the new state on to the "
         "next word.",
-        *(_STEP, "new = recur(Wx, h)", "append(h)", "append(new)"),
+        *(_STEP, "new = recur(xW, h)", "append(h)", "append(new)"),
     ),
     (
         "You read from the last word to the first.",
@@ -281,10 +281,10 @@ for _hint, *_typed in (
     (
         "recur takes the projected word first and the state second; yours "
         "come the other way round.",
-        *("(Wx, h)", "(h, Wx)"),
+        *("(xW, h)", "(h, xW)"),
     ),
     (
-        "Those are the projected words, W x; recur makes states of them.",
+        "Those are the projected words, x W; recur makes states of them.",
         lambda x, h, project, recur: project(x),
     ),
     ("Stack along dim=1: batch first.", "states, dim=1", "states"),
@@ -297,29 +297,29 @@ for _hint, *_typed in (
         *("states = []", "states = [h]"),
     ),
     (_ONE_WORD, ".unbind(dim=1)", ""),
-    (_ONCE, _WORDS, "x.unbind(dim=1)", "(Wx, h)", "(project(Wx), h)"),
-    (_CALLED, _STEP, f"{_STEP} + 0 * recur(Wx, h)"),
+    (_ONCE, _WORDS, "x.unbind(dim=1)", "(xW, h)", "(project(xW), h)"),
+    (_CALLED, _STEP, f"{_STEP} + 0 * recur(xW, h)"),
     (NO_GRADIENT, "states, dim=1)", "states, dim=1).detach()"),
     (NO_GRADIENT, "project(x)", "project(x.detach())"),
-    (OTHER_GRADIENT, "(Wx, h)", "(Wx, h.detach() if states else h)"),
+    (OTHER_GRADIENT, "(xW, h)", "(xW, h.detach() if states else h)"),
 ):
     hoisted_recurrence.slip(_hint, *_typed)
 
 
 @hoisted_recurrence.style
 def _into_a_table(x, h, project, recur):
-    Wx = project(x.flatten(0, 1)).view(*x.shape[:2], -1)
+    xW = project(x.flatten(0, 1)).view(*x.shape[:2], -1)
     out = torch.empty(*x.shape[:2], h.shape[1])
     for t in range(x.shape[1]):
-        out[:, t] = h = recur(Wx[:, t], h)
+        out[:, t] = h = recur(xW[:, t], h)
     return out
 
 
 @hoisted_recurrence.style
 def _words_first(x, h, project, recur):
     states = [h]
-    for Wx in project(x.transpose(0, 1)):
-        states.append(recur(Wx, states[-1]))
+    for xW in project(x.transpose(0, 1)):
+        states.append(recur(xW, states[-1]))
     return torch.stack(states[1:]).transpose(0, 1).double()
 
 
@@ -388,6 +388,11 @@ for _hint, *_typed in (
         *(f"{_LAYER} + {_WORD}", f"torch.maximum({_LAYER}, {_WORD})"),
     ),
     (
+        "You multiply layer by word; a step waits for the one below and the "
+        "one before, so both add up.",
+        *(f"{_LAYER} + {_WORD} + 1", f"({_LAYER} + 1) * ({_WORD} + 1)"),
+    ),
+    (
         "Rows are layers: yours is [words, layers].",
         *(f"{_LAYER} + {_WORD}", f"({_LAYER} + {_WORD}).T"),
     ),
@@ -405,64 +410,64 @@ def _summed(words, layers):
     return ones.cumsum(0) + ones.cumsum(1) - 1
 
 
-def looks_to_connect_solution(looks):
+def layers_to_connect_solution(attended):
     """Layers until everybody has something from everybody; else −1."""
-    seen, layers = [set(row) for row in looks], 1
-    while any(len(each) < len(looks) for each in seen):
-        further = [set().union(*(seen[j] for j in row)) for row in looks]
+    seen, layers = [set(row) for row in attended], 1
+    while any(len(each) < len(attended) for each in seen):
+        further = [set().union(*(seen[j] for j in row)) for row in attended]
         if further == seen:
             return -1
         seen, layers = further, layers + 1
     return layers
 
 
-def _hops(looks, start):
-    """How many looks away each position is; those never reached are absent."""
+def _hops(attended, start):
+    """How many layers away each position is; those never reached are absent."""
     hops, front = {start: 0}, [start]
     while front:
         here = front.pop(0)
-        for j in looks[here]:
+        for j in attended[here]:
             if j not in hops:
                 hops[j] = hops[here] + 1
                 front.append(j)
     return hops
 
 
-def _furthest(looks):
-    """The same by walking out from every position, look by look."""
-    found = [_hops(looks, start) for start in range(len(looks))]
-    if any(len(hops) < len(looks) for hops in found):
+def _furthest(attended):
+    """The same by walking out from every position, layer by layer."""
+    found = [_hops(attended, start) for start in range(len(attended))]
+    if any(len(hops) < len(attended) for hops in found):
         return -1
     return max(1, max(max(hops.values()) for hops in found))
 
 
 def _window(n, left, right):
-    """Each of n positions looks this far to either side."""
+    """Each of n positions attended this far to either side."""
     return [
         list(range(max(0, i - left), min(n, i + right + 1))) for i in range(n)
     ]
 
 
 _CASES = {
-    "everybody looks at everybody": _window(5, 5, 5),
-    "one neighbour to each side of 12": _window(12, 1, 1),
-    "a star, where all look at 0 and 0 at all": [
+    "everybody attends to everybody": _window(5, 5, 5),
+    "one neighbor to each side of 12": _window(12, 1, 1),
+    "a star, where all attend to 0 and 0 at all": [
         [0, 1, 2, 3],
         [0, 1],
         [0, 2],
         [0, 3],
     ],
-    "two neighbours to each side of 12": _window(12, 2, 2),
-    "a ring of 9 in which each looks at the one before": [
+    "two neighbors to each side of 12": _window(12, 2, 2),
+    "a ring of 9 in which each attends to the one before": [
         [i, (i - 1) % 9] for i in range(9)
     ],
-    "a ring of 6 in which each looks at the next": [
+    "a ring of 6 in which each attends to the next": [
         [i, (i + 1) % 6] for i in range(6)
     ],
     "the causal mask": _window(5, 5, 0),
     "two groups that never meet": [[0, 1], [0, 1], [2, 3], [2, 3]],
     "one position alone": [[0]],
-    "one neighbour to each side of 70": _window(70, 1, 1),
+    "one neighbor to each side of 70": _window(70, 1, 1),
 }
 
 
@@ -472,44 +477,44 @@ _NEVER = (
 )
 
 
-@exercise(looks_to_connect_solution)
-def looks_to_connect(mine):
-    """The maximum path length, from who may look at whom."""
-    for name, looks in _CASES.items():
-        truth = _furthest(looks)
+@exercise(layers_to_connect_solution)
+def layers_to_connect(mine):
+    """The maximum path length, from who may attend to whom."""
+    for name, attended in _CASES.items():
+        truth = _furthest(attended)
         never = truth == -1
-        looks_to_connect.compare(
+        layers_to_connect.compare(
             mine,
-            [((looks,), truth)],
+            [((attended,), truth)],
             "a number of layers, -1 for never",
             f"for {name}",
             otherwise=_NEVER if never else None,
-            ask=lambda answer, looks, never=never: answer(
-                looks, may_be_none=never
+            ask=lambda answer, attended, never=never: answer(
+                attended, may_be_none=never
             ),
         )
-    return "ten ways to look: a star, one-way ones and divided ones among them."
+    return "ten patterns: a star, one-way ones and divided ones among them."
 
 
-_START = "[set(row) for row in looks], 1"
-_ANY = "any(len(each) < len(looks) for each in seen)"
-_FURTHER = "[set().union(*(seen[j] for j in row)) for row in looks]"
+_START = "[set(row) for row in attended], 1"
+_ANY = "any(len(each) < len(attended) for each in seen)"
+_FURTHER = "[set().union(*(seen[j] for j in row)) for row in attended]"
 _DOUBLED = "[set().union(*(seen[j] for j in row)) for row in seen]"
 for _hint, *_typed in (
     (
-        "You let a look count both ways: that i looks at j does not let j "
-        "look at i.",
+        "You let attention count both ways: that i attends to j does not let j "
+        "attend to i.",
         "    seen, layers = [set",
-        "    looks = [\n"
-        "        {*row, *(j for j, other in enumerate(looks) if i in other)}\n"
-        "        for i, row in enumerate(looks)\n"
+        "    attended = [\n"
+        "        {*row, *(j for j, to in enumerate(attended) if i in to)}\n"
+        "        for i, row in enumerate(attended)\n"
         "    ]\n"
         "    seen, layers = [set",
     ),
     (
         "You asked of position 0 alone. Every position has to depend on every "
         "position: ask of each.",
-        *(_ANY, "len(seen[0]) < len(looks)"),
+        *(_ANY, "len(seen[0]) < len(attended)"),
     ),
     (
         "You took the position that is done first; the last one counts.",
@@ -520,46 +525,46 @@ for _hint, *_typed in (
         "layer: make the new sets from the old ones alone.",
         _FURTHER,
         "list(seen)\n"
-        "        for i, row in enumerate(looks):\n"
+        "        for i, row in enumerate(attended):\n"
         "            further[i] = set().union(*(further[j] for j in row))",
     ),
     (
         "You stop one layer too soon: some still lack something.",
-        *("< len(looks)", "< len(looks) - 1"),
+        *("< len(attended)", "< len(attended) - 1"),
     ),
     (
         "You doubled the reach at every turn, and counted turns: that finds "
-        "the logarithm. One layer adds one look.",
+        "the logarithm. One layer adds one step.",
         *(_FURTHER, _DOUBLED),
     ),
     (
         "You doubled the reach at every turn, and so the number of layers: "
-        "that jumps over what lies between. One layer adds one look.",
+        "that jumps over what lies between. One layer adds one step.",
         *(_FURTHER, _DOUBLED, "layers + 1", "2 * layers"),
     ),
     (
         "At least one layer: a position alone needs 1, not 0.",
-        *(_START, "[{i} for i in range(len(looks))], 0"),
+        *(_START, "[{i} for i in range(len(attended))], 0"),
     ),
     (
         "Count the first layer too: full attention needs 1.",
-        *("looks], 1", "looks], 0"),
+        *("attended], 1", "attended], 0"),
     ),
     (
         "One too many: stop as soon as everybody has something from everybody.",
-        *("looks], 1", "looks], 2"),
+        *("attended], 1", "attended], 2"),
     ),
-    (_NEVER, "return -1", "return len(looks)"),
+    (_NEVER, "return -1", "return len(attended)"),
 ):
-    looks_to_connect.slip(_hint, *_typed)
-looks_to_connect.style(_furthest)
+    layers_to_connect.slip(_hint, *_typed)
+layers_to_connect.style(_furthest)
 
 
-@looks_to_connect.style
-def _by_shortest_paths(looks):
-    far = numpy.full((len(looks), len(looks)), numpy.inf)
-    for i, row in enumerate(looks):
+@layers_to_connect.style
+def _by_shortest_paths(attended):
+    far = numpy.full((len(attended), len(attended)), numpy.inf)
+    for i, row in enumerate(attended):
         far[i, row] = 1
-    for k in range(len(looks)):
+    for k in range(len(attended)):
         far = numpy.minimum(far, far[:, [k]] + far[[k]])
     return -1 if numpy.isinf(far).any() else int(far.max())

@@ -1,6 +1,6 @@
 // @ts-check
 // A soft dictionary: a query moved among keys in the plane, what it scores,
-// how its attention is shared, and what it brings back. Python: lookup.py.
+// its attention weights, and what comes back. Python: lookup.py.
 import { flag, integer, real, series } from "./lib/link.js";
 import { dot, mix, softmax, total, widest, within } from "./lib/maths.js";
 import { digits, share, spread } from "./lib/text.js";
@@ -31,7 +31,7 @@ import {
 /** @typedef {{state: () => State, draw: () => void, complain: (text: string) => void,
  *   set: (changes: Partial<State>) => void, go: (step: number) => void}} View */
 
-const STAGES = ["Compare", "Share", "Mix"];
+const STAGES = ["Score", "Softmax", "Average"];
 const HEAT = 41; // the slider's last place; 0 is the temperature 0, and 27 is 1
 
 /** Scores, weights and answer. At temperature 0 the best key takes all, and
@@ -179,9 +179,9 @@ function entry(view, label, j, size) {
     const mask = replaced(view.state().mask, on);
     if (mask.some(Boolean)) return view.set({ mask });
     view.draw();
-    view.complain(`A query needs at least one key to look at, so “${label}” stays.`);
+    view.complain(`A query needs at least one key, so “${label}” stays.`);
   });
-  may.setAttribute("aria-label", `${label} may be looked at`);
+  may.setAttribute("aria-label", `attend to ${label}`);
   const score = element("span", { class: "number", "data-role": "score" });
   const fill = element("span", { class: "fill" });
   const track = element("span", { class: "track", "aria-hidden": "true" }, fill);
@@ -239,13 +239,8 @@ function controls(view, first, reach, table) {
   const { step: _, labels: __, ...start } = first;
   const reset = button("reset", "Reset", () => view.set(start));
   return {
-    top: rail.node,
-    foot: element(
-      "div",
-      {},
-      bar(...[...sliders, heat].map((one) => one.label)),
-      bar(rail.back, rail.next, table, reset),
-    ),
+    top: element("div", {}, rail.node, bar(...[...sliders, heat].map((one) => one.label))),
+    foot: bar(rail.back, rail.next, table, reset),
     /** @param {State} state */
     draw({ query, temperature }) {
       rail.draw();
@@ -285,7 +280,7 @@ function build(model, read) {
     element(
       "div",
       { class: "pair heads", "aria-hidden": "true" },
-      element("span", {}, "may look"),
+      element("span", {}, "attend to"),
       ...heads,
     ),
     ...entries.map((one) => one.node),

@@ -24,10 +24,10 @@ TRAITS = ("labels", "key", "value", "query", "temperature", "mask", "step")
 
 
 class Lookup(base.Widget):
-    """Compare → share → mix, for a query among keys in the plane.
+    """Score → softmax → average, for a query among keys in the plane.
 
     `step` is the stage: 0 scores, 1 weights, 2 the answer. `mask` is True
-    where a key may be looked at.
+    where a key may be attended to.
 
     Raises:
         TraitError: for traits that do not fit each other.

@@ -1,5 +1,5 @@
 // @ts-check
-// A sentence that looks at itself: the square of who may see whom, walked row
+// Self-attention under a mask: the square of who may see whom, walked row
 // by row, its weights computed again at every change. Python: masks.py.
 
 import { spot, squares } from "./lib/grid.js";
@@ -25,7 +25,7 @@ import {
 /** @typedef {import("./lib/view.js").Model<State>} Model */
 /** @typedef {"all" | "causal" | "padding" | "both"} Name */
 
-/** The masks that have names: True where row i may look at column j.
+/** The masks that have names: True where row i may attend to column j.
  * @type {Record<Name, (i: number, j: number, words: number) => boolean>} */
 export const PRESETS = {
   all: () => true,
@@ -67,7 +67,7 @@ export function sentence(state, i) {
   const also = second === undefined ? "" : `, then “${tokens[second]}” ${digits(weights[second])}`;
   const ahead = open.filter((j) => j > i).length;
   return (
-    `Position ${i + 1}, “${tokens[i]}”, may look at ${open.length} of ${tokens.length} ` +
+    `Position ${i + 1}, “${tokens[i]}”, may attend to ${open.length} of ${tokens.length} ` +
     `positions${ahead ? `, ${ahead} of them still to come` : ""}: “${tokens[best]}” gets ` +
     `${digits(weights[best])}${also}.`
   );
@@ -117,7 +117,7 @@ function grid(first, turn, go) {
       {
         role: "grid",
         "aria-label":
-          "weights: a row for each position that asks, a column for each that is looked at; " +
+          "weights: a row for each position that asks, a column for each that is attended to; " +
           "Enter shuts or opens a square",
       },
       element("thead", {}, titles),
@@ -162,7 +162,7 @@ function build(model, read) {
     const mask = flipped(model.get("mask"), i, j);
     if (mask) return set({ mask });
     complain(
-      `“${tokens[i]}” would have nothing left to look at, and the softmax of ` +
+      `“${tokens[i]}” would have nothing left to attend to, and the softmax of ` +
         "nothing is no weight at all: this square stays open.",
     );
   };
@@ -184,7 +184,7 @@ function build(model, read) {
   const [context, told] = [vector(values[0].length, "context"), element("span", { class: "told" })];
   const node = frame(
     "masks",
-    "A sentence that looks at itself",
+    "Self-attention under a mask",
     at,
     walk.to,
     element("div", { class: "bar", role: "group", "aria-label": "masks" }, ...presets),

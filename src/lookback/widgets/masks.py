@@ -1,4 +1,4 @@
-"""Who may look at whom: a square of scores under a mask, walked row by row.
+"""Who may attend to whom: a square of scores under a mask, walked row by row.
 
     e_ij = −∞ where mask_ij is False    α_i = softmax(e_i)    z_i = Σ_j α_ij v_j
 
@@ -18,10 +18,10 @@ TRAITS = ("tokens", "padding", "scores", "values", "mask", "step")
 
 
 class Masks(base.Widget):
-    """A sentence that looks at itself, position by position.
+    """Self-attention under a mask, position by position.
 
     The last `padding` tokens are padding. `mask` is True where row i may
-    look at column j, all of it by default; `step` is the row that asks.
+    attend to column j, all of it by default; `step` is the row that asks.
 
     Raises:
         TraitError: for traits that do not fit each other.
@@ -67,7 +67,7 @@ class Masks(base.Widget):
 
     def words(self) -> str:
         return (
-            "A sentence that looks at itself under a mask: "
+            "Self-attention under a mask: "
             f"{' '.join(self.tokens)}. Its last {self.padding} are padding."
         )
 

@@ -42,15 +42,15 @@ export function work(kind, { length: n, width: d, gates }) {
     return [
       ["queries, keys, values", 3 * n * d * d],
       ["scores", n * n * d],
-      ["mixing", n * n * d],
+      ["average", n * n * d],
       ["output", n * d * d],
     ];
   }
   return [
-    ["W x of all words", gates * n * d * d],
+    ["x W of all words", gates * n * d * d],
     ...Array.from(
       { length: n },
-      (_, t) => /** @type {[string, number]} */ ([`U h at word ${t + 1}`, gates * d * d]),
+      (_, t) => /** @type {[string, number]} */ ([`h U at word ${t + 1}`, gates * d * d]),
     ),
   ];
 }
@@ -119,7 +119,7 @@ export function sentence(state) {
     const { busy, name } = after(stages, state.workers, state.step);
     if (state.step >= stages[stages.length - 1].end) return `${names[i]} is done`;
     return state.step
-      ? `${names[i]}, ${name}: ${grouped(busy)} of ${grouped(state.workers)} workers busy`
+      ? `${names[i]}, ${name}: ${grouped(busy)} of ${grouped(state.workers)} processors busy`
       : `${names[i]} has ${grouped(stages.length)} stages`;
   });
   const now = state.step ? `Tick ${grouped(state.step)}` : "Before tick 1";
@@ -198,7 +198,7 @@ function numbersOf(state) {
       return [grouped(workers), grouped(ends[0]), idle[0], grouped(ends[1]), idle[1]];
     });
   return tableOf(
-    ["workers", `${CELLS[state.gates]}, ticks`, "idle", "self-attention, ticks", "idle"],
+    ["processors", `${CELLS[state.gates]}, ticks`, "idle", "self-attention, ticks", "idle"],
     rows,
   );
 }
@@ -222,8 +222,8 @@ function controls(view) {
   };
   const boxes = [
     typed("length", "words n"),
-    typed("width", "numbers d"),
-    typed("workers", "workers p"),
+    typed("width", "dimension d"),
+    typed("workers", "processors p"),
   ];
   /** @param {number} factor */
   const by = (factor) => {
@@ -236,8 +236,8 @@ function controls(view) {
   return {
     node: bar(
       ...boxes.map((one) => one.node),
-      button("halve", "÷ 2", () => by(0.5), "÷ 2: half the workers"),
-      button("double", "× 2", () => by(2), "× 2: twice the workers"),
+      button("halve", "÷ 2", () => by(0.5), "÷ 2: half the processors"),
+      button("double", "× 2", () => by(2), "× 2: twice the processors"),
       element("label", {}, "recurrent layer", cell),
     ),
     /** @param {State} state */
@@ -275,7 +275,7 @@ function build(model, read) {
   const top = controls(view);
   const lanes = KINDS.map(lane);
   const figure = element("div", { class: "lanes" }, ...lanes.map((one) => one.node));
-  const table = scroller("ticks for rising numbers of workers", { hidden: true });
+  const table = scroller("ticks for rising numbers of processors", { hidden: true });
   const pace = element("span", { class: "pace" });
   function draw() {
     const now = state();

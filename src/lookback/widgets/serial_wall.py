@@ -2,7 +2,7 @@
 
     T_p = Σ_s ⌈m_s / p⌉   over stages s, each of which waits for the last
 
-Vaswani et al. 2017, arXiv 1706.03762, Table 1, with finite workers. The
+Vaswani et al. 2017, arXiv 1706.03762, Table 1, with finite processors. The
 schedule runs in serial_wall.js; `lookback.serial` is the same in Python.
 """
 
@@ -18,7 +18,7 @@ CELLS = {1: "tanh network", 3: "GRU", 4: "LSTM"}
 
 
 class SerialWall(base.Widget):
-    """Both layers read `length` words of `width` numbers, tick by tick.
+    """Both layers read `length` words of dimension `width`, tick by tick.
 
     `workers` multiplications are made in a tick; `gates` is 1 for a tanh
     network, 3 for a GRU, 4 for an LSTM; `step` is the tick, and goes back to
@@ -68,13 +68,13 @@ class SerialWall(base.Widget):
 
     def words(self) -> str:
         each = (f"{name} {n:,} ticks" for name, n in self.ticks().items())
-        given = f"{self.length} words of {self.width} numbers"
-        return f"{given}, {self.workers:,} workers: {', '.join(each)}."
+        given = f"{self.length} words of dimension {self.width}"
+        return f"{given}, {self.workers:,} processors: {', '.join(each)}."
 
     def draw(self, figure: Figure) -> None:
         found, axes = self.ticks(), figure.subplots()
         drawn = axes.barh(list(found), list(found.values()))
         axes.bar_label(drawn, fmt="{:,.0f}", padding=3)
-        axes.set(xlabel=f"ticks with {self.workers:,} workers")
+        axes.set(xlabel=f"ticks with {self.workers:,} processors")
         axes.margins(x=0.2)
         axes.invert_yaxis()
