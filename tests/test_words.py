@@ -24,6 +24,8 @@ PAGES = (
     "memory_networks",
     "glimpses",
     "scores",
+    "heads",
+    "positions",
     "ladder",
     "ablations",
 )
