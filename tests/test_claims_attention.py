@@ -11,9 +11,10 @@ import pytest
 import torch
 from saying import said
 
+from lookback.experiments import pruning
 from lookback.experiments.tuned_baselines import FAMILIES
 from lookback.heads import attention_weights, prune
-from lookback.lab import records, weights
+from lookback.lab import corpus, records, weights
 from lookback.lab.corpus import text
 from lookback.lab.decoding import translate
 from lookback.serial import recurrent, self_attention, ticks
@@ -351,6 +352,30 @@ def test_one_sublayer_ruins_the_translations():
     assert unclear == [1, 2]
     assert all(others[i]["step"]["p"] > 0.05 for i in unclear)
     assert all(o["step"]["p"] < 0.01 for o in (others[0], *others[3:]))
+
+
+@pytest.mark.nightly
+def test_two_sublayers_cost_more_than_the_sum(loaded):
+    model, english, french = loaded
+    pairs = corpus.load("val")[: pruning.SENTENCES]
+    batches = pruning.batched(pairs, english, french)
+    before = pruning.loss(model, batches)
+
+    def cost(*which):
+        mine = [head for head in pruning.heads(model) if head[:2] in which]
+        with pruning.pruned(model, *mine):
+            return pruning.loss(model, batches) - before
+
+    def ratio(one, two):
+        return cost(one, two) / (cost(one) + cost(two))
+
+    said("heads", "cost nearly half as much again as the sum of the two alone")
+    assert 1.35 < ratio(("encoder", 1), ("encoder", 2)) < 1.5
+    assert 1.35 < ratio(("cross", 0), ("cross", 1)) < 1.5
+    said("heads", "self-attentions of the decoder cost nearly twice the sum")
+    assert 1.8 < ratio(("decoder", 0), ("decoder", 1)) < 2
+    said("heads", "first cross-attention cost just the sum")
+    assert 0.95 < ratio(("encoder", 1), ("cross", 0)) < 1.05
 
 
 def test_four_pruned_heads_cost_more_than_a_point():
