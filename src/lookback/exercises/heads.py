@@ -201,6 +201,11 @@ def multi_head(mine):
 _SPLIT = "y.unflatten(-1, (heads, -1)).transpose(1, 2)"
 _MIXED = "y.reshape(len(y), heads, y.shape[1], -1)"
 _JOIN = "context.transpose(1, 2).flatten(2)"
+_ROWS = (
+    "W_Q, W_K and W_V are transposed, or a head takes rows of them. A row of x "
+    "stands on the left here, so a head owns columns (nn.Linear keeps the "
+    "transposed matrix)."
+)
 for _hint, *_typed in (
     (
         "The scores are not scaled: divide by √d_k, the square root of a "
@@ -295,8 +300,7 @@ for _hint, *_typed in (
         *("@ W_O", "@ W_O.T"),
     ),
     (
-        "W_Q, W_K and W_V are transposed: here a row of x stands on the left, "
-        "x @ W_Q (nn.Linear keeps the transposed matrix).",
+        _ROWS,
         *("@ W_Q", "@ W_Q.T", "@ W_K", "@ W_K.T", "@ W_V", "@ W_V.T"),
     ),
     (
@@ -361,10 +365,7 @@ def _sliced(x, W_Q, W_K, W_V, W_O, heads):
     return torch.cat(found, -1) @ W_O
 
 
-@multi_head.slip(
-    "You cut rows of W_Q, W_K and W_V, as one does in nn.Linear's transposed "
-    "weights. Here a row of x stands on the left, and head i owns columns."
-)
+@multi_head.slip(_ROWS)
 def _rows_cut(x, W_Q, W_K, W_V, W_O, heads):
     d_k, found = x.shape[-1] // heads, []
     for h in range(heads):

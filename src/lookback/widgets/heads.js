@@ -273,22 +273,22 @@ function build(model) {
     at,
     walk.to,
     element("label", { class: "choose" }, "sentence ", choose),
-    bar(
-      element("label", {}, "compare with ", compare),
-      element("label", {}, scale, "divide by √d_k"),
-    ),
-    bar(...walk.nodes, tableButton(rows.node, table)),
-    element(
-      "div",
-      { class: "bar tiles", role: "group", "aria-label": "the word that attends" },
-      ...tiles,
-    ),
-    say,
     element(
       "div",
       { class: "sides" },
       element("div", {}, grid.node, axes(words)),
       element("div", {}, rows.node, table),
+    ),
+    say,
+    element(
+      "div",
+      { class: "bar tiles", role: "group", "aria-label": "the word that attends" },
+      ...tiles,
+    ),
+    bar(...walk.nodes, tableButton(rows.node, table)),
+    bar(
+      element("label", {}, "compare with ", compare),
+      element("label", {}, scale, "divide by √d_k"),
     ),
   );
   return {
