@@ -52,7 +52,7 @@ def test_who_notices_that_words_have_moved():
     assert moved((1, 0, 2, 3), False, False, 2) == [False] * 4
     said(
         "positions",
-        "With positions on, moving one word by one place changes every vector",
+        "With positions on, moving one word by one position changes every",
     )
     assert moved((0, 2, 1, 3), True, False, 1) == [True] * 4
     said(
@@ -64,13 +64,13 @@ def test_who_notices_that_words_have_moved():
     assert moved((1, 0, 2, 3), False, True, 2) == [True] * 4
 
 
-def test_the_learned_table_begins_as_loud_as_the_waves():
-    """And one that begins at 1/√d in size is 128 times weaker."""
+def test_the_learned_table_begins_at_the_scale_of_the_sinusoids():
+    """And the mean square of 1/√d is 128 times smaller."""
     torch.manual_seed(0)
     table = LearnedPositions(256, 256).table.detach().square().mean()
     waves = sinusoidal(256, 256).square().mean()
     assert float(waves / table) == pytest.approx(1, rel=0.02)
-    said("positions", "128 times weaker than the sine waves")
+    said("positions", "128 times smaller than that of the sinusoids")
     assert float(waves / 256**-1) == pytest.approx(128, rel=0.01)
 
 

@@ -66,7 +66,7 @@ def test_the_page_sees_what_the_trained_model_sees():
 
 def test_it_shows_a_view_a_picture_and_words():
     widget = Heads([example()[0]], layer=1, head=2, step=3)
-    assert "In layer 2, head 3 looks from “w3”" in shown(widget)
+    assert "In layer 2, head 3 attends from “w3”" in shown(widget)
 
 
 def broken(**change) -> dict:

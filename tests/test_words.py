@@ -26,6 +26,8 @@ PAGES = (
     "scores",
     "attention",
     "serial",
+    "heads",
+    "positions",
     "ladder",
     "ablations",
 )

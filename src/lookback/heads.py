@@ -1,4 +1,4 @@
-r"""Multi-head attention: several small looks instead of one large one.
+r"""Multi-head attention: several small attentions instead of one large one.
 
 Vaswani et al. 2017, arXiv 1706.03762, section 3.2.2.
 
@@ -23,7 +23,7 @@ from lookback.attention import attend
 
 
 class MultiHeadAttention(nn.Module):
-    """h looks at once, each in its own d_model / h dimensions."""
+    """h heads at once, each in its own d_model / h dimensions."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class MultiHeadAttention(nn.Module):
     def split(
         self, x: Float[Tensor, "batch length d_model"]
     ) -> Float[Tensor, "batch heads length d_k"]:
-        """d_model numbers as `heads` groups of d_k."""
+        """d_model dimensions as `heads` groups of d_k."""
         return x.unflatten(-1, (-1, self.d_k)).transpose(1, 2)
 
     def project(
@@ -73,7 +73,7 @@ class MultiHeadAttention(nn.Module):
         Float[Tensor, "batch target d_model"],
         Float[Tensor, "batch heads target source"] | None,
     ]:
-        """Look from x at keys and values that `project` made."""
+        """Attend from x to keys and values that `project` made."""
         query = self.split(self.W_Q(x))
         return self.look(query, keys, values, mask, need_weights)
 
@@ -82,7 +82,7 @@ class MultiHeadAttention(nn.Module):
         return attend(*given)
 
     def look(self, query, keys, values, mask, need_weights):
-        """`attend` in all heads, and W^O over what they found."""
+        """`attend` in all heads, and W^O over their concatenated outputs."""
         shared = self.heads // keys.shape[1]
         if shared > 1:
             keys = keys.repeat_interleave(shared, dim=1)
@@ -125,7 +125,7 @@ def attention_weights(*parts: nn.Module) -> Iterator[list[Tensor]]:
 
 @torch.no_grad()
 def prune(attention: MultiHeadAttention, head: int) -> None:
-    """Silence one head for good: its columns of W^O become 0.
+    """Prune one head: its columns of W^O become 0.
 
     Raises ValueError if there is no such head.
     """

@@ -8,8 +8,8 @@ Sinusoidal: Vaswani et al. 2017, arXiv 1706.03762, section 3.5.
 Learned: one free vector per position; Gehring et al. 2017, and row (E) of
 Table 3 in Vaswani et al. Rotary: Su et al. 2021, arXiv 2104.09864: the pair
 (x_{2i}, x_{2i+1}) of every query and key is turned by the angle
-pos · 10000^{−2i/d}, so that of their places q·k depends on the signed offset,
-key's minus query's, alone.
+pos · 10000^{−2i/d}, so that of their positions q·k depends on the signed
+offset, key's minus query's, alone.
 """
 
 import torch
@@ -61,7 +61,7 @@ def rotate(
 class LearnedPositions(nn.Module):
     """One vector for each of `longest` positions, learned like embeddings.
 
-    It starts as loud as the sine waves: sin² + cos² = 1, so each is √½.
+    It starts at the scale of the sinusoids: sin² + cos² = 1, so an RMS of √½.
     """
 
     def __init__(self, longest: int, d: int):

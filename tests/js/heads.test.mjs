@@ -48,7 +48,7 @@ test("the mean of a layer averages its maps, and still sums to 1", () => {
   assert.equal(mapOf(all, "0-1", 0), all[0][1]);
 });
 
-test("two looks share what both give", () => {
+test("two heads share what both give", () => {
   near(overlap([1, 0], [0, 1]), 0);
   near(overlap([0.3, 0.7], [0.3, 0.7]), 1);
   near(overlap([0.9, 0.1], [0.4, 0.6]), 0.5);
@@ -59,15 +59,15 @@ test("a place is named as a reader counts", () => {
   assert.equal(named("mean", 1), "The mean of layer 2’s heads");
 });
 
-test("a step is told: one look, or two and what they share", () => {
+test("a step is told: one head, or two and what they share", () => {
   const { words } = example;
-  assert.equal(aim(words, [0.95, 0.05]), "looks at “cat” with weight 0.95");
-  assert.match(aim(words, [0.2, 0.8]), /“dog” with weight 0\.80, then at “cat” with 0\.20$/);
+  assert.equal(aim(words, [0.95, 0.05]), "attends to “cat” with weight 0.95");
+  assert.match(aim(words, [0.2, 0.8]), /“dog” with weight 0\.80, then to “cat” with 0\.20$/);
   const looks = [
     { name: "A", row: [0.9, 0.1] },
     { name: "B", row: [0.4, 0.6] },
   ];
-  assert.match(sentence(words, 1, looks.slice(0, 1)), /^From word 2, “dog”\. A looks at “cat”/);
+  assert.match(sentence(words, 1, looks.slice(0, 1)), /^From word 2, “dog”\. A attends to “cat”/);
   assert.match(sentence(words, 0, looks), /The two share 0\.50 of their weight\.$/);
   assert.doesNotMatch(sentence(words, 0, looks.slice(0, 1)), /share/);
 });

@@ -138,7 +138,7 @@ def test_bertviz_shows_all_three_kinds_of_attention(visit, from_disk):
     one = visit(PAGE, from_disk=from_disk)
     one.walk_down()
     frames = one.page.locator(".lookback-bertviz iframe")
-    assert frames.count() == 2
+    assert frames.count() == 1
     heads = one.page.frame_locator(".lookback-bertviz iframe").nth(0)
     heads.locator("#left text").first.wait_for()
     heads.get_by_label("Attention").select_option("2")  # from French to English
@@ -149,13 +149,4 @@ def test_bertviz_shows_all_three_kinds_of_attention(visit, from_disk):
     assert heads.locator("#attention line").count() == 4 * left * right
     heads.get_by_label("Layer").select_option("2")
     assert heads.locator("#attention line").count() == 4 * left * right
-
-    every = one.page.frame_locator(".lookback-bertviz iframe").nth(1)
-    every.locator(".attn_background").first.wait_for()
-    assert every.locator(".attn_background").count() == 12
-    every.locator("svg > g > rect:last-child").nth(5).click()
-    texts = every.locator("text.detail").all_text_contents()
-    assert texts == ["Layer 1, Head 1"]
-    words = every.locator("text.token").all_text_contents()
-    assert words[0] == words[len(words) // 2]
     assert one.troubles == []

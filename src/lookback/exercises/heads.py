@@ -63,6 +63,9 @@ def two_heads_by_hand():
         "by their sum.": ((scores.exp() * values).sum(1) @ output),
         "Your values are averaged without weights; softmax of the scores "
         "gives each its own.": values.mean(1) @ output,
+        "The last number of W^O is −1: you lost its sign.": (
+            heads @ output.abs()
+        ),
         "Head 1 met the second row of W^O and head 2 the first.": (
             heads.flip(0) @ output
         ),
@@ -131,6 +134,11 @@ split_heads.slip(
     lambda x, heads: x.unflatten(-1, (-1, heads)),
 )
 split_heads.slip(
+    "You cut the last axis into (d_k, heads), so each head got every heads-th "
+    "number, and a transpose moves d_k to the front. Cut into (heads, d_k).",
+    lambda x, heads: x.unflatten(-1, (-1, heads)).transpose(1, 2),
+)
+split_heads.slip(
     "The heads come after the batch.", "transpose(1, 2)", "permute(2, 0, 1, 3)"
 )
 split_heads.slip(
@@ -193,6 +201,11 @@ def multi_head(mine):
 _SPLIT = "y.unflatten(-1, (heads, -1)).transpose(1, 2)"
 _MIXED = "y.reshape(len(y), heads, y.shape[1], -1)"
 _JOIN = "context.transpose(1, 2).flatten(2)"
+_ROWS = (
+    "W_Q, W_K and W_V are transposed, or a head takes rows of them. A row of x "
+    "stands on the left here, so a head owns columns (nn.Linear keeps the "
+    "transposed matrix)."
+)
 for _hint, *_typed in (
     (
         "The scores are not scaled: divide by √d_k, the square root of a "
@@ -207,6 +220,12 @@ for _hint, *_typed in (
         "x.shape[-1]",
     ),
     ("You divide by d_k, not by its square root.", " ** 0.5", ""),
+    (
+        "You divide by √heads. The scores of a head are sums of d_k products: "
+        "divide by √d_k.",
+        "query.shape[-1]",
+        "heads",
+    ),
     (
         "Softmax runs over the words that ask. It belongs over the words that "
         "are looked at, the last axis.",
@@ -281,8 +300,7 @@ for _hint, *_typed in (
         *("@ W_O", "@ W_O.T"),
     ),
     (
-        "W_Q, W_K and W_V are transposed: here a row of x stands on the left, "
-        "x @ W_Q (nn.Linear keeps the transposed matrix).",
+        _ROWS,
         *("@ W_Q", "@ W_Q.T", "@ W_K", "@ W_K.T", "@ W_V", "@ W_V.T"),
     ),
     (
@@ -320,8 +338,8 @@ for _hint, *_typed in (
         "query, value, key =",
     ),
     (
-        "x is added to the result. That comes two chapters later, and stands "
-        "outside.",
+        "x is added to the result. That is the residual connection, which is "
+        "outside multi-head attention.",
         "return context",
         "return x + context",
     ),
@@ -343,6 +361,16 @@ def _sliced(x, W_Q, W_K, W_V, W_O, heads):
     for h in range(heads):
         own = slice(h * d_k, h * d_k + d_k)
         q, k, v = (x[..., own] @ W[own, own] for W in (W_Q, W_K, W_V))
+        found.append((q @ k.transpose(1, 2) / d_k**0.5).softmax(-1) @ v)
+    return torch.cat(found, -1) @ W_O
+
+
+@multi_head.slip(_ROWS)
+def _rows_cut(x, W_Q, W_K, W_V, W_O, heads):
+    d_k, found = x.shape[-1] // heads, []
+    for h in range(heads):
+        own = slice(h * d_k, h * d_k + d_k)
+        q, k, v = (x @ W[own].T for W in (W_Q, W_K, W_V))
         found.append((q @ k.transpose(1, 2) / d_k**0.5).softmax(-1) @ v)
     return torch.cat(found, -1) @ W_O
 

@@ -1,6 +1,6 @@
 """The exercises of `positions`: each check beside its reference solution.
 
-What is right is computed one place and one pair at a time with `math` and
+What is right is computed one position and one pair at a time with `math` and
 complex numbers, never taken from the solution or from `lookback.positions`.
 """
 
@@ -33,11 +33,11 @@ _BY_HAND = (
         "The first number",
         2.0,
         {
-            "is the length of the code, √2. The product of a code with itself "
-            "is its length squared.": math.sqrt(2),
+            "is the length of the encoding, √2. The product of an encoding "
+            "with itself is its length squared.": math.sqrt(2),
             "is a mean, not a sum: two pairs, each with sin² + cos² = 1.": 0.5,
-            "counts every number of the code as 1; only each PAIR of squares "
-            "sums to 1.": 4.0,
+            "counts every number of the encoding as 1; only each PAIR of "
+            "squares sums to 1.": 4.0,
             "has one pair only; d = 4 makes two.": 1.0,
         },
     ),
@@ -54,10 +54,12 @@ _BY_HAND = (
             "is −2i/d, with i = 1.": math.cos(3) + math.cos(0.3),
             "adds sines of the distance: sin a sin b + cos a cos b = "
             "cos(a − b).": math.sin(3) + math.sin(0.03),
+            "has one decimal; the exercise asks for two: −0.990 + 1.000 is not "
+            "quite 0.": 0.0,
             "has the first pair only; add the second, cos 0.03.": math.cos(3),
             "has the second pair only; add the first, cos 3.": math.cos(0.03),
-            "adds the places where it should subtract: the angle between the "
-            "hands is (5 − 2) ω.": math.cos(7) + math.cos(0.07),
+            "adds the positions where it should subtract: the angle between "
+            "the hands is (5 − 2) ω.": math.cos(7) + math.cos(0.07),
         },
     ),
     (
@@ -65,7 +67,7 @@ _BY_HAND = (
         0.5,
         {
             "is 1/3, the mean square of a number drawn evenly from −1 to 1. "
-            "In a code sin² + cos² = 1 in each pair.": 1 / 3,
+            "In an encoding sin² + cos² = 1 in each pair.": 1 / 3,
             "is the sum of the squares; divide it by d = 4.": 2.0,
             "is the sum of one pair's squares; the mean of its two is "
             "half.": 1.0,
@@ -86,7 +88,7 @@ def _near(x):
     ["PE₅ · PE₅", "PE₅ · PE₂", "mean square"],
 )
 def codes_by_hand():
-    """Two dot products of codes and a mean square, for d = 4."""
+    """Two dot products of encodings and a mean square, for d = 4."""
     truths = [truth for _, truth, _ in _BY_HAND]
     other_order = (
         "Those are the three numbers, in another order: PE(5)·PE(5), "
@@ -103,8 +105,9 @@ def codes_by_hand():
                 truth,
                 {f"{name} {hint}": wrong for hint, wrong in slips.items()},
                 f"{name}: the check does not recognize this mistake. The "
-                "product of two codes is a sum of cosines, one for each hand: "
-                "of the distance of the two places times the hand's speed.",
+                "product of two encodings is a sum of cosines, one for each "
+                "hand: of the distance of the two positions times the hand's "
+                "speed.",
                 _near,
                 at,
             )
@@ -116,10 +119,10 @@ def codes_by_hand():
 codes_by_hand.style((2, 0.01, 0.5))
 
 
-def position_codes_solution(places, d):
+def position_codes_solution(positions, d):
     """PE(pos, 2i) = sin(pos ω_i), PE(pos, 2i+1) = cos(pos ω_i)."""
     omega = 10000 ** (-torch.arange(0, d, 2) / d)  # [d/2]
-    angle = places[:, None] * omega  # [length, d/2]
+    angle = positions[:, None] * omega  # [length, d/2]
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
 
 
@@ -128,30 +131,30 @@ def _speed(i, d, base=10000):
     return base ** (-2 * i / d)
 
 
-def _codes(places, d, base=10000):
-    """Sines and cosines, place by place and column by column."""
+def _codes(positions, d, base=10000):
+    """Sines and cosines, position by position and column by column."""
 
-    def wave(place, column):
-        angle = place * _speed(column // 2, d, base)
+    def wave(position, column):
+        angle = position * _speed(column // 2, d, base)
         return math.cos(angle) if column % 2 else math.sin(angle)
 
-    return float64([[wave(p, c) for c in range(d)] for p in places])
+    return float64([[wave(p, c) for c in range(d)] for p in positions])
 
 
 @exercise(position_codes_solution)
 def position_codes(mine):
-    """The sinusoidal code of every place."""
+    """The sinusoidal encoding of every position."""
     cases = (
         ((0, 1, 2, 3), 8),
         ((5, 2, 9, 0, 7, 30), 6),
         ((4,), 2),
         ((1000, 300), 6),
     )
-    for places, d in cases:
-        given = torch.tensor(places, dtype=torch.float32), d
-        case, about = (given, _codes(places, d)), "for d = {1}"
+    for positions, d in cases:
+        given = torch.tensor(positions, dtype=torch.float32), d
+        case, about = (given, _codes(positions, d)), "for d = {1}"
         position_codes.compare(mine, [case], "[length, d]", about)
-    return "four sets of places, equal to a loop over places and columns."
+    return "four sets of positions, equal to a loop over positions and columns."
 
 
 # Slips in the speeds, which two solutions compute alike.
@@ -189,22 +192,23 @@ _SIN, _COS, _FLAT = "angle.sin()", "angle.cos()", ".flatten(1)"
 _PAIRS = f"torch.stack([{_SIN}, {_COS}], dim=-1){_FLAT}"
 for _hint, *_typed in (
     (
-        "All sines stand in the first half and all cosines in the second. "
+        "All sines are in the first half and all cosines in the second. "
         "They alternate: column 2i is a sine, 2i + 1 its cosine.",
         *(_PAIRS, f"torch.cat([{_SIN}, {_COS}], dim=1)"),
     ),
     (
-        "All cosines stand in the first half and all sines in the second. "
+        "All cosines are in the first half and all sines in the second. "
         "They alternate: column 2i is a sine, 2i + 1 its cosine.",
         *(_PAIRS, f"torch.cat([{_COS}, {_SIN}], dim=1)"),
     ),
     (
-        "Sines and cosines are exchanged: place 0 is (0, 1, 0, 1, …).",
+        "Sines and cosines are exchanged: position 0 is (0, 1, 0, 1, …).",
         *(f"{_SIN}, {_COS}", f"{_COS}, {_SIN}"),
     ),
     (
-        "You count the places yourself, from 0 on; take those that are given.",
-        *("places[:", "torch.arange(len(places))[:"),
+        "You count the positions yourself, from 0 on; take those that are "
+        "given.",
+        *("positions[:", "torch.arange(len(positions))[:"),
     ),
     (
         "Every column has its own speed. A sine and the cosine beside it are "
@@ -216,8 +220,9 @@ for _hint, *_typed in (
     ("Those are cosines only; each has its sine before it.", _SIN, _COS),
     ("Those are sines only; each has its cosine beside it.", _COS, _SIN),
     (
-        "Your places are one too large. Take those that are given, 0 included.",
-        *("places[:, None]", "(places[:, None] + 1)"),
+        "Your positions are one too large. Take those that are given, 0 "
+        "included.",
+        *("positions[:, None]", "(positions[:, None] + 1)"),
     ),
     (
         "The hands get faster and faster: the exponent is −2i/d, so divide by "
@@ -240,18 +245,18 @@ for _hint, *_typed in (
 
 
 @position_codes.style
-def _by_numpy(places, d):
-    fine = places.numpy().astype("float64")[:, None]
+def _by_numpy(positions, d):
+    fine = positions.numpy().astype("float64")[:, None]
     angle = fine / 10000.0 ** (numpy.arange(0, d, 2) / d)
-    out = numpy.empty((len(places), d))
+    out = numpy.empty((len(positions), d))
     out[:, 0::2], out[:, 1::2] = numpy.sin(angle), numpy.cos(angle)
     return torch.tensor(out)
 
 
 @position_codes.style
-def _by_logarithms(places, d):
+def _by_logarithms(positions, d):
     speeds = torch.exp(torch.arange(0, d, 2) * (-math.log(10000.0) / d))
-    angle = torch.einsum("l,i->li", places.to(speeds.dtype), speeds)
+    angle = torch.einsum("l,i->li", positions.to(speeds.dtype), speeds)
     return torch.stack((angle.sin(), angle.cos()), dim=2).view(-1, d)
 
 
@@ -269,11 +274,11 @@ def turn_by_place_solution(x):
 
 
 def _turned(x):
-    """Each pair of x as a complex number times e^{i angle(place, i)}."""
+    """Each pair of x as a complex number times e^{i angle(position, i)}."""
     length, d = x.shape[1:]
     turns = [
-        [cmath.exp(1j * place * _speed(i, d)) for i in range(d // 2)]
-        for place in range(length)
+        [cmath.exp(1j * position * _speed(i, d)) for i in range(d // 2)]
+        for position in range(length)
     ]
     z = torch.complex(x[..., 0::2], x[..., 1::2])
     z = z * torch.tensor(turns, dtype=z.dtype)
@@ -282,7 +287,7 @@ def _turned(x):
 
 @exercise(turn_by_place_solution)
 def turn_by_place(mine):
-    """Every pair of numbers turned by its place's angle."""
+    """Every pair of numbers turned by its position's angle."""
     cases = (2, 5, 8), (3, 3, 4), (1, 12, 6), (1, 400, 6)
     for seed, sizes in enumerate(cases):
         (x,) = random_inputs(seed, sizes)
@@ -324,7 +329,7 @@ for _hint, *_typed in (
         *(_FIRST, f"a * {_COS}", _SECOND, f"b * {_COS}"),
     ),
     (
-        "Your places begin at 1. The scores would be the same, since only "
+        "Your positions begin at 1. The scores would be the same, since only "
         "offsets count; but the exercise says 0.",
         *(_PLACES, "torch.arange(1, length + 1)"),
     ),
@@ -342,17 +347,17 @@ for _hint, *_typed in (
     ),
     *_OF_SPEEDS,
     (
-        "Your places are counted along the batch. They run along the "
+        "Your positions are counted along the batch. They run along the "
         "sentence, axis 1.",
         *(f"{_PLACES}[:, None]", "torch.arange(len(x))[:, None, None]"),
     ),
     (
-        "The two numbers of each pair stand in the wrong order: "
+        "The two numbers of each pair are in the wrong order: "
         "a cos − b sin comes first.",
         *("stack(turned", "stack(turned[::-1]"),
     ),
     (
-        "Sine and cosine are exchanged: at place 0 nothing turns.",
+        "Sine and cosine are exchanged: at position 0 nothing turns.",
         *(_FIRST, f"a * {_SIN} - b * {_COS}"),
         *(_SECOND, f"a * {_COS} + b * {_SIN}"),
     ),
@@ -364,7 +369,7 @@ for _hint, *_typed in (
     ),
     ("Nothing turns: that is x itself.", _PAIRED, "x"),
     (
-        "The new numbers stand in two halves; put each pair back where it "
+        "The new numbers are in two halves; put each pair back where it "
         "was, side by side.",
         *(_PAIRED, "torch.cat(turned, dim=-1)"),
     ),
@@ -391,12 +396,12 @@ def _complexly(x):
 def _pair_by_pair(x):
     x = x.detach().numpy().astype("float64")
     out = numpy.empty_like(x)
-    for place in range(x.shape[1]):
+    for position in range(x.shape[1]):
         for i in range(0, x.shape[2], 2):
-            turn = place / 10000 ** (i / x.shape[2])
-            a, b = x[:, place, i], x[:, place, i + 1]
-            out[:, place, i] = a * math.cos(turn) - b * math.sin(turn)
-            out[:, place, i + 1] = a * math.sin(turn) + b * math.cos(turn)
+            turn = position / 10000 ** (i / x.shape[2])
+            a, b = x[:, position, i], x[:, position, i + 1]
+            out[:, position, i] = a * math.cos(turn) - b * math.sin(turn)
+            out[:, position, i + 1] = a * math.sin(turn) + b * math.cos(turn)
     return torch.from_numpy(out)
 
 
@@ -412,7 +417,7 @@ _ON_A_DIAGONAL = "Put the blocks along a diagonal: [d, d]."
 
 @exercise(step_matrix_solution)
 def step_matrix(mine):
-    """The one matrix that leads from any code to that k places on."""
+    """The one matrix that leads from any encoding to that k positions on."""
 
     def led(answer, omega, k, codes):
         d = codes.shape[1]
@@ -431,7 +436,7 @@ def step_matrix(mine):
             ask=led,
             place=lambda at, i: f"in number {i} of what M makes of PE({at})",
         )
-    return "one matrix for 300 places, forwards and backwards."
+    return "one matrix for 300 positions, forwards and backwards."
 
 
 _BLOCK, _ANGLE = "[cos, sin, -sin, cos]", "(k * omega)"
@@ -456,11 +461,11 @@ for _hint, *_typed in (
         *(_BLOCK, "[cos, sin, sin, cos]"),
     ),
     (
-        "Sine and cosine are exchanged: the cosines stand on the diagonal.",
+        "Sine and cosine are exchanged: the cosines belong on the diagonal.",
         *(_BLOCK, "[sin, cos, -cos, sin]"),
     ),
     (
-        "Those blocks suit codes with all sines first. Here a sine and its "
+        "Those blocks suit encodings with all sines first. Here a sine and its "
         "cosine stand side by side.",
         "torch.block_diag(*blocks)",
         "torch.cat([torch.cat([cos.diag(), sin.diag()], 1), "
@@ -477,7 +482,7 @@ for _hint, *_typed in (
         *("k * omega", "k * 10000 ** -torch.arange(0, 1, 1 / len(omega))"),
     ),
     (
-        "You make the step of one place and multiply the matrix by k; k "
+        "You make the step of one position and multiply the matrix by k; k "
         "belongs to the angle.",
         *(_ANGLE, "omega", "return ", "return k * "),
     ),

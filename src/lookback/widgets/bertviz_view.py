@@ -1,4 +1,4 @@
-"""BertViz's views of the book's models, each in a frame of its own.
+"""BertViz's view of the book's Transformer, in a frame of its own.
 
 BertViz (Vig 2019, arXiv 1906.05714) loads require.js, d3 and jQuery from a
 public host, which leaves it blank behind a firewall. In the built book the
@@ -6,10 +6,9 @@ three come from the book's own folder: the build names it in the environment
 variable `LOOKBACK_VENDOR`. In a notebook the variable is not set, and
 BertViz's own addresses stay; the frame says so where they do not answer.
 
-Departures: the frame is labelled for screen readers, the choice of a layer is
-hidden where there is one layer, no token can end the script it stands in, the
-Transformer's weights are rounded to four decimals, and what runs in the frame
-reaches neither the page around it nor the reader's storage.
+Departures: the frame is labeled for screen readers, no token can end the script
+it stands in, the weights are rounded to four decimals, and what runs in the
+frame reaches neither the page around it nor the reader's storage.
 """
 
 from __future__ import annotations
@@ -43,8 +42,6 @@ again.</p>
 # Stands for "<" until BertViz has written the tokens as JSON.
 LESS_THAN = "\ue03c"
 ROW_HEIGHT, HEAD_HEIGHT, CHOICE_HEIGHT = 22.5, 62, 52
-# The model view is 970 wide; shrunk, it fits a text column.
-SHRUNK, BOX, AXES = 0.7, 84, 60
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -54,7 +51,6 @@ body {{ margin: 0; padding: 8px; background: #fff; color: #1c2430; }}
 select {{ min-height: 44px; min-width: 44px; font: inherit; }}
 #missing {{ font: 1rem/1.5 sans-serif; }}
 #missing:not([hidden]) ~ * {{ display: none; }}
-{style}
 </style><script>
 addEventListener("error", ({{ target }}) => {{
   if (target.src) document.getElementById("missing").hidden = false;
@@ -110,29 +106,16 @@ def heads_view(
     """BertViz's head view of all three kinds of attention, as one frame."""
     rows = max(len(seen.source), len(seen.target))
     height = int(rows * ROW_HEIGHT + HEAD_HEIGHT + CHOICE_HEIGHT)
-    return framed(view("head_view", seen), title, height)
+    return framed(view(seen), title, height)
 
 
-def model_view(
-    seen: Looks, title: str = "BertViz: every head of every layer at once"
-) -> HTML:
-    """BertViz's model view of all three kinds of attention, as one frame."""
-    layers, heads = seen.encoder.shape[:2]
-    rows = max(len(seen.source), len(seen.target))
-    drawn = layers * (rows * BOX / heads + 10) + AXES
-    style = f"#vis {{ zoom: {SHRUNK}; }}"
-    height = int(SHRUNK * drawn + CHOICE_HEIGHT)
-    return framed(view("model_view", seen), title, height, style)
-
-
-def view(name: str, seen: Looks) -> str:
-    """What one of BertViz's two views returns for a Transformer's looks."""
+def view(seen: Looks) -> str:
+    """What BertViz's head view returns for a Transformer's attention."""
     try:
-        import bertviz
+        from bertviz import head_view
     except ImportError:
         return NOT_INSTALLED
-    more = {"display_mode": "light"} if name == "model_view" else {}
-    page = getattr(bertviz, name)(
+    page = head_view(
         encoder_attention=layered(seen.encoder),
         decoder_attention=layered(seen.decoder),
         cross_attention=layered(seen.cross),
@@ -140,7 +123,6 @@ def view(name: str, seen: Looks) -> str:
         decoder_tokens=safe(seen.target),
         prettify_tokens=False,
         html_action="return",
-        **more,
     ).data
     return steady(page)
 
@@ -150,39 +132,12 @@ def layered(weights: np.ndarray) -> list[torch.Tensor]:
     return [torch.from_numpy(layer)[None] for layer in weights]
 
 
-def cross_attention_view(
-    weights: np.ndarray,
-    source_tokens: Sequence[str],
-    target_tokens: Sequence[str],
-    title: str = "BertViz: the source words that each target word looks at",
-) -> HTML:
-    """BertViz's head view of weights [heads, target, source], as one frame.
-
-    Raises ValueError if the weights' shape does not match the tokens.
-    """
-    weights = np.asarray(weights, dtype=np.float32)
-    if weights.ndim != 3 or weights.shape[1:] != (
-        len(target_tokens),
-        len(source_tokens),
-    ):
-        raise ValueError(
-            f"weights have shape {weights.shape}, but there are "
-            f"{len(target_tokens)} target and {len(source_tokens)} source "
-            "tokens: [heads, target, source] is needed"
-        )
-    body = head_view_html(weights, source_tokens, target_tokens)
-    rows = max(len(source_tokens), len(target_tokens))
-    height = int(rows * ROW_HEIGHT + HEAD_HEIGHT)
-    style = '[id^="bertviz"] > span { display: none; }'
-    return framed(body, title, height, style)
-
-
-def framed(body: str, title: str, height: int, style: str = "") -> HTML:
-    """A view in a frame of its own, with the book's copies of its libraries."""
+def framed(body: str, title: str, height: int) -> HTML:
+    """The view in a frame, with the book's copies of its libraries."""
     vendor = os.environ.get("LOOKBACK_VENDOR")
     if vendor:
         body = serve_from(body, vendor)
-    page = PAGE.format(title=escape(title), style=style, body=body)
+    page = PAGE.format(title=escape(title), body=body)
     return HTML(
         '<div class="lookback-bertviz">'
         f'<iframe title="{escape(title)}" loading="lazy" height="{height}" '
@@ -190,26 +145,6 @@ def framed(body: str, title: str, height: int, style: str = "") -> HTML:
         'style="width: 100%; border: 0; color-scheme: light" '
         f'srcdoc="{escape(page)}"></iframe></div>'
     )
-
-
-def head_view_html(
-    weights: np.ndarray,
-    source_tokens: Sequence[str],
-    target_tokens: Sequence[str],
-) -> str:
-    """What BertViz returns for one layer's cross-attention."""
-    try:
-        from bertviz import head_view
-    except ImportError:
-        return NOT_INSTALLED
-    page = head_view(
-        cross_attention=[torch.from_numpy(weights)[None]],
-        encoder_tokens=safe(source_tokens),
-        decoder_tokens=safe(target_tokens),
-        prettify_tokens=False,
-        html_action="return",
-    ).data
-    return steady(page)
 
 
 def safe(tokens: Sequence[str]) -> list[str]:

@@ -71,7 +71,7 @@ export function mapOf(all, place, layer) {
   );
 }
 
-/** Σ_j min(a_j, b_j): 1 for two equal looks, 0 for two that share no word.
+/** Σ_j min(a_j, b_j): 1 for equal weights, 0 for two that share no word.
  * @param {number[]} a @param {number[]} b */
 export const overlap = (a, b) => a.reduce((sum, x, j) => sum + Math.min(x, b[j]), 0);
 
@@ -82,17 +82,17 @@ export function named(place, layer) {
   return `Layer ${l + 1}, head ${h + 1}`;
 }
 
-/** Where a look goes, in words. @param {string[]} words @param {number[]} row */
+/** Where a head attends, in words. @param {string[]} words @param {number[]} row */
 export function aim(words, row) {
   const [best, second] = row.map((_, j) => j).sort((a, b) => row[b] - row[a]);
   const also =
     second !== undefined && row[second] >= 0.1
-      ? `, then at ${quoted(words, second)} with ${digits(row[second])}`
+      ? `, then to ${quoted(words, second)} with ${digits(row[second])}`
       : "";
-  return `looks at ${quoted(words, best)} with weight ${digits(row[best])}${also}`;
+  return `attends to ${quoted(words, best)} with weight ${digits(row[best])}${also}`;
 }
 
-/** The step in words: one look, or two and what they share.
+/** The step in words: one head, or two and what they share.
  * @param {string[]} words @param {number} step @param {Look[]} looks */
 export function sentence(words, step, looks) {
   const from = `From word ${step + 1}, “${words[step]}”. `;
@@ -180,7 +180,16 @@ function maps(all, pick) {
   };
 }
 
-/** The chosen look as bars, one for each word, and beside them the second look.
+/** What the axes of a small map are. @param {string[]} words */
+const axes = (words) =>
+  element(
+    "p",
+    { class: "axes" },
+    "In a map each row is a word that attends, each column a word that it " +
+      `attends to, both from “${words[0]}” to “${words[words.length - 1]}”.`,
+  );
+
+/** The chosen head as bars, one for each word, and beside them the second head.
  * @param {string[]} words */
 function bars(words) {
   /** @param {string} role */
@@ -264,20 +273,23 @@ function build(model) {
     at,
     walk.to,
     element("label", { class: "choose" }, "sentence ", choose),
-    grid.node,
+    element(
+      "div",
+      { class: "sides" },
+      element("div", {}, grid.node, axes(words)),
+      element("div", {}, rows.node, table),
+    ),
+    say,
+    element(
+      "div",
+      { class: "bar tiles", role: "group", "aria-label": "the word that attends" },
+      ...tiles,
+    ),
+    bar(...walk.nodes, tableButton(rows.node, table)),
     bar(
       element("label", {}, "compare with ", compare),
       element("label", {}, scale, "divide by √d_k"),
     ),
-    bar(...walk.nodes, tableButton(rows.node, table)),
-    element(
-      "div",
-      { class: "bar tiles", role: "group", "aria-label": "the word that looks" },
-      ...tiles,
-    ),
-    say,
-    rows.node,
-    table,
   );
   return {
     node,

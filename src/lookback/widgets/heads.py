@@ -74,8 +74,8 @@ class Heads(base.Widget):
         row = self.weights()[self.layer, self.head, self.step]
         return (
             f"The heads of an encoder on “{' '.join(words)}”. In layer "
-            f"{self.layer + 1}, head {self.head + 1} looks from “"
-            f"{words[self.step]}” at “{words[row.argmax()]}” ({row.max():.2f})."
+            f"{self.layer + 1}, head {self.head + 1} attends from “"
+            f"{words[self.step]}” to “{words[row.argmax()]}” ({row.max():.2f})."
         )
 
     def draw(self, figure: Figure) -> None:

@@ -116,7 +116,7 @@ function twins(tiles, now) {
       const far = (v) => Math.hypot(...v.map((one, c) => one - all[0][c]));
       return all.every((v) => far(v) < SAME)
         ? ` The vectors of “${word}” are equal, wherever it stands.`
-        : ` The vectors of “${word}” differ from place to place.`;
+        : ` The vectors of “${word}” differ from position to position.`;
     })
     .join("");
 }
@@ -203,8 +203,8 @@ function placeRow(view, place, size) {
       if (node.hidden) return;
       const word = state.tiles[tile];
       box.value = word;
-      label(box, `word at place ${place}`);
-      label(handle, `${word}, place ${place}: drag, or move with the arrow keys`);
+      label(box, `word at position ${place}`);
+      label(handle, `${word}, position ${place}: drag, or move with the arrow keys`);
       label(up, `move ${word} forwards`);
       label(down, `move ${word} back`);
       grey(up, place === 0);
@@ -224,7 +224,7 @@ function numbersOf({ tiles, order }, { now, first, moved }) {
   const d = now[0].length;
   const rows = order.flatMap((tile, place) => [
     [
-      `${tiles[tile]}, place ${place}`,
+      `${tiles[tile]}, position ${place}`,
       ...now[tile].map((x) => digits(x, 3)),
       digits(moved[tile], 3),
     ],
