@@ -330,7 +330,7 @@ function build(model, read) {
   const folded = element(
     "details",
     {},
-    element("summary", { "data-act": "mixture" }, "mixture of experts"),
+    element("summary", { "data-action": "mixture" }, "mixture of experts"),
     group("experts", ...nodes(experts)),
   );
   const node = frame(
