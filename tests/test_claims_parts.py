@@ -264,7 +264,7 @@ def test_up_and_down_a_stack(seed):
     alike, share, _, _ = stack(seed, 12)
     said(
         "residual",
-        "The tokens are alike by level 3, with feed-forward ticked or without",
+        "The tokens are alike by level 3, with feed-forward networks ticked or",
     )
     said("residual", "anything from a few hundredths to most of it")
     assert alike <= 3 and share > 0.03
@@ -277,26 +277,46 @@ def test_up_and_down_a_stack(seed):
     alike, share, size, _ = stack(seed, 24, True, feedforward=True)
     said(
         "residual",
-        "The residual alone keeps the tokens apart some five times as long",
+        "Residual connections alone keep the tokens apart some five times as",
     )
     said(
         "residual",
-        "grows by a factor of ten thousand and more, and the gradient explodes",
+        "grow by a factor of ten thousand and more, and the gradient explodes",
     )
     assert alike > 12 and size > 1e4 and share > 1e4
     _, share, size, _ = stack(seed, 24, True, "post", True)
-    said("residual", "With LayerNorm after the sum the size stays")
+    said("residual", "With LayerNorm after the sum the length stays")
     assert 0.05 < share and 0.9 < size < 1.2
     said("residual", "they stay clearly apart through all 24 layers")
     assert stack(seed, 24, True, "pre", True)[-1] > 0.2
     alike, _, size, _ = stack(seed, 24, False, "post", True)
-    said("residual", "The norm alone keeps the size and nothing else")
+    said("residual", "The norm alone keeps the length and nothing else")
     assert alike <= 4 and 0.9 < size < 1.2
+
+
+def test_eight_layers_need_both_additions_and_the_norm_in_its_place():
+    said("residual", "With one addition alone, or in post-norm, most are wrong")
+    table = DEPTH["by_depth"]
+    for kind in ("none", "norm", "residual", "post"):
+        assert table[kind]["8"]["high"] < 0.5
+    said("residual", "At two layers every row learns something")
+    assert all(rows["2"]["low"] > 2 / 16 for rows in table.values())
+
+
+def test_three_layers_have_few_more_parameters_than_one():
+    said("residual", "with 1.24 times the parameters of one")
+    one, three = (RUNGS[name]["runs"][0] for name in ("norm", "depth"))
+    assert three["parameters"] / one["parameters"] == pytest.approx(
+        1.24, abs=0.005
+    )
+    said("residual", "are not distinguishable from it")
+    step = RUNGS["depth"]["tests"]["all"]["step"]
+    assert step["low"] < 0 < step["high"]
 
 
 def test_the_bare_sum_beats_post_norm_at_four_layers():
     table = DEPTH["by_depth"]
-    said("residual", "at four layers the sum without a norm")
+    said("residual", "at four layers residual connections without a norm")
     assert table["residual"]["4"]["mean"] > table["post"]["4"]["mean"] + 0.1
     said("residual", "and very different from seed to seed")
     assert table["post"]["4"]["high"] - table["post"]["4"]["low"] > 0.5

@@ -25,6 +25,7 @@ PAGES = (
     "glimpses",
     "scores",
     "feedforward",
+    "residual",
     "ladder",
     "ablations",
 )
