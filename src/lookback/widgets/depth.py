@@ -55,8 +55,8 @@ class Depth(base.Widget):
         share = gradients[0].norm() / gradients[-1].norm()
         on = {True: "on", False: "off"}
         return (
-            f"{self.depth} layers; residual connections {on[self.residual]}, norm"
-            f" {self.norm}, feed-forward {on[self.feedforward]}."
+            f"{self.depth} layers; residual connections {on[self.residual]},"
+            f" norm {self.norm}, feed-forward {on[self.feedforward]}."
             f" At the top the tokens lie"
             f" {float(token_spread(xs[-1])):.2g} of their length from their"
             " mean;"
