@@ -89,7 +89,7 @@ test("the sentence tells the model and every change", () => {
   const model = { name: "base", reported: "65 M", sizes: base };
   assert.match(
     sentence(model, base),
-    /^base: 63\.08 million .* reports 65 M\. Feed-forward 39\.9 %/,
+    /^base: 63\.08 million .* reports 65 M\. Feed-forward 39\.9%/,
   );
   const sizes = { ...base, d_ff: 4096, gated: true };
   assert.deepEqual(changes(sizes, base), ["d_ff", "gated"]);
