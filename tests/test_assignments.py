@@ -140,8 +140,8 @@ def submission(folder, edits):
 RIGHT = {
     "post_norm_by_hand_answer": "post_norm_by_hand_answer = "
     "(-1, -0.33, -0.33, 1.67)",
-    "def normalise": """\
-def normalise(x, gain, bias, epsilon):
+    "def normalize": """\
+def normalize(x, gain, bias, epsilon):
     gap = x - x.mean(-1, keepdim=True)
     scale = (gap.square().mean(-1, keepdim=True) + epsilon).sqrt()
     return gap / scale * gain + bias""",
@@ -155,12 +155,12 @@ def tokens_apart(x):
 }
 WRONG = {
     "post_norm_by_hand_answer": "post_norm_by_hand_answer = (1, 3, 3, 9)",
-    "def normalise": RIGHT["def normalise"].replace("mean(-1, k", "mean(1, k"),
+    "def normalize": RIGHT["def normalize"].replace("mean(-1, k", "mean(1, k"),
     "def add_and_norm": RIGHT["def add_and_norm"].replace("post", "pre"),
 }
 HINTS = {
-    "post_norm_by_hand": "That is x + f(x), not yet normalised.",
-    "normalise": "",
+    "post_norm_by_hand": "That is x + f(x), not yet normalized.",
+    "normalize": "",
     "add_and_norm": '"post" and "pre" are exchanged.',
     "tokens_apart": "NotImplementedError",
 }

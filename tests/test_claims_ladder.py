@@ -591,7 +591,7 @@ def test_without_its_sums_the_best_transformer_cannot_translate():
     assert FOUND["feedforward"]["runs"][0]["config"]["layers"] == 1
     toy = records.load("depth")["results"]["by_depth"]
     said("ablations", "as in the toy task of residual")
-    said("residual", "cannot do without the sum at four layers")
+    said("residual", "At four, those without residual connections fail")
     assert max(toy[name]["4"]["mean"] for name in ("none", "norm")) < 0.3
 
 

@@ -87,7 +87,7 @@ def test_without_rounding_the_memory_is_exact():
     assert torch.equal(layer(x), answer + layer.W_2.bias)
 
 
-def test_attention_over_the_same_keys_differs_by_bend_and_division():
+def test_attention_over_the_same_keys_differs_by_activation_and_division():
     layer = filled()
     nn.init.zeros_(layer.W_1.bias), nn.init.zeros_(layer.W_2.bias)
     x = words(4, 6)
@@ -113,7 +113,7 @@ def test_the_papers_layer_has_two_million_parameters():
     assert sum(sizes) - 2048 - 512 == 2_097_152
 
 
-def test_an_unknown_bend_is_named():
+def test_an_unknown_activation_is_named():
     with pytest.raises(ValueError, match="'tanh'.*relu, gelu, swiglu"):
         FeedForward(4, 8, "tanh")
 
@@ -131,7 +131,7 @@ def test_a_unit_for_one_word_is_told_from_one_without_a_pattern():
     assert found["alike"] > found["chance"]
 
 
-def test_what_fires_is_what_the_layer_computes():
+def test_what_is_active_is_what_the_layer_computes():
     torch.manual_seed(0)
     names = [f"w{i}" for i in range(6)]
     source, target = Vocabulary(names), Vocabulary(names)

@@ -77,7 +77,7 @@ def test_a_teacher_s_notebook_runs(teachers, tmp_path):
         for cell in notebook.cells
         for output in cell.get("outputs", ())
     )
-    assert "Not attempted yet: normalise" in printed
+    assert "Not attempted yet: normalize" in printed
 
 
 def test_an_archive_is_the_same_for_the_same_files(tmp_path):

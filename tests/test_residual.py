@@ -1,4 +1,4 @@
-"""Residuals and layer normalisation: against torch, and what they promise."""
+"""Residual connections and layer normalization, against torch."""
 
 import pytest
 import torch

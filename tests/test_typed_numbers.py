@@ -31,6 +31,7 @@ ELSEWHERE = {
         "16.8",
         "36.9",
     },
+    "residual": {"1.24"},
     "rnnsearch": {"2.718"},
     "scores": {"2.718"},
     "transformer": {"28.4", "41.8"},

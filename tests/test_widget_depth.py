@@ -105,5 +105,5 @@ def test_it_is_drawn_and_put_into_words_without_touching_chance():
     before = torch.get_rng_state()
     words = shown(Depth(depth=4))
     assert torch.equal(before, torch.get_rng_state())
-    assert words.startswith("4 layers; residual off, norm none")
+    assert words.startswith("4 layers; residual connections off, norm none")
     assert "gradient" in words

@@ -28,6 +28,8 @@ PAGES = (
     "serial",
     "heads",
     "positions",
+    "feedforward",
+    "residual",
     "ladder",
     "ablations",
 )

@@ -5,7 +5,7 @@
       needs: the chapters on attention and on the feed-forward layer
       stop: Residuals / depth that / trains
       plan-4: week 4, in one minute
-      plan-10: week 8, ★★★ but exercise-normalise
+      plan-10: week 8, ★★★ but exercise-normalize
       formerly: skips shortcuts
       goals:
         exercise-add-and-norm: write post-norm and pre-norm

@@ -3,7 +3,7 @@ r"""Parameter counts: where the weights of real models are, by formula.
 With d = d_model, V the vocabulary and L layers, the matrices hold
 
     embeddings     V d a table, and P d for learned positions
-    attention      4 d² a look: W_Q, W_K, W_V and W_O, however many heads
+    attention      4 d² each: W_Q, W_K, W_V and W_O, however many heads
     feed-forward   2 d d_ff a layer, 3 d d_ff with a gate
     experts        feed-forward layers of width d_expert each, and a
                    router with experts · (d + 1) numbers
@@ -36,8 +36,8 @@ class Sizes:
     tied: bool = True  # one table for source, target and output
     gated: bool = False  # SwiGLU: a third matrix
     experts: int = 0  # 0: every layer is dense
-    active: int = 0  # routed experts that a token visits
-    shared: int = 0  # experts that every token visits
+    active: int = 0  # routed experts that a token uses
+    shared: int = 0  # experts that every token uses
     d_expert: int = 0  # 0: as wide as d_ff
     dense: int = 0  # layers before the first with experts
     biases: bool = True  # of linear maps and of norms
@@ -87,25 +87,25 @@ def count(sizes: Sizes) -> dict[str, int]:
     """Parameters of every part; the five sum to the whole model."""
     s, d = sizes, sizes.d_model
     tables = 1 if s.tied else bool(s.encoder) + 2 * bool(s.decoder)
-    looks = s.layers + (s.decoder if s.encoder else 0)
+    attentions = s.layers + (s.decoder if s.encoder else 0)
     maps = 3 if s.gated else 2
     flat = s.layers - s.sparse
     width = flat * s.d_ff + s.sparse * (s.experts + s.shared) * s.wide
     if s.latent:
-        look = d * (Q_RANK + KV_RANK + D_ROPE) + s.heads * (
+        each = d * (Q_RANK + KV_RANK + D_ROPE) + s.heads * (
             Q_RANK * (D_NOPE + D_ROPE) + KV_RANK * (D_NOPE + D_V) + D_V * d
         )
-        vectors = looks * (Q_RANK + KV_RANK)
+        vectors = attentions * (Q_RANK + KV_RANK)
     else:
-        look, vectors = 4 * d * d, looks * 4 * d * s.biases
+        each, vectors = 4 * d * d, attentions * 4 * d * s.biases
     blocks = flat + s.sparse * (s.experts + s.shared)  # feed-forward layers
     vectors += (blocks * d + (maps - 1) * width) * s.biases
-    vectors += (looks + s.layers + s.norms) * d * (1 + s.biases)
+    vectors += (attentions + s.layers + s.norms) * d * (1 + s.biases)
     vectors += d * (s.pooler and s.biases)
     return {
         "embeddings": (s.vocab * tables + s.positions + s.segments) * d
         + d * d * s.pooler,
-        "attention": looks * look,
+        "attention": attentions * each,
         "feed-forward": maps * d * width,
         "router": s.sparse * s.experts * (d + 1),
         "norms, biases": vectors,
@@ -113,7 +113,7 @@ def count(sizes: Sizes) -> dict[str, int]:
 
 
 def touched(sizes: Sizes) -> int:
-    """Parameters that one token passes: experts not chosen are left out."""
+    """Parameters that one token uses: experts not chosen are left out."""
     maps = 3 if sizes.gated else 2
     idle = sizes.sparse * (sizes.experts - sizes.active)
     per_expert = maps * sizes.d_model * sizes.wide

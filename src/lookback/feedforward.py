@@ -1,4 +1,4 @@
-r"""The feed-forward layer: what every position does on its own.
+r"""The feed-forward network: what every position does on its own.
 
 Vaswani et al. 2017, arXiv 1706.03762, section 3.3.
 
@@ -9,7 +9,7 @@ column of W_1 and v_i the i-th row of W_2, and without biases:
 
     FFN(x) = Σ_i f(x · k_i) v_i
 
-which is attention over fixed keys and values with f for exp, and without the
+which is attention over fixed keys and values, with f for exp, and without the
 division. SwiGLU (Shazeer 2020) gates one half of the hidden layer with the
 other: (Swish(x W_1) ∘ x W_3) W_2.
 """
@@ -22,7 +22,10 @@ ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "swiglu": F.silu}
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with a bend between them, the same at every position."""
+    """An MLP: two linear maps, an activation function between them.
+
+    It is position-wise, the same for each vector of the last axis.
+    """
 
     def __init__(self, d_model: int, d_ff: int, activation: str = "relu"):
         super().__init__()
@@ -54,7 +57,7 @@ def as_memory(
     Float[Tensor, "d_ff d_model"],
     Float[Tensor, "*batch d_ff"],
 ]:
-    """Keys k_i, values v_i, and how strongly each key answers x.
+    """Keys k_i, values v_i, and the activation of each hidden unit.
 
     FFN(x) = Σ_i weights_i v_i + b_2, with weights_i = f(x · k_i + b_1i).
     """

@@ -1,4 +1,4 @@
-r"""Residual connections and layer normalisation: what lets depth work.
+r"""Residual connections and layer normalization: what lets depth work.
 
 He et al. 2016, arXiv 1512.03385; Ba, Kiros & Hinton 2016, arXiv 1607.06450;
 together in Vaswani et al. 2017, section 5.4 and 3.1:

@@ -76,7 +76,10 @@ test("a step is put into words", () => {
   const now = run(state);
   assert.match(sentence(state, now), /^Below the first layer the tokens lie 0\.\d\d of/);
   assert.match(sentence({ ...state, step: 5 }, now), /^After layer 5 of 5.* counted as 1\.$/);
-  assert.match(sentence({ ...state, step: 5 }, now), /The stream is \d.* times its size below\./);
+  assert.match(
+    sentence({ ...state, step: 5 }, now),
+    /The vectors are \d.* times as long as below\./,
+  );
   const pure = { ...state, residual: false, norm: "none", feedforward: false, step: 5 };
   assert.match(sentence(pure, run(pure)), /as good as one token/);
 });

@@ -69,7 +69,7 @@ test("numbers are written for people and read from them", () => {
   assert.equal(grouped(671026419200), "671,026,419,200");
   assert.equal(short(671026419200), "671.03 billion");
   assert.equal(short(63082496), "63.08 million");
-  assert.equal(percent(1, 3), "33.3 %");
+  assert.equal(percent(1, 3), "33.3%");
   for (const text of ["37000", "37,000", " 37 000 ", "37\u00a0000"]) {
     assert.equal(readSize(text), 37000);
   }
@@ -89,7 +89,7 @@ test("the sentence tells the model and every change", () => {
   const model = { name: "base", reported: "65 M", sizes: base };
   assert.match(
     sentence(model, base),
-    /^base: 63\.08 million .* reports 65 M\. Feed-forward 39\.9 %/,
+    /^base: 63\.08 million .* reports 65 M\. Feed-forward 39\.9%/,
   );
   const sizes = { ...base, d_ff: 4096, gated: true };
   assert.deepEqual(changes(sizes, base), ["d_ff", "gated"]);

@@ -28,7 +28,7 @@ def check_budget(root: Locator, sizes: dict) -> None:
     assert numbers(root, "share") == pytest.approx(shares, abs=1e-12)
     text = [f"{part:,}" for part in parts]
     assert root.locator('[data-role="count"]').all_inner_texts() == text
-    assert f"{100 * shares[2]:.1f} %" in live(root)
+    assert f"{100 * shares[2]:.1f}%" in live(root)
 
 
 @pytest.mark.nightly
@@ -60,6 +60,7 @@ def test_sizes_by_keyboard(one):
     root, state = budget(one)
     sizes = dict(state["sizes"])
     typed = {"d_ff": "4,096", "vocab": "50 257", "experts": "16", "active": "2"}
+    act(root, "mixture").click()
     for name, text in typed.items():
         act(root, name).focus()
         one.page.keyboard.press("ControlOrMeta+a")
@@ -92,6 +93,7 @@ def test_sizes_by_keyboard(one):
 )
 def test_what_does_not_fit_is_named_and_the_old_kept(one, name, text, says):
     root, state = budget(one)
+    act(root, "mixture").click()
     act(root, name).fill(text)
     act(root, name).press("Tab")
     assert says in problem(root)

@@ -31,13 +31,13 @@ _VALUES = ((1, 2), (6, -5), (0, -3), (4, 4))
 
 def memory_by_hand_solution():
     """Σ_i max(0, x · k_i) v_i for four hidden units."""
-    fires = [2, -3, 1, -2]  # x · k_i
-    a, _, c, _ = (max(0, each) for each in fires)  # 2, 0, 1, 0
+    scores = [2, -3, 1, -2]  # x · k_i
+    a, _, c, _ = (max(0, each) for each in scores)  # 2, 0, 1, 0
     return (a * 1 + c * 0, a * 2 + c * -3)  # 2, 1
 
 
 def _other_memory(draw):
-    """A question, and four keys and values; the first unit fires most."""
+    """A query, and four keys and values."""
 
     def pair(most):
         return draw.randrange(-most, most + 1), draw.randrange(-most, most + 1)
@@ -54,8 +54,8 @@ def _other_memory(draw):
     "the two numbers of the answer",
     ["first number", "second number"],
     known={
-        4: "Four numbers are how strongly the units fire. The answer is the "
-        "sum of the values, each times its number: two numbers."
+        4: "Four numbers are the activations of the units. The answer is the "
+        "sum of the values, each times its activation: two numbers."
     },
     vary=("x = {x}, the keys {k} and the values {v}", _other_memory),
 )
@@ -63,37 +63,37 @@ def memory_by_hand(x=_X, k=_KEYS, v=_VALUES):
     """What a memory of four keys and values answers to x."""
     x, keys, values = map(float64, (x, k, v))
     score = keys @ x
-    bent = score.clamp(min=0)
-    fires = {i + 1: f"{s:g}" for i, s in enumerate(bent.tolist()) if s}
-    units = ", ".join(f"unit {i} fires with {s}" for i, s in fires.items())
-    answer = bent @ values
+    active = score.clamp(min=0)
+    found = {i + 1: f"{s:g}" for i, s in enumerate(active.tolist()) if s}
+    units = ", ".join(f"unit {i} is active with {s}" for i, s in found.items())
+    answer = active @ values
     mistakes = {
         "The ReLU is missing: a unit whose score is negative adds nothing, "
         "and does not subtract.": score @ values,
         "You took the softmax of the scores. That is attention; this memory "
-        "bends with max(0, ·) and does not divide.": score.softmax(0) @ values,
-        "You divided by the sum of what fires. Attention does that; here "
-        "nothing is divided.": answer / bent.sum(),
+        "applies max(0, ·) and does not divide.": score.softmax(0) @ values,
+        "You divided by the sum of the activations. Attention does that; here "
+        "nothing is divided.": answer / active.sum(),
         "You took the absolute value: max(0, s) makes negative scores 0.": (
             score.abs() @ values
         ),
-        "You added up the values of the units that fire, each once. Each "
-        "value counts as much as its unit fires.": (
+        "You added up the values of the active units, each once. Each value "
+        "counts as much as its unit is active.": (
             (score > 0).double() @ values
         ),
-        "Only the strongest unit answers in yours; the others that fire are "
-        "added too.": bent.max() * values[bent.argmax()],
+        "Only the strongest unit answers in yours; the other active units "
+        "are added too.": active.max() * values[active.argmax()],
         "Keys and values are exchanged: x meets the keys.": (
             (values @ x).clamp(min=0) @ keys
         ),
-        "The bend stands inside: max(0, x · k), not max(0, x) · k.": (
+        "The ReLU takes the score: max(0, x · k), not max(0, x) · k.": (
             (keys @ x.clamp(min=0)).clamp(min=0) @ values
         ),
     }
     otherwise = (
         "The check does not recognize this mistake. First the four scores "
-        "x · k_i, with their signs; bend them; then the sum of the values, "
-        "each times its bent score."
+        "x · k_i, with their signs; then ReLU; then the sum of the values, "
+        "each times its activation."
     )
     return (
         f"{units}: together {{:g}} and {{:g}}.".format(*answer),
@@ -125,15 +125,17 @@ def position_wise(mine):
 _INNER = "(x @ W_1 + b_1)"
 for _hint, *_typed in (
     (
-        "The bend is missing: without max(0, ·) the two maps are one map.",
+        "The activation function is missing: without max(0, ·) the two maps "
+        "are one map.",
         *("torch.relu", ""),
     ),
     (
-        "You bend the result as well: max(0, ·) stands once, between the maps.",
+        "You apply ReLU to the result as well: max(0, ·) stands once, between "
+        "the maps.",
         *("torch.relu", "torch.relu(torch.relu", "b_2\n", "b_2)\n"),
     ),
     (
-        "You bend only the result: max(0, ·) stands between the maps.",
+        "You apply ReLU only to the result: max(0, ·) stands between the maps.",
         *("torch.relu", "torch.relu(", "b_2\n", "b_2)\n"),
     ),
     ("Both biases are missing.", *(" + b_1", "", " + b_2", "")),
@@ -143,26 +145,26 @@ for _hint, *_typed in (
     ),
     ("b_1 is missing.", *(" + b_1", "")),
     (
-        "b_1 is added after the bend; it belongs inside.",
+        "b_1 is added after the ReLU; it belongs inside.",
         *(f"torch.relu{_INNER}", "(torch.relu(x @ W_1) + b_1)"),
     ),
     ("b_2 is missing.", *(" + b_2", "")),
     (
-        "You bend with GELU; equation 2 has max(0, ·).",
+        "Your activation function is GELU; equation 2 has max(0, ·).",
         *("torch.relu", "F.gelu"),
     ),
     (
-        "You bend with tanh; equation 2 has max(0, ·).",
+        "Your activation function is tanh; equation 2 has max(0, ·).",
         *("torch.relu", "torch.tanh"),
     ),
     (
-        "You softmax the hidden layer: that is attention's bend, and here "
-        "nothing is shared out.",
+        "You softmax the hidden layer: that is attention's, and here nothing "
+        "is divided.",
         *(f"torch.relu{_INNER}", f"{_INNER}.softmax(-1)"),
     ),
     (
-        "x is added to the result. That is the next chapter's, and stands "
-        "outside the layer.",
+        "x is added to the result. That is the residual connection of the next "
+        "chapter, and stands outside the network.",
         *("return ", "return x + "),
     ),
     (
@@ -196,8 +198,8 @@ def _by_numpy(x, W_1, b_1, W_2, b_2):
 def _by_units(x, W_1, b_1, W_2, b_2):
     y = torch.zeros_like(x) + b_2
     for i in range(len(b_1)):
-        fires = (x @ W_1[:, i] + b_1[i]).clamp(min=0)
-        y = y + fires[..., None] * W_2[i]
+        active = (x @ W_1[:, i] + b_1[i]).clamp(min=0)
+        y = y + active[..., None] * W_2[i]
     return y
 
 
@@ -234,7 +236,7 @@ def swiglu(mine):
     with Called() as called:
         swiglu.compare(mine, cases, "[positions, d_model]")
     learnable(mine, *given)
-    if "silu" in called.names:
+    if called.names & {"silu", "silu_"}:
         raise Hint(_RIGHT)
     return "every hidden unit is Swish(x · k_i) times its own x · g_i."
 
@@ -242,8 +244,8 @@ def swiglu(mine):
 _SWISH, _UP = "gate * torch.sigmoid(gate)", " * (x @ W_3)"
 for _hint, *_typed in (
     (
-        "W_1 and W_3 are exchanged: Swish bends x W_1, and x W_3 passes "
-        "straight.",
+        "W_1 and W_3 are exchanged: Swish takes x W_1, and x W_3 stays as "
+        "it is.",
         *("gate = x @ W_1", "gate = x @ W_3", _UP, " * (x @ W_1)"),
     ),
     (
@@ -260,7 +262,7 @@ for _hint, *_typed in (
         *("sigmoid(gate)", "sigmoid(-gate)"),
     ),
     (
-        "The gate is not bent: Swish(a) = a σ(a) is missing.",
+        "The gate is linear: Swish(a) = a σ(a) is missing.",
         *(_SWISH, "gate"),
     ),
     (
@@ -276,15 +278,15 @@ for _hint, *_typed in (
         *(_SWISH, "F.gelu(gate)"),
     ),
     (
-        "Both halves are bent; x W_3 passes straight.",
+        "You apply Swish to both halves; x W_3 stays as it is.",
         *(_UP, " * F.silu(x @ W_3)"),
     ),
     (
-        "You bend the product; Swish belongs on x W_1 alone.",
+        "You apply Swish to the product; it belongs on x W_1 alone.",
         *(_SWISH + _UP, "F.silu(gate * (x @ W_3))"),
     ),
     (
-        "W_3 is not used: without the gate it is a plain layer with Swish.",
+        "W_3 is not used: without the gate it is a plain MLP with Swish.",
         *(_UP, ""),
     ),
     (
@@ -293,6 +295,7 @@ for _hint, *_typed in (
     ),
     (_RIGHT, _SWISH, "F.silu(gate)"),
     (_RIGHT, _SWISH, "nn.SiLU()(gate)"),
+    (_RIGHT, _SWISH, "F.silu(gate, inplace=True)"),
 ):
     swiglu.slip(_hint, *_typed)
 
@@ -312,7 +315,7 @@ def feedforward_share_solution(sizes):
     return feed / (sizes["vocab"] * d + layers * 4 * d**2 + feed)
 
 
-_NO_SHARE = "Give a share between 0 and 1, not per cent or a count."
+_NO_SHARE = "Give a fraction between 0 and 1, not a percentage or a count."
 
 
 def _share(answer, sizes):
@@ -340,7 +343,7 @@ def feedforward_share(mine):
     feedforward_share.compare(
         mine, cases, about="for {0}", tolerance=1e-5, ask=_share
     )
-    return "45.8 % at GPT-2's sizes, counting matrices without biases."
+    return "45.8% at GPT-2's sizes, counting matrices without biases."
 
 
 _TABLE, _ATTENTION = 'sizes["vocab"] * d', "layers * 4 * d**2"

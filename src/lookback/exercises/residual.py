@@ -62,28 +62,27 @@ def post_norm_by_hand(x=_X, change=_CHANGE):
     total = x + change
     mean, variance = total.mean(), total.var(correction=0)
     mistakes = {
-        "That is x + f(x), not yet normalised.": total,
+        "That is x + f(x), not yet normalized.": total,
         "You took the mean off and did not divide by the standard deviation.": (
             total - mean
         ),
         f"You divided by the variance, {variance:.4g}; divide by its square "
         "root.": (total - mean) / variance,
         "You divided the squares by 3. LayerNorm describes these four "
-        "numbers and no larger crowd: divide by 4.": (
+        "numbers and no larger population: divide by 4.": (
             _normal(total.tolist(), statistics.stdev)
         ),
         "You divided by σ without taking the mean off first.": (
             total / variance.sqrt()
         ),
-        "You normalised x and left f(x) out: add first.": normal_x,
-        "You normalised f(x) and left x out: the residual is missing.": (
-            normal_change
-        ),
-        "You normalised x first and then added f(x). In post-norm the sum "
+        "You normalized x and left f(x) out: add first.": normal_x,
+        "You normalized f(x) and left x out: the residual connection is "
+        "missing.": (normal_change),
+        "You normalized x first and then added f(x). In post-norm the sum "
         "is made first.": normal_x + change,
-        "You normalised f(x) and then added x. In post-norm the sum is "
+        "You normalized f(x) and then added x. In post-norm the sum is "
         "made first.": normal_change + x,
-        "You normalised both and then added. In post-norm the sum is made "
+        "You normalized both and then added. In post-norm the sum is made "
         "first.": normal_x + normal_change,
         "You divided by the root of the sum's own squares. σ² is the mean of "
         "the squares after μ is taken off.": (
@@ -106,7 +105,7 @@ def post_norm_by_hand(x=_X, change=_CHANGE):
     )
 
 
-def normalise_solution(x, gain, bias, epsilon):
+def normalize_solution(x, gain, bias, epsilon):
     """g ∘ (x − μ) / √(σ² + ε) + b for each token."""
     mean = x.mean(dim=-1, keepdim=True)
     variance = x.var(dim=-1, keepdim=True, correction=0)
@@ -114,7 +113,7 @@ def normalise_solution(x, gain, bias, epsilon):
 
 
 def _token_by_token(x, gain, bias, epsilon):
-    """Layer normalisation in float64, one token after another."""
+    """Layer normalization in float64, one token after another."""
     rows = []
     for row in x.flatten(0, -2).tolist():
         level = statistics.fmean(row)
@@ -129,22 +128,22 @@ _EQUAL = (
     "there for exactly this."
 )
 _TORCHS = (
-    "The numbers are right. Now without torch's layer_norm: take the mean off "
-    "and divide yourself."
+    "The numbers are right. Now without torch's own normalization: subtract "
+    "the mean and divide yourself."
 )
 
 
-@exercise(normalise_solution)
-def normalise(mine):
-    """Layer normalisation over the last axis, with gain, bias and ε."""
+@exercise(normalize_solution)
+def normalize(mine):
+    """Layer normalization over the last axis, with gain, bias and ε."""
     x, gain, bias = random_inputs(3, (2, 3, 4), (4,), (4,))
     usual = [(2 * x + 1, gain, bias, 0.5), (x / 4, gain, bias, 0.01)]
     equal = torch.full((1, 1, 4), 3.0), gain, bias, 1e-5
     with Called() as called:
         for some, about in (usual, ""), ([equal], "for four equal numbers"):
             cases = [(given, _token_by_token(*given)) for given in some]
-            normalise.compare(mine, cases, "[batch, length, d_model]", about)
-    if "layer_norm" in called.names:
+            normalize.compare(mine, cases, "[batch, length, d_model]", about)
+    if any("norm" in name for name in called.names - {"norm"}):
         raise Hint(_TORCHS)
     learnable(mine, *usual[0])
     return (
@@ -190,7 +189,7 @@ for _hint, _typed in {
     "x².": (_VARIANCE, _SQUARES),
     "You divide by the sum of the squares' root: σ² is their mean, so divide "
     "by d first.": ("(variance", "(variance * x.shape[-1]"),
-    "You average over the batch: that is the idea of batch normalisation. Here "
+    "You average over the batch: that is the idea of batch normalization. Here "
     "each token has its own mean and variance, over its own numbers: "
     "dim=-1.": ("dim=-1", "dim=0"),
     "You average over the tokens of a sentence: each token has its own mean "
@@ -208,17 +207,24 @@ for _hint, _typed in {
         "F.layer_norm(x, x.shape[-1:], gain, bias, epsilon)",
     ),
 }.items():
-    normalise.slip(_hint, *_typed)
+    normalize.slip(_hint, *_typed)
 
 
 for _fixed in ("0.5", "0.01", "1e-3", "1e-2"):
-    normalise.slip(_FIXED, "+ epsilon", f"+ {_fixed}")
+    normalize.slip(_FIXED, "+ epsilon", f"+ {_fixed}")
 
 
-normalise.slip(NO_GRADIENT, _token_by_token)
+for _typed in (
+    "torch.native_layer_norm(x, x.shape[-1:], gain, bias, epsilon)[0]",
+    "gain * F.group_norm(x.flatten(0, 1), 1, eps=epsilon).view_as(x) + bias",
+):
+    normalize.slip(_TORCHS, f"gain * (x - mean) / {_ROOT} + bias", _typed)
 
 
-@normalise.style
+normalize.slip(NO_GRADIENT, _token_by_token)
+
+
+@normalize.style
 def _squares_less_mean_squared(x, gain, bias, epsilon):
     x = x.double()
     mean = x.sum(2, keepdim=True) / x.shape[2]
@@ -226,11 +232,11 @@ def _squares_less_mean_squared(x, gain, bias, epsilon):
     return (x - mean) * (spread + epsilon) ** -0.5 * gain + bias
 
 
-normalise.slip(NO_GRADIENT, "gain * (x", "gain.detach() * (x")
-normalise.slip(OTHER_GRADIENT, _ROOT, f"{_ROOT}.detach()")
+normalize.slip(NO_GRADIENT, "gain * (x", "gain.detach() * (x")
+normalize.slip(OTHER_GRADIENT, _ROOT, f"{_ROOT}.detach()")
 
 
-@normalise.slip("numpy knows no gradients")
+@normalize.slip("numpy knows no gradients")
 def _by_numpy(x, gain, bias, epsilon):
     x, gain, bias = x.numpy(), gain.numpy(), bias.numpy()
     mean, spread = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
@@ -250,7 +256,7 @@ _EXCHANGED = '"post" and "pre" are exchanged.'
 
 @exercise(add_and_norm_solution)
 def add_and_norm(mine):
-    """A residual around f with the norm after the sum, or before f."""
+    """A residual connection around f, with the norm after it or before f."""
     (x,) = random_inputs(5, (2, 3, 4))
     axes = "[batch, length, d_model]"
 
@@ -275,9 +281,9 @@ def add_and_norm(mine):
 
 
 _POST, _PRE = "norm(x + f(x))", "x + f(norm(x))"
-_MISSING = "The residual is missing: x itself must be added."
-_BARE = "You added and did not normalise."
-_TWICE = "You normalise twice, before f and after the sum."
+_MISSING = "The residual connection is missing: x itself must be added."
+_BARE = "You added and did not normalize."
+_TWICE = "You normalize twice, before f and after the sum."
 for _hint, _typed in {
     _MISSING: "norm(f(x))",
     _BARE: "x + f(x)",
@@ -285,17 +291,17 @@ for _hint, _typed in {
     "included.": "x + norm(f(x))",
     'Your "post" is pre-norm: the norm comes after the sum.': _PRE,
     _TWICE: "norm(x + f(norm(x)))",
-    "You normalised x and added f(x) to that.": "norm(x) + f(x)",
-    "You normalised both and then added.": "norm(x) + norm(f(x))",
+    "You normalized x and added f(x) to that.": "norm(x) + f(x)",
+    "You normalized both and then added.": "norm(x) + norm(f(x))",
 }.items():
     add_and_norm.slip(_hint, _POST, _typed)
 for _hint, _typed in {
     _MISSING: "f(norm(x))",
     _BARE: "x + f(x)",
     "You overwrote x with norm(x) before adding. In pre-norm only f sees the "
-    "normalised x; the stream itself is left alone.": "norm(x) + f(norm(x))",
+    "normalized x; the stream itself is left alone.": "norm(x) + f(norm(x))",
     'Your "pre" is post-norm: there the norm acts on the sum.': _POST,
-    "norm(x) and x have changed places: f reads the normalised x, and x "
+    "norm(x) and x have changed places: f reads the normalized x, and x "
     "itself is carried on.": "norm(x) + f(x)",
     "That is x + norm(f(x)): the norm stands before f, not after it.": (
         "x + norm(f(x))"

@@ -32,8 +32,8 @@ import { D, run } from "./stack.js";
 /** @type {[string, string][]} */
 const NORMS = [
   ["none", "none"],
-  ["post", "after the sum"],
-  ["pre", "before the part"],
+  ["post", "after the sum (post-norm)"],
+  ["pre", "before the sublayer (pre-norm)"],
 ];
 const LEAST = 1e-300; // the smallest number whose logarithm is drawn
 
@@ -48,7 +48,9 @@ export function sentence(state, now) {
   const where = step === 0 ? "Below the first layer" : `After layer ${step} of ${depth}`;
   const share = plain(now.gradient[step] / now.gradient[depth]);
   const grown =
-    step === 0 ? "" : ` The stream is ${plain(now.size[step] / now.size[0])} times its size below.`;
+    step === 0
+      ? ""
+      : ` The vectors are ${plain(now.size[step] / now.size[0])} times as long as below.`;
   return (
     `${where} the tokens lie ${plain(now.apart[step])} of their length away from their mean` +
     `${now.apart[step] < 0.01 ? ": as good as one token" : ""}.${grown} ` +
@@ -118,8 +120,8 @@ function switches(read, set) {
   const deep = element("span", { class: "number" });
   return {
     node: bar(
-      element("label", {}, residual, "residual"),
-      element("label", {}, feedforward, "feed-forward"),
+      element("label", {}, residual, "residual connections"),
+      element("label", {}, feedforward, "feed-forward networks"),
       element("label", {}, "LayerNorm ", norm),
       element("label", {}, "layers ", depth, deep),
     ),
@@ -152,7 +154,7 @@ function build(model, read) {
       element("div", {}, element("span", { class: "tag" }, `token ${i + 1}`), row.node),
     ),
   );
-  const figure = element("div", {}, charts, stream);
+  const figure = element("div", {}, stream, charts);
   const table = scroller("every level's numbers", { hidden: true });
   const again = button("again", "New weights", () => set({ seed: (model.get("seed") % 999) + 1 }));
   let [key, now] = ["", run(state())];
@@ -173,14 +175,14 @@ function build(model, read) {
       return chart(title, role, numbers, given.step, low, Math.ceil(Math.max(1, ...powers)));
     };
     charts.replaceChildren(
-      chart("How far apart the tokens are", "apart", now.apart, given.step, low, 0),
+      chart("Token spread: how far apart the tokens are", "apart", now.apart, given.step, low, 0),
       wide("The gradient that arrives, top = 1", "share", share),
-      wide("The size of the stream, bottom = 1", "size", size),
+      wide("The length of the vectors, bottom = 1", "size", size),
     );
     now.xs[given.step].forEach((x, i) => rows[i].fill(x, widest(x, LEAST)));
     table.replaceChildren(
       tableOf(
-        ["level", "apart", "size", "gradient"],
+        ["level", "token spread", "length", "gradient"],
         now.xs.map((_, i) => [String(i), plain(now.apart[i]), plain(now.size[i]), plain(share[i])]),
       ),
     );
@@ -191,15 +193,16 @@ function build(model, read) {
   }
   const node = frame(
     "depth",
-    "A stack of layers, walked one by one",
+    "A stack of layers, one level at a time",
     at,
     walk.to,
     knobs.node,
+    bar(...walk.nodes, again),
     say,
     figure,
     table,
     problem,
-    bar(...walk.nodes, tableButton(figure, table), again),
+    bar(tableButton(figure, table)),
   );
   return { node, draw, stop: walk.stop };
 }

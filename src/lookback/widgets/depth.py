@@ -22,7 +22,7 @@ TRAITS = ("tokens", "depth", "seed", "norm", "step")
 
 
 class Depth(base.Widget):
-    """Switch residual, norm and feed-forward; walk up the levels.
+    """Switch residual connections, norm and feed-forward; walk up the levels.
 
     `step` is the level that is shown; 0 is the input of the first layer.
     Raises TraitError for traits out of range.
@@ -55,8 +55,8 @@ class Depth(base.Widget):
         share = gradients[0].norm() / gradients[-1].norm()
         on = {True: "on", False: "off"}
         return (
-            f"{self.depth} layers; residual {on[self.residual]}, norm"
-            f" {self.norm}, feed-forward {on[self.feedforward]}."
+            f"{self.depth} layers; residual connections {on[self.residual]},"
+            f" norm {self.norm}, feed-forward {on[self.feedforward]}."
             f" At the top the tokens lie"
             f" {float(token_spread(xs[-1])):.2g} of their length from their"
             " mean;"
@@ -73,8 +73,8 @@ class Depth(base.Widget):
         left.plot(
             [float(token_spread(x)) for x in xs], ".-", color=pictures.BLUE
         )
-        left.set(title="tokens apart", xlabel="level", yscale="log")
+        left.set(title="token spread", xlabel="level", yscale="log")
         right.plot(share, ".-", label="gradient, top = 1")
-        right.plot(size, ".--", label="size, bottom = 1")
+        right.plot(size, ".--", label="length, bottom = 1")
         right.set(xlabel="level", yscale="log")
         right.legend()

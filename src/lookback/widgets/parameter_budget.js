@@ -59,8 +59,8 @@ export function short(n) {
   return n >= 1e6 ? `${(n / 1e6).toFixed(2)} million` : grouped(n);
 }
 
-/** "39.9 %" @param {number} part @param {number} all */
-export const percent = (part, all) => `${((100 * part) / all).toFixed(1)} %`;
+/** "39.9%" @param {number} part @param {number} all */
+export const percent = (part, all) => `${((100 * part) / all).toFixed(1)}%`;
 
 /** The numbers that several formulas need. @param {Sizes} s */
 function derived(s) {
@@ -73,7 +73,7 @@ function derived(s) {
     per: s.experts + s.shared,
     wide: s.d_expert || s.d_ff,
     maps: s.gated ? 3 : 2,
-    looks: layers + (s.encoder ? s.decoder : 0),
+    attentions: layers + (s.encoder ? s.decoder : 0),
     tables: s.tied ? 1 : (s.encoder ? 1 : 0) + (s.decoder ? 2 : 0),
   };
 }
@@ -81,28 +81,28 @@ function derived(s) {
 /** Parameters of every part, in the order of PARTS. @param {Sizes} s */
 export function count(s) {
   const d = s.d_model;
-  const { layers, sparse, flat, per, wide, maps, looks, tables } = derived(s);
+  const { layers, sparse, flat, per, wide, maps, attentions, tables } = derived(s);
   const bias = s.biases ? 1 : 0;
   const width = flat * s.d_ff + sparse * per * wide;
-  const look = s.latent
+  const each = s.latent
     ? d * (Q_RANK + KV_RANK + D_ROPE) +
       s.heads * (Q_RANK * (D_NOPE + D_ROPE) + KV_RANK * (D_NOPE + D_V) + D_V * d)
     : 4 * d * d;
   const vectors =
-    looks * (s.latent ? Q_RANK + KV_RANK : 4 * d * bias) +
+    attentions * (s.latent ? Q_RANK + KV_RANK : 4 * d * bias) +
     ((flat + sparse * per) * d + (maps - 1) * width) * bias +
-    (looks + layers + s.norms) * d * (1 + bias) +
+    (attentions + layers + s.norms) * d * (1 + bias) +
     (s.pooler ? d * bias : 0);
   return [
     (s.vocab * tables + s.positions + s.segments) * d + (s.pooler ? d * d : 0),
-    looks * look,
+    attentions * each,
     maps * d * width,
     sparse * s.experts * (d + 1),
     vectors,
   ];
 }
 
-/** Parameters that one token passes. @param {Sizes} s */
+/** Parameters that one token uses. @param {Sizes} s */
 export function touched(s) {
   const { sparse, wide, maps } = derived(s);
   const expert = maps * s.d_model * wide + (s.biases ? (maps - 1) * wide + s.d_model : 0);
@@ -111,7 +111,7 @@ export function touched(s) {
 
 /** The multiplication behind each part, in this model's numbers. @param {Sizes} s */
 export function formulas(s) {
-  const { sparse, flat, per, wide, maps, looks, tables } = derived(s);
+  const { sparse, flat, per, wide, maps, attentions, tables } = derived(s);
   const d = s.d_model;
   const rows = [
     `${tables} × ${s.vocab}`,
@@ -124,7 +124,7 @@ export function formulas(s) {
     .join(" + ");
   return [
     `(${rows.join(" + ")}) × ${d}`,
-    s.latent ? `${looks} × compressed, ${s.heads} heads` : `${looks} × 4 × ${d}²`,
+    s.latent ? `${attentions} × compressed, ${s.heads} heads` : `${attentions} × 4 × ${d}²`,
     `${maps} × ${d} × (${width || 0})`,
     `${sparse} × ${s.experts} × (${d} + 1)`,
     "the rest",
@@ -177,7 +177,7 @@ export function sentence(model, sizes) {
   return (
     `${head}: ${short(all)} parameters${said}. Feed-forward ${percent(parts[2], all)}, ` +
     `attention ${percent(parts[1], all)}, embeddings ${percent(parts[0], all)}.` +
-    (used === all ? "" : ` One token passes ${short(used)} of them.`)
+    (used === all ? "" : ` One token uses ${short(used)} of them.`)
   );
 }
 
@@ -230,7 +230,7 @@ function strip(label) {
   const shares = LETTERS.map((letter) => element("span", { class: "share" }, letter));
   const stack = element("div", { class: "stack", "aria-hidden": "true" }, ...shares);
   return {
-    node: element("div", {}, element("span", { class: "soft" }, label), stack),
+    node: element("div", { class: "strip" }, element("span", { class: "soft" }, label), stack),
     /** @param {number[]} parts */
     draw(parts) {
       shares.forEach((share, i) => {
@@ -279,7 +279,7 @@ function numbersOf(sizes) {
     ["part", "formula", "parameters", "share"],
     [
       ...PARTS.map((name, i) => [name, by[i], grouped(parts[i]), percent(parts[i], all)]),
-      ["together", "", grouped(all), "100.0 %"],
+      ["together", "", grouped(all), "100.0%"],
       ["one token", "", grouped(touched(sizes)), percent(touched(sizes), all)],
     ],
   );
@@ -317,16 +317,22 @@ function build(model, read) {
   const used = element("b", { "data-role": "touched" });
   const figure = element(
     "div",
-    {},
+    { class: "budget" },
     published.node,
     mine.node,
     element("div", { class: "parts" }, ...nodes(parts)),
-    element("p", { class: "sum" }, "together ", sum, ", one token passes ", used),
+    element("p", { class: "sum" }, "together ", sum, ", one token uses ", used),
   );
   const table = scroller("every part with its formula", { hidden: true });
   /** @param {string} label @param {...Node} inside */
   const group = (label, ...inside) =>
     element("div", { class: "sizes", role: "group", "aria-label": label }, ...inside);
+  const folded = element(
+    "details",
+    {},
+    element("summary", { "data-action": "mixture" }, "mixture of experts"),
+    group("experts", ...nodes(experts)),
+  );
   const node = frame(
     "parameter-budget",
     "Where the parameters are",
@@ -339,14 +345,18 @@ function build(model, read) {
     problem,
     group("sizes", ...nodes(sizes)),
     group("options", ...nodes(ticks)),
-    group("experts", ...nodes(experts)),
+    folded,
     bar(
       tableButton(figure, table),
       button("reset", "As published", () => go(at().step)),
     ),
   );
+  /** @type {Published | null} */
+  let drawn = null;
   function draw() {
     const [one, now] = [models[at().step], model.get("sizes")];
+    if (one !== drawn) folded.toggleAttribute("open", one.sizes.experts > 0);
+    drawn = one;
     rail.forEach((each, i) => press(each, i === at().step));
     [...sizes, ...experts, ...ticks].forEach((each) => each.draw(now, one.sizes));
     published.draw(count(one.sizes));

@@ -73,5 +73,5 @@ class ParameterBudget(base.Widget):
     def draw(self, figure: Figure) -> None:
         axes, parts = figure.subplots(), self.parts()
         shares = [100 * n / sum(parts.values()) for n in parts.values()]
-        pictures.lengths(axes, list(parts), shares, "%.1f %%")
+        pictures.lengths(axes, list(parts), shares, "%.1f%%")
         axes.set(title=self.model, xlabel="% of the parameters", xlim=(0, 110))
