@@ -24,6 +24,7 @@ PAGES = (
     "memory_networks",
     "glimpses",
     "scores",
+    "transformer",
     "ladder",
     "ablations",
 )
