@@ -364,9 +364,9 @@ def test_most_of_what_the_sum_brought_was_a_way_around_the_dropout():
 
 
 def test_the_last_gru():
-    said("ladder", "Three layers instead of one (… (… to …)), and a")
-    said("ladder", "are not distinguishable from what was before")
-    said("ladder", "Both could hide a point")
+    said("ladder", "Three layers instead of one bring … (… to …), a")
+    said("ladder", "Neither is distinguishable from what was before")
+    said("ladder", "either could hide a point")
     assert all(1 < step(n)["high"] < 1.5 for n in ("depth", "decoder"))
     assert step("depth")["low"] < 0 < step("depth")["high"]
     beam = FOUND["depth"]["tests"]["all"]["beam"]["step"]

@@ -332,18 +332,12 @@ def test_nobody_wins_greedily_and_the_beam_decides_for_rnnsearch():
     new, old = SEARCH["transformer"], SEARCH["rnnsearch"]
     said(
         "transformer",
-        "With these settings and on these thousand captions, nobody wins",
+        "Greedily the two are level; with a beam RNNsearch is ahead",
     )
     assert abs(new["bleu"] - old["bleu"]) < (new["high"] - new["low"]) / 4
-    said("transformer", "with a beam the Transformer gains less and is behind")
     assert new["beam_bleu"] < old["beam_bleu"]
-    said("transformer", "and so it is on joined captions")
-    assert all(new["joined"][n] < old["joined"][n] for n in "234")
     curves = [row["runs"][0]["curve"] for row in (new, old)]
-    said(
-        "transformer",
-        "The Transformer starts more slowly and ends slightly ahead",
-    )
+    said("transformer", "the Transformer starts lower and ends slightly higher")
     assert curves[0][0]["score"] < curves[1][0]["score"]
     assert curves[0][-1]["score"] > curves[1][-1]["score"]
     said("transformer", "Its validation loss is the lower one")
@@ -351,7 +345,7 @@ def test_nobody_wins_greedily_and_the_beam_decides_for_rnnsearch():
 
 
 def test_dropout_acts_at_17_places():
-    said("transformer", "the dropout of 0.2, which acts at 17 places")
+    said("transformer", "the dropout, which acts at 17 places")
     model, *_ = weights.load("transformer", Transformer)
     assert sum(isinstance(part, nn.Dropout) for part in model.modules()) == 17
     assert model.config.dropout == 0.2

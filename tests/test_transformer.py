@@ -284,9 +284,7 @@ def test_what_the_alignment_widget_shows_is_what_the_model_computes(learned):
     pair, layer, inputs = PAIRS[0], learned.decoder[-1], []
     given = pair.source, pair.target, SOURCE, TARGET
     [forced] = force(learned, [pair], SOURCE, TARGET)
-    shown, _ = log_weights(learned, *given)
     cut = 4 * trained.LEAST  # a row has five weights
-    torch.testing.assert_close(shown.softmax(-1), forced, rtol=0, atol=cut)
     handle = layer.cross.W_O.register_forward_pre_hook(
         lambda _, given: inputs.append(given[0][0])
     )

@@ -30,6 +30,7 @@ PAGES = (
     "positions",
     "feedforward",
     "residual",
+    "transformer",
     "ladder",
     "ablations",
 )

@@ -87,7 +87,7 @@ class EncoderLayer(nn.Module):
         x: Float[Tensor, "batch source d_model"],
         mask: Bool[Tensor, "*#masked target_or_1 source"] | None = None,
     ) -> Float[Tensor, "batch source d_model"]:
-        """x changed twice; mask: True = may be looked at."""
+        """x changed twice; mask: True = may be attended to."""
         x = self.around_attention(x, lambda x: self.attention(x, mask)[0])
         if self.feedforward is not None:
             x = self.around_feedforward(x, self.feedforward)

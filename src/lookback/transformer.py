@@ -72,7 +72,7 @@ class Memory(NamedTuple):
 
     x: Float[Tensor, "batch source d_model"]  # one vector per source word
     layers: tuple  # its keys and values, for every decoder layer
-    mask: Bool[Tensor, "batch 1 1 source"]  # True = may be looked at
+    mask: Bool[Tensor, "batch 1 1 source"]  # True = may be attended to
 
 
 class Transformer(Translator):
@@ -140,9 +140,9 @@ class Transformer(Translator):
         caches = [KVCache(*pair) for pair in state]
         y = self.target_embedding(token[:, None], caches[0].length)
         each = zip(self.decoder, memory.layers, caches, strict=True)
-        with attention_weights(self.decoder[-1].cross) as looks:
+        with attention_weights(self.decoder[-1].cross) as found:
             for layer, pair, cache in each:
                 y = layer(y, pair, memory.mask, cache=cache)
         logits = self.logits(self.after_decoder(y))[:, 0]
         state = tuple((cache.keys, cache.values) for cache in caches)
-        return logits, state, looks[0].mean(dim=1)[:, 0]
+        return logits, state, found[0].mean(dim=1)[:, 0]

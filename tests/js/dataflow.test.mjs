@@ -95,7 +95,7 @@ test("a station is told with its shape and its counts", () => {
   );
   assert.match(
     sentence(all, step),
-    /batch 2 × heads 8 × source 8 × source 8, 1,024 numbers; no parameters; 65,536 products\./,
+    /batch 2 × heads 8 × source 8 × source 8, 1,024 numbers; no parameters; 65,536 multiply-accumulates\./,
   );
   const once = stations({ ...base, mode: "generation" });
   assert.match(sentence(once, step), /made once, when the source is read/);

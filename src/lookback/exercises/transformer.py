@@ -192,9 +192,9 @@ for _hint, *_typed in (
         *("-(1 - epsilon) * true", "-true"),
     ),
     (
-        "You set the true word's share to 1 − ε, in place of its ε / vocab: "
-        "it keeps both, so that all shares sum to 1 (add to the table, where "
-        "you write over it).",
+        "You set the true word's probability to 1 − ε, in place of its ε / "
+        "vocab: it keeps both, so that all of q sums to 1 (add to the table, "
+        "where you write over it).",
         *(_MEAN, "(logp.sum(dim=-1) - true) / logp.shape[-1]"),
     ),
     (
@@ -235,7 +235,7 @@ for _hint, *_typed in (
 
 
 def _by_a_table(of_others, column, rows, entropy):
-    """Loss by a table q: `of_others` shares ε, padding's column or rows 0."""
+    """Loss by a table q: `of_others` spreads ε, padding's column or rows 0."""
 
     def mine(logits, target, epsilon):
         logp = logits.log_softmax(-1)
@@ -253,7 +253,7 @@ def _by_a_table(of_others, column, rows, entropy):
 
 for _flags in itertools.product((True, False), repeat=3):
     smoothed_loss.slip(
-        "You share ε among vocab − 2 words, as code with a padding word and "
+        "You spread ε over vocab − 2 words, as code with a padding word and "
         "the true one left out does; the truth keeps 1 − ε. Here nothing is "
         "left out: every word gets ε / vocab, and the true one 1 − ε besides.",
         _by_a_table(lambda vocab: vocab - 2, *_flags),
@@ -353,6 +353,11 @@ for _hint, *_typed in (
     (
         "The rise is linear in the step: step, not step^0.5.",
         *("step *", "step**0.5 *"),
+    ),
+    (
+        "It rises to 1 at step = warmup; the two curves must meet there, so "
+        "step · warmup^−1.5.",
+        *("warmup**-1.5", "warmup**-1"),
     ),
     (
         "warmup^−0.5 in place of warmup^−1.5: the two curves must meet at "
@@ -640,6 +645,10 @@ for _hint, *_typed in (
         *(_KEYS, "[k.unsqueeze(1)]", _VALUES, "[v.unsqueeze(1)]"),
     ),
     (
+        "Softmax runs over the batch; it belongs over the words, dim=-1.",
+        *("scores.softmax(dim=-1)", "scores.softmax(dim=0)"),
+    ),
+    (
         "Your query sees the first word alone. is_causal=True takes it for "
         "the word at place 0; here nothing is hidden, so no mask.",
         _CONTEXT,
@@ -731,7 +740,7 @@ class FeedForward(nn.Sequential):
 
 
 class EncoderLayer(nn.Module):
-    """Every word looks at every word; then each goes its own way."""
+    """Self-attention, and the feed-forward part."""
 
     def __init__(self, d_model, heads, d_ff):
         super().__init__()
@@ -746,7 +755,7 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """A look at the words so far, the look back, and the feed-forward part."""
+    """Self-attention, cross-attention, and the feed-forward part."""
 
     def __init__(self, d_model, heads, d_ff):
         super().__init__()
@@ -1017,6 +1026,16 @@ for _hint, *_typed in (
         *(_CROSS, "self.cross(y, y, target_mask)"),
     ),
     (
+        "Queries and memory are exchanged: y asks, so cross(y, x, …).",
+        *(_CROSS, "self.cross(x, y, source_mask)"),
+    ),
+    (
+        "The second sum adds the layer's input; it adds what came out of the "
+        "first norm.",
+        *("y = self.norm_1(", "y_0 = y\n        y = self.norm_1("),
+        *(f"y + {_CROSS}", f"y_0 + {_CROSS}"),
+    ),
+    (
         "Cross-attention runs without its own maps: it is `cross` that "
         "attends to x.",
         *(_CROSS, "self.attention(y, x, source_mask)"),
@@ -1027,14 +1046,14 @@ for _hint, *_typed in (
         *(f"y + {_CROSS}", _CROSS),
     ),
     (
-        "Cross-attention comes before the look at the words so far; it comes "
-        "after it.",
+        "Cross-attention comes before self-attention; the words so far come "
+        "first.",
         *(f"self.norm_1(y + {_OWN})", "¤", f"self.norm_2(y + {_CROSS})", "§"),
         *("¤", f"self.norm_2(y + {_CROSS})", "§", f"self.norm_1(y + {_OWN})"),
     ),
     (
-        "Cross-attention comes before the look at the words so far; it comes "
-        "after it.",
+        "Cross-attention comes before self-attention; the words so far come "
+        "first.",
         *(_OWN, "§", _CROSS, _OWN, "§", _CROSS),
     ),
     (
@@ -1255,7 +1274,7 @@ for _hint, *_typed in (
         *("nn.ReLU()", "nn.Identity()"),
     ),
     (
-        "Your feed-forward part bends with GELU; the paper's has ReLU.",
+        "Your feed-forward part has GELU; the paper's activation is ReLU.",
         *("nn.ReLU()", "nn.GELU()"),
     ),
     (
@@ -1447,8 +1466,29 @@ for _hint, *_typed in (
         "√d_model.",
         *(_EMBEDDED, "(self.embedding(tokens) + codes) * d_model**0.5"),
     ),
+    *(
+        (
+            f"Positions are missing on the {side} side; both sides get them.",
+            f"self.embed({side})",
+            f"self.embedding({side}) * self.embedding.embedding_dim**0.5",
+        )
+        for side in ("source", "target")
+    ),
     (
-        "Source padding is looked at, in the encoder and in cross-attention: "
+        "The encoder has a causal mask; a source word may attend to all of "
+        "them.",
+        "x = layer(x, source_mask)",
+        "seen = torch.ones(2 * x.shape[1:2]).bool().tril()\n"
+        "            x = layer(x, source_mask & seen)",
+    ),
+    (
+        "There is one norm too many, after the last layer: post-norm has none "
+        "there.",
+        "y @ self",
+        "F.layer_norm(y, y.shape[-1:]) @ self",
+    ),
+    (
+        "Source padding gets weight, in the encoder and in cross-attention: "
         "the mask is source != PAD.",
         *("source != PAD", "source == source"),
     ),
@@ -1575,6 +1615,31 @@ for _hint, *_typed in (
         *("target[:, :-1])", "target[:, 1:])"),
     ),
     ("The loss counts padding: ignore_index=PAD.", ", ignore_index=PAD", ""),
+    (
+        "The last place is lost: the shift has shortened both sides already.",
+        *("logits.flatten", "logits[:, :-1].flatten"),
+        *("target[:, 1:].f", "target[:, 1:-1].f"),
+    ),
+    (
+        "Logits and words come apart: transpose(1, 2) is for "
+        "cross_entropy(logits, target) with three axes; to flatten, keep each "
+        "word's row together, flatten(0, 1).",
+        "logits.flatten(0, 1)",
+        "logits.transpose(1, 2).reshape(-1, logits.shape[-1])",
+    ),
+    (
+        "nll_loss wants log-probabilities: take log_softmax first, or "
+        "cross_entropy of the logits.",
+        *("F.cross_entropy", "F.nll_loss"),
+    ),
+    (
+        "Label smoothing is on; this loss is the plain one.",
+        *("=PAD\n", "=PAD, label_smoothing=0.1\n"),
+    ),
+    (
+        "Source and target are exchanged: model(source, words).",
+        *("model(source, target[:, :-1])", "model(target[:, :-1], source)"),
+    ),
     (
         "Padding is set to 0 and still counted in the mean: divide by the "
         "number of words.",

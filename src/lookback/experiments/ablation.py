@@ -1,16 +1,16 @@
 """What does the finished Transformer need? Take one part out, keep the rest.
 
 On the ladder's bench, from the best Transformer of
-records/tuned_baselines.json: its dropout, its rate, its rounds,
-and its runs are those of the whole. Where a removal makes the training fail or
+records/tuned_baselines.json: its dropout, its rate, its epochs, and its runs
+are those of the full model. Where a removal makes the training fail or
 stumble, a second one at a quarter of the rate shows whether the part is needed
-or the rate was too high; beside it stands the whole at that rate, which
-`experiments.tuned_baselines` has tried. Without the sum
-dropout and the layers are on the only way through, so once it is trained with
-no dropout and once with one layer. Without the norms one is left where a stack
-ends: the scores are to begin as loud. Without feed-forward layers the model is
-trained a second time with more layers, so that it has as many weights. Writes
-records/ablation.json.
+or the rate was too high; beside it stands the full model at that rate, which
+`experiments.tuned_baselines` has tried. Without residual connections dropout
+and the layers are on the only way through, so once it is trained with no
+dropout and once with one layer. Without the norms one is left where a stack
+ends: the logits are to begin at one scale. Without feed-forward layers the
+model is trained a second time with more layers, so that it has as many
+weights. Writes records/ablation.json.
 
     python -m lookback.experiments.ablation
     python -m lookback.experiments.ablation --only heads --seeds 3
@@ -111,7 +111,7 @@ def survived(run: dict) -> bool:
 
 
 def slowly() -> list[dict]:
-    """The recorded run of the whole at the lower rate, if there is one."""
+    """The recorded run of the full model at the lower rate, if there is one."""
     setting = chosen("transformer")[0]["setting"]
     setting = setting | {"rate": setting["rate"] / SLOW["slower"]}
     return [
@@ -124,8 +124,9 @@ def slowly() -> list[dict]:
 def compared(
     runs: dict[str, list[dict]], name: str, split: str, kind: str
 ) -> dict:
-    """A removal's scores, its change from the whole and, where it was trained
-    at the lower rate, the BLEU of the whole `beside` it and its change."""
+    """A removal's scores, its change from the full model and, where it was
+    trained at the lower rate, the BLEU of that model `beside` it and its
+    change."""
     answer = scores(runs[name], split, kind)
     answer["change"] = compare_runs(runs, "full", name, split, kind)
     if "slow" in runs:
@@ -138,7 +139,7 @@ def compared(
 
 def summary(found: dict[str, list[dict]]) -> dict:
     """Every run; of each removal that could be trained to its end how it
-    compares with the whole."""
+    compares with the full model."""
     answer, full = runs_alone(found), {"full": chosen("transformer")}
     slow = {"slow": beside} if (beside := slowly()) else {}
     for name, runs in found.items():

@@ -21,9 +21,11 @@ import {
   widget,
 } from "./lib/view.js";
 
-/** `symbol` is what a value is called, `by` who looks, where several do.
+/** `symbol` is what a value is called, `score` what an energy is, `by` who
+ * attends, where several do.
  * @typedef {{source: string[], target: string[], energies: number[][],
- *   values: number[][], title?: string, by?: string, symbol?: string}} Example */
+ *   values: number[][], title?: string, by?: string, symbol?: string,
+ *   score?: string}} Example */
 /** @typedef {{examples: Example[], example: number, step: number}} State */
 /** @typedef {{weights: number[], context: number[]}} Look */
 
@@ -104,7 +106,7 @@ function numberCell(role, kind = role) {
 /** Below the map, in its columns: the row's energies, the weights they become,
  * the values h_j; at the right of each of their numbers, the context's.
  * @param {Example} example */
-function foot({ source, values, energies, symbol = "h" }) {
+function foot({ source, values, energies, symbol = "h", score = "energy e" }) {
   const most = widest(values.flat());
   /** @param {string} role */
   const cells = (role) => source.map(() => numberCell(role));
@@ -126,11 +128,15 @@ function foot({ source, values, energies, symbol = "h" }) {
       ...row.map((cell) => cell.node),
       ...more,
     );
-  const side = element("th", { scope: "col", class: "context" }, `c = Σ α ${symbol}`);
+  const side = element(
+    "th",
+    { scope: "col", class: "context" },
+    `${symbol === "h" ? "c = " : ""}Σ α ${symbol}`,
+  );
   const node = element(
     "tfoot",
     {},
-    line("energy e", energy),
+    line(score, energy),
     line("weight α", weight, side),
     ...parts.map((row, k) => line(k ? `${k + 1}` : `${symbol}, no. 1`, row, context[k].node)),
   );
@@ -190,7 +196,7 @@ function map(example, go) {
     tell.textContent =
       value === undefined
         ? hint
-        : `“${target[i]}” looks at ${quoted(source, k)}: energy ${digits(example.energies[i][k])}, ` +
+        : `“${target[i]}” looks at ${quoted(source, k)}: ${example.score ?? "energy"} ${digits(example.energies[i][k])}, ` +
           `weight ${digits(Number(value), 3)}.`;
   };
   /** @param {MouseEvent} event */
@@ -260,7 +266,7 @@ function lines(example) {
   };
 }
 
-/** Who looks, where several do: a button each, for the same sentence.
+/** Who attends, where several do: a button each, for the same sentence.
  * @param {Example[]} examples @param {number} now @param {(example: number) => void} go */
 function lookers(examples, now, go) {
   const title = titleOf(examples[now]);
@@ -270,7 +276,7 @@ function lookers(examples, now, go) {
     press(node, i === now);
     return [node];
   });
-  return element("div", { class: "bar", role: "group", "aria-label": "who looks" }, ...each);
+  return element("div", { class: "bar", role: "group", "aria-label": "who attends" }, ...each);
 }
 
 /** The whole widget, for one example.

@@ -22,8 +22,9 @@ class AlignmentStepper(base.Widget):
 
     Each example is a dict: `source` and `target`, lists of words; `energies`,
     target × source; `values`, source × d, a few numbers of each annotation.
-    It may have a `title`, by which a sentence is chosen, a `by`, who looks,
-    and a `symbol`, what its values are called. `step` is the target word.
+    It may have a `title`, by which a sentence is chosen, a `by`, who attends,
+    a `symbol`, what its values are called, and a `score`, what its energies
+    are. `step` is the target word.
 
     Raises:
         TraitError: for an example whose parts do not fit each other.

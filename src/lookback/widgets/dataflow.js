@@ -35,14 +35,14 @@ import {
  *   parameters: number, products: number, times: number, once: boolean, say: string}} Station */
 
 export const PARTS = {
-  source: "Source in",
+  source: "Source embedding",
   self: "Self-attention",
   inner: "Feed-forward",
-  target: "Target in",
+  target: "Target embedding",
   masked: "Masked self-attention",
   cross: "Cross-attention",
   outer: "Feed-forward",
-  out: "Word out",
+  out: "Output",
 };
 const ROUTE = /** @type {Part[]} */ (Object.keys(PARTS));
 const KNOBS = /** @type {Knob[]} */ (Object.keys(limits));
@@ -126,7 +126,7 @@ export function stations(sizes) {
       part,
       "norm",
       [B, length, D],
-      "Each vector is centred and scaled; gain and shift are learned.",
+      "Each vector is centered and scaled; gain and shift are learned.",
       { parameters: 2 * d },
     );
   };
@@ -278,7 +278,7 @@ export function sentence(all, step) {
     `${step + 1} of ${all.length}. ${side(one.part) === "encoder" ? "Encoder" : "Decoder"}, ` +
     `${PARTS[one.part].toLowerCase()}${layers}: ${one.name}. ${one.say} ${one.copies > 1 ? "Each: " : ""}${shapeOf(one)}, ` +
     `${one.copies > 1 ? "together " : ""}${grouped(elements(one))} numbers; ` +
-    `${count(one.parameters, "parameters")}; ${count(one.products, "products")}` +
+    `${count(one.parameters, "parameters")}; ${count(one.products, "multiply-accumulates")}` +
     `${one.once && one.products ? ", made once, when the source is read" : ""}.`
   );
 }
@@ -402,7 +402,7 @@ function tensor() {
           weights,
           " parameters · ",
           made,
-          " products",
+          " multiply-accumulates",
         ),
         sum,
       ),
@@ -427,8 +427,8 @@ function tensor() {
       sum.textContent =
         `The whole model: ${grouped(all.parameters)} parameters. ` +
         (mode === "training"
-          ? `One pass forward: ${grouped(all.products)} products.`
-          : `Reading the source, once: ${grouped(all.once)} products. This one word more: ` +
+          ? `One pass forward: ${grouped(all.products)} multiply-accumulates.`
+          : `Reading the source, once: ${grouped(all.once)} multiply-accumulates. This one word more: ` +
             `${grouped(all.products)}.`);
     },
   };
@@ -454,7 +454,7 @@ function build(model, read) {
     shown.draw(all[step], totals(all), sizes.mode);
     table.replaceChildren(
       tableOf(
-        ["station", "shape", "numbers", "parameters", "products", "layers"],
+        ["station", "shape", "numbers", "parameters", "multiply-accumulates", "layers"],
         all.map((one) => [
           `${PARTS[one.part]}: ${one.name}`,
           shapeOf(one),

@@ -105,24 +105,6 @@ def alignments(
     )
 
 
-def side_by_side(
-    loaded: Sequence[tuple], sentences: Sequence[str], numbers: int = 12
-) -> AlignmentStepper:
-    """A Transformer and an RNNsearch on the same sentences, in turn.
-
-    `loaded` holds what `weights.load` gave for each. The Transformer's
-    weights are the mean of its last layer's heads.
-    """
-    found = []
-    for model, source, target in loaded:
-        see = energies if isinstance(model, RNNsearch) else log_weights
-        found.append(examples(model, source, target, sentences, see, numbers))
-        for one in found[-1]:
-            one["by"] = type(model).__name__
-    pairs = zip(*found, strict=True)
-    return AlignmentStepper([one for pair in pairs for one in pair])
-
-
 def cross_heads(
     model: Transformer,
     source: Vocabulary,
@@ -130,7 +112,7 @@ def cross_heads(
     sentence: str,
     numbers: int = 12,
 ) -> AlignmentStepper:
-    """Each head of the last decoder layer looking back, one example each."""
+    """Cross-attention of the last decoder layer, one example for each head."""
     found = []
     for head in range(model.config.heads):
 
@@ -138,7 +120,11 @@ def cross_heads(
             return log_weights(*given, head=head)
 
         found += examples(model, source, target, [sentence], see, numbers)
-        found[-1] |= {"by": f"head {head + 1}", "symbol": "v"}
+        found[-1] |= {
+            "by": f"head {head + 1}",
+            "symbol": "v",
+            "score": "log α",
+        }
     return AlignmentStepper(found)
 
 
@@ -188,14 +174,11 @@ def log_weights(
     target_words: list[str],
     source: Vocabulary,
     target: Vocabulary,
-    head: int | None = None,
-) -> tuple[Float[Tensor, "target source"], Float[Tensor, "source d"]]:
-    """Logarithms of the last decoder layer's weights, whose softmax they are.
+    head: int,
+) -> tuple[Float[Tensor, "target source"], Float[Tensor, "source d_k"]]:
+    """Logarithms of a head's cross-attention weights, whose softmax they are,
+    and the values v_j that they average; of the last decoder layer.
 
-    With a `head`, its weights, and beside them its values v_j, which they
-    average. Without, the mean over the heads, which is not the softmax of any
-    one energy, and beside it the encoder's output, from which all values are
-    made.
     Weights below LEAST count as LEAST, since 0 has no logarithm.
     """
     model.eval()
@@ -205,13 +188,10 @@ def log_weights(
     given = [[START, *target.encode(target_words)]]
     given = torch.tensor(given, device=where)
     memory = model.encode(numbers)
-    with attention_weights(model.decoder[-1].cross) as looks:
+    with attention_weights(model.decoder[-1].cross) as found:
         model.decode(given, memory)
-    weights = looks[0][0]
-    if head is None:
-        return weights.mean(dim=0).clamp_min(LEAST).log(), memory.x[0]
-    values = memory.layers[-1][1][0, head]
-    return weights[head].clamp_min(LEAST).log(), values
+    weights = found[0][0, head]
+    return weights.clamp_min(LEAST).log(), memory.layers[-1][1][0, head]
 
 
 def rounded(rows) -> list[list[float]]:
