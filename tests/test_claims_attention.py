@@ -12,8 +12,8 @@ import torch
 from saying import BOOK, said
 
 from lookback.attention import attend
-from lookback.experiments.serial import SMALL, reach
 from lookback.experiments import pruning
+from lookback.experiments.serial import SMALL, reach
 from lookback.experiments.tuned_baselines import FAMILIES
 from lookback.heads import attention_weights, prune
 from lookback.lab import corpus, records, weights
