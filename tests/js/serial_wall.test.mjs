@@ -49,8 +49,8 @@ test("attention loses with many workers too, if the sentence is long", () => {
 
 test("a stage that does not fill its last tick leaves workers idle", () => {
   const stages = schedule("recurrent", base);
-  assert.deepEqual(after(stages, 2048, 5), { done: 9216, busy: 1024, name: "W x of all words" });
-  assert.deepEqual(after(stages, 2048, 6), { done: 9984, busy: 768, name: "U h at word 1" });
+  assert.deepEqual(after(stages, 2048, 5), { done: 9216, busy: 1024, name: "x W of all words" });
+  assert.deepEqual(after(stages, 2048, 6), { done: 9984, busy: 768, name: "h U at word 1" });
   assert.deepEqual(after(stages, 2048, 99), { done: 18432, busy: 0, name: "done" });
   assert.equal(after(stages, 2048, 0).name, "not begun");
 });
@@ -83,7 +83,7 @@ test("each tick is told with who works, and the end with who has won", () => {
   );
   assert.match(
     sentence({ ...base, step: 6 }),
-    /Tick 6: the GRU, U h at word 1: 768 of 2,048 workers busy; self-attention, scores: 2,048 of/,
+    /Tick 6: the GRU, h U at word 1: 768 of 2,048 workers busy; self-attention, scores: 2,048 of/,
   );
   assert.match(sentence({ ...base, step: 12 }), /self-attention is done\.$/);
   assert.match(sentence({ ...base, step: 17 }), /All are over: self-attention is done first/);
