@@ -30,10 +30,12 @@
     }
   }
 
-  /* Sphinx drops words of digits. */
+  /* The stems of "normalisation" and "normalization" differ by more than a
+     letter. And Sphinx drops words of digits. */
   const parse = search._parseQuery;
   search._parseQuery = (/** @type {string} */ query) => {
     const parsed = parse(query);
+    parsed[1] = parse(query.replace(/is(?=(e|ed|es|ing|ations?)\b)/gi, "iz"))[1];
     for (const word of split(query)) {
       if (!/^\d+$/.test(word)) continue;
       parsed[1].add(word);
@@ -53,12 +55,15 @@
   const names = Object.entries(chapters).map(([name, page]) => ({
     name: stems(name),
     page,
-    most: 100,
+    whole: 100,
+    part: 100,
   }));
   const pages = new Set(Object.values(chapters));
   for (const page of pages) {
     const title = titles[docnames.indexOf(page)];
-    names.push({ name: stems(title.split(":")[0]), page, most: 99 });
+    for (const named of title.split(":")[0].split(" and ")) {
+      names.push({ name: stems(named), page, whole: 101, part: 99 });
+    }
   }
 
   /**
@@ -82,11 +87,12 @@
     const results = find(searched, excluded);
     for (const found of results) if (pages.has(found[0])) found[4] += 1; // before the lists
     const asked = [...searched].map(british);
-    for (const { name, page, most } of names) {
+    for (const { name, page, whole, part } of names) {
       const alike = likeness(asked, name);
       const i = docnames.indexOf(page);
       // The glossary's own entry has 100 at most.
-      if (alike) results.push([page, titles[i], "", null, 100 + most * alike, filenames[i]]);
+      const score = 100 + (alike === 1 ? whole : part * alike);
+      if (alike) results.push([page, titles[i], "", null, score, filenames[i]]);
     }
     return results;
   };

@@ -57,7 +57,7 @@ test("one square is turned, unless its row would be empty", () => {
 test("a step is told in words", () => {
   assert.match(
     sentence(state, 0),
-    /“un”, may look at 3 of 3 positions, 2 of them still to come: “chat” gets 0\.98/,
+    /“un”, may attend to 3 of 3 positions, 2 of them still to come: “chat” gets 0\.98/,
   );
   assert.match(
     sentence({ ...state, mask: square("causal", 3, 1) }, 0),

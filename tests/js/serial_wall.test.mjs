@@ -83,7 +83,7 @@ test("each tick is told with who works, and the end with who has won", () => {
   );
   assert.match(
     sentence({ ...base, step: 6 }),
-    /Tick 6: the GRU, h U at word 1: 768 of 2,048 workers busy; self-attention, scores: 2,048 of/,
+    /Tick 6: the GRU, h U at word 1: 768 of 2,048 processors busy; self-attention, scores: 2,048 of/,
   );
   assert.match(sentence({ ...base, step: 12 }), /self-attention is done\.$/);
   assert.match(sentence({ ...base, step: 17 }), /All are over: self-attention is done first/);

@@ -9,7 +9,7 @@ FIRST = {
     "scaled dot-product attention": "attention",
     "additive attention": "rnnsearch",
     "GQA": "modern_gpt",
-    "KV cache": "modern_gpt",
+    "KV cache": "serial",
     "RLHF": "modern_gpt",
     "sequence-to-sequence": "bottleneck",
     "seq2seq": "bottleneck",
