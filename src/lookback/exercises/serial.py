@@ -442,7 +442,7 @@ def _furthest(attended):
 
 
 def _window(n, left, right):
-    """Each of n positions attended this far to either side."""
+    """Each of n positions attends this far to either side."""
     return [
         list(range(max(0, i - left), min(n, i + right + 1))) for i in range(n)
     ]
