@@ -42,6 +42,7 @@ def _watching(source):
             for part in shown.body
             if isinstance(shown, ast.ClassDef)
             and isinstance(part, ast.FunctionDef)
+            and not isinstance(part.body[-1], ast.Raise)  # for a subclass
         ]
     elif found := REPLACED.search(source):
         (name, method), module = found.groups(), None

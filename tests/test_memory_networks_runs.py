@@ -231,7 +231,7 @@ def test_questions_are_counted_by_what_misleads(monkeypatch):
     monkeypatch.setattr(recency, "TESTS", 80)
     monkeypatch.setattr(recency, "network", lambda name: Right(wrong))
     monkeypatch.setattr(memory_networks, "teach", lambda *given: None)
-    found = recency.run("3 hops", 0, None)
+    found = recency.run("3 hops", 0, small)
     assert {kind: one["questions"] for kind, one in found.items()} == {
         kind: kinds.count(kind) for kind in recency.KINDS
     }

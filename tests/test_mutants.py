@@ -188,10 +188,12 @@ EQUAL = {
         "kappa[:, None] - u -> u - kappa[:, None]": "the distance is squared"
     },
     "log_density": {
-        "move - mean -> mean - move": "an ellipse is the same turned half round"
+        "move - mu -> mu - move": "an ellipse is the same turned half round"
     },
+    "pooled_spread": {"x - mean -> mean - x": "it is squared"},
     "expected_reward": {
         "first -> second": "there are as many rows as places",
+        "first -> reward": "there are as many rows as places",
         "-1 -> 0": "the logits of the first place have one axis",
     },
     "covered_loss": {"0 -> -1": "gather leaves one number at each place"},

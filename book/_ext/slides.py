@@ -159,6 +159,10 @@ class Deck:
     def picture(self, node: Tag, kind: str = "shown", below: str = "") -> None:
         self.add(f"{node}{below and f'<p>{below}</p>'}", kind)
 
+    def drawing(self, figure: Tag) -> None:
+        words = sentences(figure.select_one(".caption-text"))[0]
+        self.picture(figure.find("svg"), "shown", words)
+
     def code(self, node: Tag) -> None:
         lines = node.get_text().rstrip().split("\n")
         if len(lines) <= LINES and max(map(len, lines)) <= WIDE:
@@ -218,14 +222,22 @@ class Deck:
                     f'<div class="math">{inner(part)}</div>', EQUATION * rows
                 )
             elif "drawing-figure" in kinds:
-                words = sentences(part.select_one(".caption-text"))[0]
-                self.picture(part.find("svg"), "shown", words)
+                self.drawing(part)
             elif "cell" in kinds:
                 self.cell(part)
             elif "highlight-python" in kinds:
                 self.code(part)
             elif part.name == "table" or part.find("table"):
                 self.table(part)
+        self.close()
+
+    def opening(self, chapter: Tag) -> None:
+        """What the chapter shows before it tells anything."""
+        for part in chapter.find_all(True, recursive=False):
+            if "drawing-figure" in part.get("class", []):
+                self.drawing(part)
+            elif "cell" in part.get("class", []):
+                self.cell(part)
         self.close()
 
     def exercises(self, section: Tag) -> None:
@@ -245,6 +257,7 @@ class Deck:
         promise = inner(chapter.find("p"))
         link = f'<a href="../book/{self.page.name}">The chapter</a>'
         self.add(f"<h1>{title}</h1><p>{promise}</p><p>{link}</p>", "door")
+        self.opening(chapter)
         box = chapter.select_one(".admonition-in-one-minute")
         self.title = "In one minute"
         for line in sentences(copied(box.find_all("p")[1])):

@@ -63,7 +63,8 @@ def test_pointing_at_a_word_shows_its_lines_alone(framed):
     words.first.wait_for()
     words.nth(1).hover()
     shown = frame.locator('#attention line[visibility="visible"]')
-    assert shown.count() == frame.locator("#right text").count()
+    heads = frame.locator("#attention .headAttention").count()
+    assert shown.count() == heads * frame.locator("#right text").count()
     lit = {
         shown.nth(i).get_attribute("left-token-index")
         for i in range(shown.count())

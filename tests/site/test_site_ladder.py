@@ -184,7 +184,7 @@ def check_rungs(root: Locator, state: dict) -> None:
 def test_rungs_by_mouse(at_start):
     one, root, state = opened(at_start, "rungs")
     check_rungs(root, state)
-    for step in range(1, len(state["rungs"])):
+    for step in range(state["step"] + 1, len(state["rungs"])):
         act(root, "next").click()
         check_rungs(root, state | {"step": step})
     act(root, "first").click()

@@ -68,7 +68,7 @@ def test_every_figure_is_an_svg(site, stem):
         for name in archive.namelist()
         if re.fullmatch(rf"figures/{stem}-\d+\.svg", name)
     ]
-    assert len(names) == len(shown) > 2
+    assert len(names) == len(shown) > 0
     for name in names:
         text = archive.read(name).decode()
         assert ElementTree.fromstring(text).tag.endswith("}svg")

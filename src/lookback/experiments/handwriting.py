@@ -178,14 +178,14 @@ def teach(
 
 
 def keep(
-    folder: Path, model: Writer, adam, losses: list[float], made_by: dict
+    folder: Path, model: nn.Module, adam, losses: list[float], made_by: dict
 ) -> None:
     """Write the weights, Adam's moments and the losses so far."""
     path = folder / "checkpoint.safetensors"
     checkpoints.save(path, checkpoints.state(model, adam), made_by, losses)
 
 
-def resume(folder: Path, model: Writer, adam, made_by: dict) -> list[float]:
+def resume(folder: Path, model: nn.Module, adam, made_by: dict) -> list[float]:
     """Take up what `keep` wrote, if there is such a thing; the losses.
 
     Raises ValueError if it is damaged, or of another training.

@@ -100,7 +100,7 @@ def campaign(
     done = known | all_finished(folders, made_with)
     if options.only:
         return print("kept; --record writes down what is finished")
-    found = by_part(parts, done)
+    found = records.measured(by_part(parts, done))
     if not complete(name, parts, found, parts if needed is None else needed):
         return
     device = device or training.device()

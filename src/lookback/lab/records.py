@@ -159,7 +159,7 @@ def save(
     path = (folder or place()) / f"{experiment}.json"
     validate(record, path)
     held: dict[str, str] = {}
-    record["results"] = _measured(tables.take(results, held))
+    record["results"] = measured(tables.take(results, held))
     text = _in_lines(json.loads(json.dumps(record)))
     arrays = path.with_suffix(".npz")
     try:
@@ -177,7 +177,7 @@ def save(
     return path
 
 
-def _measured(results: dict) -> dict:
+def measured(results: dict) -> dict:
     """Results with the digits that a float32 has; more were not measured."""
 
     def rounded(text: str) -> float:
