@@ -220,7 +220,7 @@ class Right(Knows):
         return super().__call__(story, question, old, temperature)
 
 
-def test_questions_are_counted_by_what_misleads(monkeypatch):
+def test_questions_are_counted_by_what_misleads(tmp_path, monkeypatch):
     """All right but those about a thing that was moved."""
     told = story_task.stories(recency.HELD_OUT, 80, 12, 3)
     kinds = [story_task.outdated(one) or "none" for one in told]
@@ -231,7 +231,7 @@ def test_questions_are_counted_by_what_misleads(monkeypatch):
     monkeypatch.setattr(recency, "TESTS", 80)
     monkeypatch.setattr(recency, "network", lambda name: Right(wrong))
     monkeypatch.setattr(memory_networks, "teach", lambda *given: None)
-    found = recency.run("3 hops", 0, small)
+    found = recency.run("3 hops", 0, tmp_path)
     assert {kind: one["questions"] for kind, one in found.items()} == {
         kind: kinds.count(kind) for kind in recency.KINDS
     }

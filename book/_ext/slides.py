@@ -21,7 +21,12 @@ from security import guarded
 from teaching import chapters
 
 FOLDER = "slides"
-LEFT = ("Exercises", "Further reading", "Train it yourself")
+LEFT = (
+    "Exercises",
+    "Names in the literature",
+    "Further reading",
+    "Train it yourself",
+)
 SENTENCE = re.compile(r"[.?!][”’)\"']*(?=\s|$)")
 LONG = 80  # letters that a paragraph's beginning has at least
 TASK = "Your task."
