@@ -768,7 +768,7 @@ LEFT = {
         " checkpoints.alone checkpoints.read checkpoints.write"
         " training.no_denormals training.keep_memory training.train_step"
         " training.go_on training.recall training.finish_epoch"
-        " records.provenance records.save  records.validate"
+        " records.measured records.provenance records.save  records.validate"
         " records.follow weights.kept weights.check weights.whole weights.read"
         " weights.origin weights.git_show weights.vocabularies"
         " checkpoints.check"
