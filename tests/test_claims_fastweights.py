@@ -7,9 +7,20 @@ import torch
 from saying import said
 
 from lookback.experiments import capacity, linear_attention, linear_transformer
-from lookback.fastweights import delta, draw_features, favor, recall, remember
+from lookback.fastweights import (
+    delta,
+    draw_features,
+    favor,
+    gated_delta,
+    recall,
+    remember,
+)
 from lookback.lab import records
-from lookback.linear_transformer import RULES, Softless, SoftlessConfig
+from lookback.linear_transformer import (
+    RULES,
+    LinearTranslator,
+    LinearTranslatorConfig,
+)
 
 
 def test_a_task_binds_each_key_so_often_and_asks_for_the_last():
@@ -35,7 +46,8 @@ def test_what_is_taken_is_what_the_rules_read(rule):
     key, value = torch.randn(2, 2, 5, 4, dtype=torch.float64)
     query = torch.randn(2, 3, 4, dtype=torch.float64)
     beta = torch.rand(2, 5, dtype=torch.float64)
-    found = capacity.taken(rule, query, key, beta, 2.0) @ value
+    found = capacity.taken(rule, query, key, beta, 2.0, 0.9) @ value
+    keep = torch.full((2, 5), 0.9, dtype=torch.float64)
     if rule == "softmax":
         truth = torch.nn.functional.scaled_dot_product_attention(
             query, key, value, scale=2.0
@@ -44,6 +56,15 @@ def test_what_is_taken_is_what_the_rules_read(rule):
         truth = query @ remember(key, beta[..., None] * value).mT
     elif rule == "delta":
         truth = query @ delta(key, value, beta).mT
+    elif rule == "gated delta":
+        truth = query @ gated_delta(key, value, beta, keep).mT
+    elif rule == "decay":
+        W = torch.zeros(2, 4, 4, dtype=torch.float64)
+        for i in range(5):
+            W = 0.9 * W + beta[:, i, None, None] * (
+                value[:, i, :, None] * key[:, i, None, :]
+            )
+        truth = query @ W.mT
     else:
         phi = [torch.where(x > 0, x + 1, x.exp()) for x in (query, key)]
         w = phi[0] @ phi[1].mT
@@ -302,7 +323,7 @@ def test_the_matrix_is_as_large_as_sixteen_vectors(translators):
     said("fastweights", "holds as much as 16 of the vectors that softmax keeps")
     for rule in RULES:
         one = translators[rule]["runs"][0]
-        model = Softless(SoftlessConfig(**one["config"]))
+        model = LinearTranslator(LinearTranslatorConfig(**one["config"]))
         assert sum(p.numel() for p in model.parameters()) == one["parameters"]
         assert one["config"]["d_k"] == 16 and one["config"]["hidden"] == 64
     curves = [run["curve"] for r in RULES[1:] for run in translators[r]["runs"]]

@@ -7,14 +7,16 @@ from torch.nn import functional as F
 from lookback.attention import causal
 from lookback.fastweights import (
     delta,
+    delta_chunks,
     delta_weights,
     draw_features,
+    elu_feature_map,
     favor,
+    gated_delta,
     linear_attention,
     linear_chunks,
     linear_recurrence,
     outer,
-    positive,
     recall,
     remember,
     written,
@@ -69,11 +71,11 @@ def test_word_by_word_it_is_causal_attention_without_its_softmax():
     torch.testing.assert_close(torch.stack(said, 1), truth, **EXACT)
 
 
-def test_positive_is_elu_plus_1():
+def test_elu_feature_map():
     x = numbers(50)
     truth = torch.where(x > 0, x + 1, x.exp())
-    torch.testing.assert_close(positive(x), truth, **EXACT)
-    assert (positive(x) > 0).all()
+    torch.testing.assert_close(elu_feature_map(x), truth, **EXACT)
+    assert (elu_feature_map(x) > 0).all()
 
 
 def by_loop(q, k, v, causal):
@@ -91,7 +93,7 @@ def by_loop(q, k, v, causal):
 @pytest.mark.parametrize("mask", [None, causal(N)])
 def test_the_square(mask):
     q, k, v = triple()
-    q, k = positive(q), positive(k)
+    q, k = elu_feature_map(q), elu_feature_map(k)
     found, weights = linear_attention(q, k, v, mask)
     truth = by_loop(q, k, v, mask is not None)
     torch.testing.assert_close(found, truth, **EXACT)
@@ -103,7 +105,7 @@ def test_the_square(mask):
 
 def test_the_square_the_loop_and_the_pieces_are_one():
     q, k, v = triple()
-    q, k = positive(q), positive(k)
+    q, k = elu_feature_map(q), elu_feature_map(k)
     truth = linear_attention(q, k, v, causal(N))[0]
     torch.testing.assert_close(linear_recurrence(q, k, v), truth, **EXACT)
     for size in (1, 2, 4, N, 64):
@@ -132,6 +134,36 @@ def test_the_delta_rule_is_a_loop():
             W = W @ (eye - beta[b, i] * kk)
             W = W + beta[b, i] * torch.outer(v[b, i], k[b, i])
         torch.testing.assert_close(delta(k, v, beta)[b], W, **EXACT)
+
+
+@pytest.mark.parametrize("size", [1, 3, N, 2 * N])
+def test_delta_chunks_are_the_recurrent_form(size):
+    q, k, v = triple()
+    beta = numbers(BATCH, N, seed=3).sigmoid()
+    truth = torch.stack(
+        [
+            recall(delta(k[:, :i], v[:, :i], beta[:, :i]), q[:, i - 1])
+            for i in range(1, N + 1)
+        ],
+        1,
+    )
+    torch.testing.assert_close(
+        delta_chunks(q, k, v, beta, size), truth, **EXACT
+    )
+
+
+def test_gated_delta_is_a_decay_and_the_delta_rule():
+    _, k, v = triple()
+    beta, alpha = (numbers(BATCH, N, seed=i).sigmoid() for i in (3, 4))
+    for b in range(BATCH):
+        W = torch.zeros(D_V, D_K, dtype=torch.float64)
+        eye = torch.eye(D_K, dtype=torch.float64)
+        for i in range(N):
+            kk = torch.outer(k[b, i], k[b, i])
+            W = alpha[b, i] * W @ (eye - beta[b, i] * kk)
+            W = W + beta[b, i] * torch.outer(v[b, i], k[b, i])
+        found = gated_delta(k, v, beta, alpha)[b]
+        torch.testing.assert_close(found, W, **EXACT)
 
 
 def test_the_delta_rule_as_weights():

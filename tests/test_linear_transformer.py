@@ -11,7 +11,11 @@ from lookback.lab import corpus, training
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import beam, force, greedy, translate
 from lookback.lab.training import TrainingConfig
-from lookback.linear_transformer import RULES, Softless, SoftlessConfig
+from lookback.linear_transformer import (
+    RULES,
+    LinearTranslator,
+    LinearTranslatorConfig,
+)
 from lookback.vocabulary import END, PAD, Vocabulary
 
 SIZES = {"embed": 6, "hidden": 5, "d_k": 4, "maxout": 6}
@@ -21,8 +25,8 @@ TARGET = torch.tensor([[1, 4, 5, 6, 7], [1, 6, 4, PAD, PAD]])
 
 def model(rule, **more):
     torch.manual_seed(0)
-    config = SoftlessConfig(12, 11, **SIZES, rule=rule, **more)
-    return Softless(config).double().eval()
+    config = LinearTranslatorConfig(12, 11, **SIZES, rule=rule, **more)
+    return LinearTranslator(config).double().eval()
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -50,7 +54,7 @@ def test_the_matrix_alone_gives_every_context(rule):
     one = model(rule)
     memory, s = one.encode(SOURCE), torch.randn(2, 3, 5).double()
     query = one.made(one.W(s))
-    found, _ = one.look(s, memory)
+    found, _ = one.cross_attention(s, memory)
     M = one.matrix(memory)
     assert M.shape == (2, 10, 4)
     torch.testing.assert_close(query @ M.mT, found)
@@ -76,7 +80,9 @@ def test_the_rules_differ_in_nothing_else():
 def test_weights_of_softmax_and_of_positive_features_sum_to_1():
     for rule in ("softmax", "positive"):
         one = model(rule)
-        _, weights = one.look(torch.randn(2, 3, 5).double(), one.encode(SOURCE))
+        _, weights = one.cross_attention(
+            torch.randn(2, 3, 5).double(), one.encode(SOURCE)
+        )
         ones = torch.ones(2, 3, dtype=torch.float64)
         torch.testing.assert_close(weights.sum(-1), ones)
         assert (weights >= 0).all()
@@ -84,7 +90,7 @@ def test_weights_of_softmax_and_of_positive_features_sum_to_1():
 
 def test_an_unknown_rule_is_refused():
     with pytest.raises(ValueError, match="rule is 'max': choose one of"):
-        SoftlessConfig(1, 1, rule="max")
+        LinearTranslatorConfig(1, 1, rule="max")
 
 
 @pytest.mark.nightly
@@ -100,8 +106,10 @@ def test_it_learns_a_few_sentences_on_the_bench(rule, tmp_path):
     target = Vocabulary(sorted({w for p in pairs for w in p.target}))
     torch.manual_seed(0)
     sizes = {"embed": 16, "hidden": 16, "d_k": 8, "maxout": 16, "dropout": 0.0}
-    config = SoftlessConfig(len(source), len(target), **sizes, rule=rule)
-    one, epochs = Softless(config), count()
+    config = LinearTranslatorConfig(
+        len(source), len(target), **sizes, rule=rule
+    )
+    one, epochs = LinearTranslator(config), count()
     training.train(
         one,
         lambda epoch: 20 * pairs,
@@ -137,8 +145,10 @@ def test_the_order_of_writing_counts_for_the_delta_rule():
 def one_update(pairs, source, target):
     batch = collate(pairs, source, target)
     for rule in RULES:
-        config = SoftlessConfig(len(source), len(target), **SIZES, rule=rule)
-        one = Softless(config)
+        config = LinearTranslatorConfig(
+            len(source), len(target), **SIZES, rule=rule
+        )
+        one = LinearTranslator(config)
         loss = training.loss(
             one(batch.source, batch.target_in), batch.target_out
         )

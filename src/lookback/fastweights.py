@@ -2,11 +2,14 @@ r"""Linear attention and fast weights: one matrix that every word rewrites.
 
 Schmidhuber 1992, section 2 (report of 26 March 1991); Katharopoulos et al.
 2020, arXiv 2006.16236; Choromanski et al. 2020, arXiv 2009.14794; Schlag,
-Irie & Schmidhuber 2021, arXiv 2102.11174. With φ a feature map:
+Irie & Schmidhuber 2021, arXiv 2102.11174; Yang et al. 2024, arXiv 2406.06484
+(chunkwise form) and 2412.06464 (gate). With φ a feature map:
 
     W_i = W_{i−1} + v_i φ(k_i)ᵀ                      sum rule
     W_i = W_{i−1} + β_i (v_i − W_{i−1} φ(k_i)) φ(k_i)ᵀ         delta rule
         = W_{i−1} (I − β_i φ(k_i) φ(k_i)ᵀ) + β_i v_i φ(k_i)ᵀ
+    W_i = α_i W_{i−1} (I − β_i φ(k_i) φ(k_i)ᵀ) + β_i v_i φ(k_i)ᵀ
+                                                     gated delta rule
     y_i = W_i φ(q_i)                                 reading
     z_i = z_{i−1} + φ(k_i),  y_i = W_i φ(q_i) / (z_i · φ(q_i))
                                                      linear attention
@@ -59,7 +62,7 @@ def recall(
     return (memory @ query[..., None])[..., 0]
 
 
-def positive(x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
+def elu_feature_map(x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
     """φ(x) = elu(x) + 1: x + 1 above 0, e^x below (Katharopoulos 2020)."""
     return F.elu(x) + 1
 
@@ -72,7 +75,7 @@ def linear_attention(
 ) -> tuple[
     Float[Tensor, "*batch target d_v"], Float[Tensor, "*batch target source"]
 ]:
-    """The square: Σ_j (φ(q_i) · φ(k_j)) v_j / Σ_j φ(q_i) · φ(k_j).
+    """The parallel form: Σ_j (φ(q_i) · φ(k_j)) v_j / Σ_j φ(q_i) · φ(k_j).
 
     `query` and `key` are φ(q) and φ(k). mask: True = may attend.
     """
@@ -88,7 +91,7 @@ def linear_recurrence(
     key: Float[Tensor, "*batch length features"],
     value: Float[Tensor, "*batch length d_v"],
 ) -> Float[Tensor, "*batch length d_v"]:
-    """The loop: the causal square, word by word, with W and z alone."""
+    """The recurrent form: token by token, with W and z alone."""
     (W, z), said = blank(key, value), []
     for i in range(key.shape[-2]):
         q, k, v = query[..., i, :], key[..., i, :], value[..., i, :]
@@ -103,11 +106,11 @@ def linear_chunks(
     value: Float[Tensor, "*batch length d_v"],
     size: int = 64,
 ) -> Float[Tensor, "*batch length d_v"]:
-    """The same by pieces: a square within each, one matrix from all before."""
+    """The chunkwise form: in parallel within a chunk, W from all before."""
     (W, z), said = blank(key, value), []
     for i in range(0, key.shape[-2], size):
         q, k, v = (x[..., i : i + size, :] for x in (query, key, value))
-        scores = (q @ k.mT).tril()  # within the piece
+        scores = (q @ k.mT).tril()  # within the chunk
         total = scores.sum(-1, keepdim=True) + q @ z[..., None]
         said.append((scores @ v + q @ W.mT) / total)
         W, z = W + remember(k, v), z + k.sum(-2)
@@ -137,7 +140,7 @@ def written(
     """T, with which the delta rule writes u = T v: W = Σ_j u_j k_jᵀ.
 
     u_j = β_j (v_j − Σ_{i<j} (k_j · k_i) u_i), which is a triangular system; it
-    needs no loop over the words.
+    needs no loop over the tokens (the UT transform of Yang et al. 2024).
     """
     before = (key @ key.mT).tril(-1)  # k_j · k_i, for i < j
     unit = torch.eye(key.shape[-2], dtype=key.dtype, device=key.device)
@@ -145,6 +148,39 @@ def written(
     return torch.linalg.solve_triangular(
         system, torch.diag_embed(beta), upper=False
     )
+
+
+def delta_chunks(
+    query: Float[Tensor, "*batch length features"],
+    key: Float[Tensor, "*batch length features"],
+    value: Float[Tensor, "*batch length d_v"],
+    beta: Float[Tensor, "*batch length"],
+    size: int = 64,
+) -> Float[Tensor, "*batch length d_v"]:
+    """The delta rule's chunkwise form: DeltaNet, Yang et al. 2024."""
+    (W, _), said = blank(key, value), []
+    for i in range(0, key.shape[-2], size):
+        q, k, v = (x[..., i : i + size, :] for x in (query, key, value))
+        missing = v - k @ W.mT  # what the chunks before did not hold
+        u = written(k, beta[..., i : i + size]) @ missing
+        said.append(q @ W.mT + (q @ k.mT).tril() @ u)
+        W = W + remember(k, u)
+    return torch.cat(said, -2)
+
+
+def gated_delta(
+    key: Float[Tensor, "*batch source features"],
+    value: Float[Tensor, "*batch source d_v"],
+    beta: Float[Tensor, "*batch source"],
+    alpha: Float[Tensor, "*batch source"],
+) -> Float[Tensor, "*batch d_v features"]:
+    """W after all pairs, with a decay: W ← α W, then the delta rule."""
+    W, _ = blank(key, value)
+    for i in range(key.shape[-2]):
+        k, v, b = key[..., i, :], value[..., i, :], beta[..., i, None]
+        W = alpha[..., i, None, None] * W
+        W = W + outer(b * (v - recall(W, k)), k)
+    return W
 
 
 def delta_weights(

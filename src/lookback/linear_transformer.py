@@ -1,9 +1,10 @@
-r"""A recurrent translator with linear attention: it looks back at one matrix.
+r"""A recurrent translator whose cross-attention can be linear attention.
 
-A two-way reader makes an annotation h_j of every word of the source, and a key
-k_j = U h_j of that. The pen is a GRU over the words written so far; its state
-s_i asks, q_i = W s_i, and the answer c_i goes into the readout with s_i. What
-stands between q_i · k_j and c_i is a rule, and the only difference:
+A bidirectional encoder makes an annotation h_j of every word of the source, and
+a key k_j = U h_j of that. The decoder is a GRU over the words written so far;
+its state s_i makes a query, q_i = W s_i, and the context c_i goes into the
+readout with s_i. What stands between q_i · k_j and c_i is a rule, and the only
+difference:
 
     softmax   c_i = Σ_j softmax(q_i · k_j / √d_k) h_j
     positive  c_i = Σ_j (φ(q_i) · φ(k_j)) h_j / Σ_j φ(q_i) · φ(k_j)
@@ -11,15 +12,15 @@ stands between q_i · k_j and c_i is a rule, and the only difference:
     delta     c_i = M q_i,   M ← M + β_j (h_j − M k_j) k_jᵀ
 
 φ is elu + 1. In the last three one matrix of 2·hidden × d_k numbers is all that
-the pen needs, however long the source (and a vector more for `positive`).
+the decoder needs, however long the source (and a vector more for `positive`).
 Training takes the weights of all pairs instead, which comes to the same and can
 be shown. Those of `sum` and `delta` may be negative and sum to anything.
 Katharopoulos et al. 2020, arXiv 2006.16236; Schlag et al. 2021, arXiv
 2102.11174; the readout's order is that of Luong et al. 2015, arXiv 1508.04025.
 
-Departures: the papers take the softmax out of self-attention; here it is the
-look back at the source. The context is not fed to the pen. Queries and keys of
-`sum` and `delta` have length 1, and β_j = σ(w · h_j + b).
+Departures: the papers take the softmax out of self-attention; here it is taken
+out of cross-attention. The context is not fed to the decoder's GRU. Queries and
+keys of `sum` and `delta` have length 1, and β_j = σ(w · h_j + b).
 """
 
 from dataclasses import dataclass
@@ -31,7 +32,12 @@ from torch import Tensor, nn
 
 from lookback.attention import attend
 from lookback.bottleneck import Readout, State
-from lookback.fastweights import linear_attention, positive, remember, written
+from lookback.fastweights import (
+    elu_feature_map,
+    linear_attention,
+    remember,
+    written,
+)
 from lookback.rnnsearch import annotate
 from lookback.scores import unit
 from lookback.transducer import precise, product
@@ -42,8 +48,8 @@ RULES = ("softmax", "positive", "sum", "delta")
 
 
 @dataclass(frozen=True)
-class SoftlessConfig:
-    """Sizes, and the rule; the dropout is on embeddings and both readers."""
+class LinearTranslatorConfig:
+    """Sizes, and the rule; the dropout is on embeddings and both GRUs."""
 
     source_vocab: int
     target_vocab: int
@@ -70,10 +76,10 @@ class Stored(NamedTuple):
     mask: Bool[Tensor, "batch source"]
 
 
-class Softless(Translator):
-    """Reads, writes and looks; how it looks is a rule of `RULES`."""
+class LinearTranslator(Translator):
+    """An encoder, a decoder and cross-attention by a rule of `RULES`."""
 
-    def __init__(self, config: SoftlessConfig):
+    def __init__(self, config: LinearTranslatorConfig):
         super().__init__()
         self.config = config
         embed, hidden = config.embed, config.hidden
@@ -82,7 +88,7 @@ class Softless(Translator):
         self.encoder = nn.GRU(
             embed, hidden, batch_first=True, bidirectional=True
         )
-        self.pen = nn.GRU(embed, hidden, batch_first=True)
+        self.decoder = nn.GRU(embed, hidden, batch_first=True)
         self.W = nn.Linear(hidden, config.d_k, bias=False)
         self.U = nn.Linear(2 * hidden, config.d_k, bias=False)
         if config.rule in ("sum", "delta"):
@@ -95,7 +101,7 @@ class Softless(Translator):
     def made(self, x: Float[Tensor, "*batch d_k"]) -> Tensor:
         """What the rule makes of queries and keys before it compares them."""
         if self.config.rule == "positive":
-            return positive(x)
+            return elu_feature_map(x)
         return x if self.config.rule == "softmax" else unit(x)
 
     def encode(self, source: Int[Tensor, "batch source"]) -> Stored:
@@ -111,12 +117,12 @@ class Softless(Translator):
             writes = written(keys, beta) if delta else torch.diag_embed(beta)
         return Stored(values, keys, writes, mask)
 
-    def look(
+    def cross_attention(
         self, s: Float[Tensor, "batch target hidden"], memory: Stored
     ) -> tuple[
         Float[Tensor, "batch target d_v"], Float[Tensor, "batch target source"]
     ]:
-        """The contexts of all states of the pen, and their weights."""
+        """The contexts of all states of the decoder, and their weights."""
         query, mask = self.made(precise(self.W(s))), memory.mask[:, None]
         if self.config.rule == "softmax":
             return attend(query, memory.keys, memory.values, mask)
@@ -126,7 +132,7 @@ class Softless(Translator):
         return product(weights, memory.values), weights
 
     def matrix(self, memory: Stored) -> Float[Tensor, "batch two_hidden d_k"]:
-        """M, which alone would do for every look of `sum` and `delta`."""
+        """M, which is all that `sum` and `delta` need to keep."""
         return remember(memory.keys, memory.writes @ memory.values)
 
     def write(
@@ -135,11 +141,11 @@ class Softless(Translator):
         memory: Stored,
         state: Float[Tensor, "1 batch hidden"] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits, the pen's last state, and where it looked."""
+        """Logits, the decoder's last state, and its attention weights."""
         embedded = self.dropout(self.target_embedding(tokens))
-        s, last = self.pen(embedded, state)
+        s, last = self.decoder(embedded, state)
         s = self.dropout(s)
-        context, weights = self.look(s, memory)
+        context, weights = self.cross_attention(s, memory)
         return self.readout(s, embedded, context), last, weights
 
     def forward(

@@ -1,14 +1,17 @@
 """How many pairs does one matrix hold, and can a key be bound again?
 
-Three tests of the sum rule, the delta rule, positive features (elu + 1) and
-softmax. *Given*: keys and values are random directions in 32 dimensions, and
-nothing is trained; stored once, then all keys are asked, and an answer counts
-as right if the true value is nearer to it than any other that was stored.
-*Once*: the maps of keys, queries and values are learned, with d_k = 8; 48
-pairs, each key once. *Again*: 48 pairs with 16 keys, each bound three times;
-the last value is asked. There softmax may also be told the place of a pair.
-A machine of the last two has an attempt at each of two rates, of which its last
-training loss keeps one. Writes records/capacity.json. Needs no corpus.
+Three tests of associative recall, for the sum rule, the delta rule, each of
+the two with a decay (RetNet's; Gated DeltaNet's), positive features (elu + 1)
+and softmax. *Given*: keys and values are random directions in 32 dimensions,
+and nothing is trained; stored once, then all keys are asked, and an answer
+counts as right if the true value is nearer to it than any other that was
+stored. There elu + 1 is also given its features less their mean (by the sum
+rule), and keys eight times as long. *Once*: the maps of keys, queries and
+values are learned, with d_k = 8, and the decay; 48 pairs, each key once.
+*Again*: 48 pairs with 16 keys, each bound three times; the last value is
+asked. There softmax may also be told the position of a pair. A model of the
+last two has an attempt at each of two rates, of which its last training loss
+keeps one. Writes records/capacity.json. Needs no corpus.
 
     python -m lookback.experiments.capacity
     python -m lookback.experiments.capacity --only given
@@ -26,15 +29,17 @@ from torch.nn import functional as F
 from lookback.experiments.runs import campaign
 from lookback.fastweights import (
     delta_weights,
+    elu_feature_map,
     linear_attention,
-    positive,
 )
 from lookback.lab.significance import mean_and_spread
 from lookback.scores import unit
 
-RULES = ("sum", "delta", "positive", "softmax")
+RULES = ("sum", "decay", "delta", "gated delta", "positive", "softmax")
 D, STORED, DRAWS = 32, (8, 16, 32, 64, 128), 100  # given
 SHARP = 16.0  # softmax's β, for unit keys
+DECAY = 1 - 2**-5  # of the sum and of the gated delta rule, given: RetNet's
+LONG = 8.0  # of elu + 1, once more: the length of a key
 BETAS = (1.0, 0.5, 0.1)  # of the delta rule, given
 PAIRS, BOUND, VALUES = 48, 3, 48  # learned: pairs, times each key is bound
 D_K, WIDE, D_V = 8, 16, 32
@@ -43,26 +48,44 @@ SEEDS = 5
 
 
 def taken(
-    rule: str, query: Tensor, key: Tensor, beta: Tensor, sharp: float
+    rule: str,
+    query: Tensor,
+    key: Tensor,
+    beta: Tensor,
+    sharp: float,
+    keep: Tensor | float = 1.0,
 ) -> Tensor:
     """What each query's answer takes of each value, [batch, target, source].
 
-    Softmax has the strength `sharp`. The sum and the delta rule are given
-    keys of length 1.
+    Softmax has the strength `sharp`. The other rules but `positive` are given
+    keys of length 1. With a decay each pair that follows multiplies what is
+    there by `keep`; a delta rule is a delta rule still.
     """
     if rule == "softmax":
         return torch.softmax(sharp * query @ key.mT, -1)
     if rule == "positive":
-        key, query = positive(key), positive(query)
+        key, query = elu_feature_map(key), elu_feature_map(query)
         return linear_attention(query, key, key)[1]
-    if rule == "sum":
-        return query @ key.mT * beta[..., None, :]
-    return delta_weights(query, key, beta)
+    if rule in ("sum", "decay"):
+        weights = query @ key.mT * beta[..., None, :]
+    else:
+        weights = delta_weights(query, key, beta)
+    if rule in ("decay", "gated delta"):
+        age = torch.arange(key.shape[-2], dtype=key.dtype).flip(0)
+        weights = weights * keep**age
+    return weights
 
 
 def nearest(answer: Tensor, value: Tensor) -> Tensor:
     """Which stored value, all being of length 1, is nearest: [batch, n]."""
     return (answer @ value.mT).argmax(-1)
+
+
+def centred(key: Tensor) -> Tensor:
+    """What the sum rule takes by elu + 1 less the mean of all features."""
+    phi = elu_feature_map(key)
+    phi = phi - phi.mean((0, 1))
+    return phi @ phi.mT
 
 
 @torch.no_grad()
@@ -72,23 +95,31 @@ def given(seed: int, folder: Path) -> dict:
     rows = {}
     for n in STORED:
         key, value = unit(torch.randn(2, DRAWS, n, D, dtype=torch.float64))
-        row = {}
+        weights = {
+            "positive, centred": centred(key),
+            "positive, long": taken("positive", LONG * key, LONG * key, key, 1),
+        }
         for rule in RULES:
             for beta in BETAS if rule == "delta" else (1.0,):
                 full = torch.full(key.shape[:2], beta, dtype=torch.float64)
-                answer = taken(rule, key, key, full, SHARP) @ value
-                hit = (nearest(answer, value) == torch.arange(n)).double()
-                quarter = max(1, n // 4)
-                error = (answer - value).norm(dim=-1).mean()
                 name = rule if beta == 1 else f"{rule} {beta}"
-                row[name] = {
-                    "right": float(hit.mean()),
-                    "oldest": float(hit[:, :quarter].mean()),
-                    "newest": float(hit[:, -quarter:].mean()),
-                    "error": float(error),
-                }
-        rows[str(n)] = row
+                weights[name] = taken(rule, key, key, full, SHARP, DECAY)
+        rows[str(n)] = {name: score(w, value) for name, w in weights.items()}
     return {"stored": rows}
+
+
+def score(weights: Tensor, value: Tensor) -> dict[str, float]:
+    """The share of answers that is right, by age too, and how far off."""
+    n = value.shape[-2]
+    answer = weights @ value
+    hit = (nearest(answer, value) == torch.arange(n)).double()
+    quarter = max(1, n // 4)
+    return {
+        "right": float(hit.mean()),
+        "oldest": float(hit[:, :quarter].mean()),
+        "newest": float(hit[:, -quarter:].mean()),
+        "error": float((answer - value).norm(dim=-1).mean()),
+    }
 
 
 class Pairs(nn.Module):
@@ -101,6 +132,7 @@ class Pairs(nn.Module):
         self.query = nn.Embedding(keys, d_k)
         self.value = nn.Embedding(VALUES, D_V)
         self.strength = nn.Parameter(torch.full((), 2.0))  # β = σ of it
+        self.keep = nn.Parameter(torch.full((), 4.0))  # decay = σ of it
         self.places = nn.Embedding(PAIRS, d_k) if places else None
         self.output = nn.Linear(D_V, VALUES)
 
@@ -109,10 +141,11 @@ class Pairs(nn.Module):
         key, query = self.key(keys), self.query(asked)
         if self.places is not None:
             key = key + self.places.weight
-        if self.rule in ("sum", "delta"):
+        if self.rule not in ("softmax", "positive"):
             key, query = unit(key), unit(query)
         beta = self.strength.sigmoid().expand(keys.shape)
-        weights = taken(self.rule, query, key, beta, self.sharp)
+        keep = self.keep.sigmoid()
+        weights = taken(self.rule, query, key, beta, self.sharp, keep)
         return self.output(weights @ self.value(values))
 
 
@@ -160,6 +193,7 @@ def learned(
                 "loss": mean(losses[-50:]),
                 "right": float(right.double().mean()),
                 "beta": float(model.strength.detach().sigmoid()),
+                "decay": float(model.keep.detach().sigmoid()),
             }
         )
     best = min(attempts, key=lambda one: one["loss"])
@@ -196,6 +230,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
         if name != "given":
             results[name] = mean_and_spread([run["right"] for run in runs]) | {
                 "beta": mean_and_spread([run["beta"] for run in runs]),
+                "decay": mean_and_spread([run["decay"] for run in runs]),
                 "rates": [run["rate"] for run in runs],
             }
     return results
@@ -216,6 +251,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "draws": DRAWS,
             "sharp": SHARP,
             "betas": list(BETAS),
+            "decay": DECAY,
+            "long": LONG,
             "pairs": PAIRS,
             "bound": BOUND,
             "values": VALUES,

@@ -26,10 +26,10 @@ from lookback.experiments.runs import campaign
 from lookback.experiments.serial import crossing, in_turn
 from lookback.fastweights import (
     draw_features,
+    elu_feature_map,
     favor,
     linear_attention,
     linear_chunks,
-    positive,
 )
 from lookback.lab import training
 
@@ -44,7 +44,9 @@ DRAWS = 20
 
 def by_pieces(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """Linear attention with φ = elu + 1."""
-    return linear_chunks(positive(query), positive(key), value, SIZE)
+    return linear_chunks(
+        elu_feature_map(query), elu_feature_map(key), value, SIZE
+    )
 
 
 @torch.no_grad()

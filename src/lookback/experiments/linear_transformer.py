@@ -29,12 +29,16 @@ from lookback.experiments.alignment import (
 from lookback.experiments.runs import campaign
 from lookback.lab import training
 from lookback.lab.significance import mean_and_spread
-from lookback.linear_transformer import RULES, Softless, SoftlessConfig
+from lookback.linear_transformer import (
+    RULES,
+    LinearTranslator,
+    LinearTranslatorConfig,
+)
 
 PAIRS, TESTS = 6000, 500
 CLAUSES, LONG = (1, 2, 4, 8), 100  # sentences of each number of clauses
 TRAINING = replace(alignment.TRAINING, epochs=6, learning_rate=5e-3, warmup=100)
-SIZES = SoftlessConfig(0, 0, embed=64, hidden=64, d_k=16, maxout=64)
+SIZES = LinearTranslatorConfig(0, 0, embed=64, hidden=64, d_k=16, maxout=64)
 
 
 WIDE = 64  # d_k, where the matrix is to have room
@@ -43,11 +47,11 @@ KINDS = {rule: (rule, SIZES.d_k) for rule in RULES} | {
 }
 
 
-def make(kind: str, source_vocab: int, target_vocab: int) -> Softless:
+def make(kind: str, source_vocab: int, target_vocab: int) -> LinearTranslator:
     """The untrained translator of `KINDS`."""
     sizes = {"source_vocab": source_vocab, "target_vocab": target_vocab}
     rule, d_k = KINDS[kind]
-    return Softless(replace(SIZES, **sizes, rule=rule, d_k=d_k))
+    return LinearTranslator(replace(SIZES, **sizes, rule=rule, d_k=d_k))
 
 
 def run(kind: str, seed: int, folder: Path) -> dict:

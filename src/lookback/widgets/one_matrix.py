@@ -15,8 +15,8 @@ from traitlets import Int, List, Unicode, validate
 
 from lookback.fastweights import (
     delta_weights,
+    elu_feature_map,
     linear_attention,
-    positive,
     remember,
     written,
 )
@@ -89,7 +89,9 @@ class OneMatrix(base.Widget):
         if self.rule == "softmax":
             return torch.softmax(LIMITS["sharp"] * query @ key.mT, -1)
         if self.rule == "positive":
-            return linear_attention(positive(query), positive(key), key)[1]
+            return linear_attention(
+                elu_feature_map(query), elu_feature_map(key), key
+            )[1]
         if self.rule == "sum":
             return query @ key.mT
         return delta_weights(query, key, key.new_ones(len(key)))
@@ -100,7 +102,7 @@ class OneMatrix(base.Widget):
         if self.rule == "softmax":
             return None
         if self.rule == "positive":
-            key = positive(key)
+            key = elu_feature_map(key)
         if self.rule == "delta":
             value = written(key, key.new_ones(len(key))) @ value
         return remember(key, value)
