@@ -39,7 +39,7 @@ def test_a_task_binds_each_key_so_often_and_asks_for_the_last():
             assert [last[int(k)] for k in asked[b]] == truth[b].tolist()
 
 
-@pytest.mark.parametrize("rule", capacity.RULES)
+@pytest.mark.parametrize("rule", [*capacity.RULES, *capacity.GATED])
 def test_what_is_taken_is_what_the_rules_read(rule):
     """Code: the rules of the experiment."""
     torch.manual_seed(0)

@@ -23,6 +23,7 @@ EXPERIMENTS = (
     "serial",
     "latch",
     "capacity",
+    "decay",
     "linear_attention",
     "linear_transformer",
     "glimpses",

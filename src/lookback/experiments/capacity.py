@@ -1,17 +1,15 @@
 """How many pairs does one matrix hold, and can a key be bound again?
 
-Three tests of associative recall, for the sum rule, the delta rule, each of
-the two with a decay (RetNet's; Gated DeltaNet's), positive features (elu + 1)
-and softmax. *Given*: keys and values are random directions in 32 dimensions,
-and nothing is trained; stored once, then all keys are asked, and an answer
-counts as right if the true value is nearer to it than any other that was
-stored. There elu + 1 is also given its features less their mean (by the sum
-rule), and keys eight times as long. *Once*: the maps of keys, queries and
-values are learned, with d_k = 8, and the decay; 48 pairs, each key once.
-*Again*: 48 pairs with 16 keys, each bound three times; the last value is
-asked. There softmax may also be told the position of a pair. A model of the
-last two has an attempt at each of two rates, of which its last training loss
-keeps one. Writes records/capacity.json. Needs no corpus.
+Three tests of the sum rule, the delta rule, positive features (elu + 1) and
+softmax. *Given*: keys and values are random directions in 32 dimensions, and
+nothing is trained; stored once, then all keys are asked, and an answer counts
+as right if the true value is nearer to it than any other that was stored.
+*Once*: the maps of keys, queries and values are learned, with d_k = 8; 48
+pairs, each key once. *Again*: 48 pairs with 16 keys, each bound three times;
+the last value is asked. There softmax may also be told the position of a pair.
+A model of the last two has an attempt at each of two rates, of which its last
+training loss keeps one. Writes records/capacity.json. Needs no corpus. The same
+tests with a decay are `lookback.experiments.decay`.
 
     python -m lookback.experiments.capacity
     python -m lookback.experiments.capacity --only given
@@ -35,11 +33,10 @@ from lookback.fastweights import (
 from lookback.lab.significance import mean_and_spread
 from lookback.scores import unit
 
-RULES = ("sum", "decay", "delta", "gated delta", "positive", "softmax")
+RULES = ("sum", "delta", "positive", "softmax")
+GATED = ("decay", "gated delta")  # the first two with a decay
 D, STORED, DRAWS = 32, (8, 16, 32, 64, 128), 100  # given
 SHARP = 16.0  # softmax's β, for unit keys
-DECAY = 1 - 2**-5  # of the sum and of the gated delta rule, given: RetNet's
-LONG = 8.0  # of elu + 1, once more: the length of a key
 BETAS = (1.0, 0.5, 0.1)  # of the delta rule, given
 PAIRS, BOUND, VALUES = 48, 3, 48  # learned: pairs, times each key is bound
 D_K, WIDE, D_V = 8, 16, 32
@@ -58,8 +55,8 @@ def taken(
     """What each query's answer takes of each value, [batch, target, source].
 
     Softmax has the strength `sharp`. The other rules but `positive` are given
-    keys of length 1. With a decay each pair that follows multiplies what is
-    there by `keep`; a delta rule is a delta rule still.
+    keys of length 1. In `decay` and `gated delta` each pair that follows
+    multiplies what is there by `keep`.
     """
     if rule == "softmax":
         return torch.softmax(sharp * query @ key.mT, -1)
@@ -70,7 +67,7 @@ def taken(
         weights = query @ key.mT * beta[..., None, :]
     else:
         weights = delta_weights(query, key, beta)
-    if rule in ("decay", "gated delta"):
+    if rule in GATED:
         age = torch.arange(key.shape[-2], dtype=key.dtype).flip(0)
         weights = weights * keep**age
     return weights
@@ -81,13 +78,6 @@ def nearest(answer: Tensor, value: Tensor) -> Tensor:
     return (answer @ value.mT).argmax(-1)
 
 
-def centred(key: Tensor) -> Tensor:
-    """What the sum rule takes by elu + 1 less the mean of all features."""
-    phi = elu_feature_map(key)
-    phi = phi - phi.mean((0, 1))
-    return phi @ phi.mT
-
-
 @torch.no_grad()
 def given(seed: int, folder: Path) -> dict:
     """Random keys, nothing trained: the share that is right, and by age."""
@@ -95,16 +85,14 @@ def given(seed: int, folder: Path) -> dict:
     rows = {}
     for n in STORED:
         key, value = unit(torch.randn(2, DRAWS, n, D, dtype=torch.float64))
-        weights = {
-            "positive, centred": centred(key),
-            "positive, long": taken("positive", LONG * key, LONG * key, key, 1),
-        }
+        row = {}
         for rule in RULES:
             for beta in BETAS if rule == "delta" else (1.0,):
                 full = torch.full(key.shape[:2], beta, dtype=torch.float64)
+                weights = taken(rule, key, key, full, SHARP)
                 name = rule if beta == 1 else f"{rule} {beta}"
-                weights[name] = taken(rule, key, key, full, SHARP, DECAY)
-        rows[str(n)] = {name: score(w, value) for name, w in weights.items()}
+                row[name] = score(weights, value)
+        rows[str(n)] = row
     return {"stored": rows}
 
 
@@ -132,7 +120,8 @@ class Pairs(nn.Module):
         self.query = nn.Embedding(keys, d_k)
         self.value = nn.Embedding(VALUES, D_V)
         self.strength = nn.Parameter(torch.full((), 2.0))  # β = σ of it
-        self.keep = nn.Parameter(torch.full((), 4.0))  # decay = σ of it
+        gate = torch.full((), 4.0)  # α = σ of it
+        self.keep = nn.Parameter(gate) if rule in GATED else None
         self.places = nn.Embedding(PAIRS, d_k) if places else None
         self.output = nn.Linear(D_V, VALUES)
 
@@ -141,10 +130,10 @@ class Pairs(nn.Module):
         key, query = self.key(keys), self.query(asked)
         if self.places is not None:
             key = key + self.places.weight
-        if self.rule not in ("softmax", "positive"):
+        if self.rule in ("sum", "delta", *GATED):
             key, query = unit(key), unit(query)
         beta = self.strength.sigmoid().expand(keys.shape)
-        keep = self.keep.sigmoid()
+        keep = 1.0 if self.keep is None else self.keep.sigmoid()
         weights = taken(self.rule, query, key, beta, self.sharp, keep)
         return self.output(weights @ self.value(values))
 
@@ -187,15 +176,15 @@ def learned(
         with torch.no_grad():
             keys, values, asked, truth = task(TESTS, bound)
             right = model(keys, values, asked).argmax(-1) == truth
-        attempts.append(
-            {
-                "rate": rate,
-                "loss": mean(losses[-50:]),
-                "right": float(right.double().mean()),
-                "beta": float(model.strength.detach().sigmoid()),
-                "decay": float(model.keep.detach().sigmoid()),
-            }
-        )
+        one = {
+            "rate": rate,
+            "loss": mean(losses[-50:]),
+            "right": float(right.double().mean()),
+            "beta": float(model.strength.detach().sigmoid()),
+        }
+        if model.keep is not None:
+            one["alpha"] = float(model.keep.detach().sigmoid())
+        attempts.append(one)
     best = min(attempts, key=lambda one: one["loss"])
     return best | {"attempts": attempts}
 
@@ -230,7 +219,6 @@ def summary(found: dict[str, list[dict]]) -> dict:
         if name != "given":
             results[name] = mean_and_spread([run["right"] for run in runs]) | {
                 "beta": mean_and_spread([run["beta"] for run in runs]),
-                "decay": mean_and_spread([run["decay"] for run in runs]),
                 "rates": [run["rate"] for run in runs],
             }
     return results
@@ -251,8 +239,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "draws": DRAWS,
             "sharp": SHARP,
             "betas": list(BETAS),
-            "decay": DECAY,
-            "long": LONG,
             "pairs": PAIRS,
             "bound": BOUND,
             "values": VALUES,
