@@ -14,6 +14,8 @@ from lookback.exercises.checking import (
     IN_PLACE,
     NO_GRADIENT,
     OTHER_GRADIENT,
+    Hint,
+    as_tensor,
     exercise,
     float64,
     learnable,
@@ -95,103 +97,131 @@ def matrix_by_hand(k1=_K1, k2=_K2, v1=_V1, v2=_V2):
         "up."
     )
     return (
-        "W, and in W k₁ both v₁ and a share k₁ · k₂ of v₂.",
+        "W, and in W k₁ both v₁ and k₁ · k₂ times v₂.",
         whole,
         stage(at, mistakes, otherwise, around(2e-3), 4),
     )
 
 
-def linear_loop_solution(query, key, value):
-    """W and z, written and then read at every word."""
+def linear_step_solution(W, z, query, key, value):
+    """Write into W and z, then read them."""
     query, key = F.elu(query) + 1, F.elu(key) + 1
+    W = W + torch.outer(value, key)
+    z = z + key
+    return W @ query / (z @ query), W, z
+
+
+_THREE = "Give back three things: the answer y, W and z."
+_ORDER = "Give them in the order y, W, z."
+_EMPTY = (
+    "Your answer holds NaN or infinity: 0/0. Before the first token W and z "
+    "are zeros, so write first, then read; and φ is elu plus 1, which is "
+    "never 0."
+)
+
+
+def _token_by_token(mine, query, key, value):
+    """What an answer gives after each token: y, z and W in one row."""
     d_v, d_k = value.shape[1], key.shape[1]
-    W, z, said = torch.zeros(d_v, d_k), torch.zeros(d_k), []
-    for i, k in enumerate(key):
-        W = W + torch.outer(value[i], k)
-        z = z + k
-        said.append(W @ query[i] / (z * query[i]).sum())
-    return torch.stack(said)
+    W, z, found = value.new_zeros(d_v, d_k), key.new_zeros(d_k), []
+    for q, k, v in zip(query, key, value, strict=True):
+        result = mine(W, z, q, k, v)
+        if not isinstance(result, (tuple, list)) or len(result) != 3:
+            raise Hint(_THREE)
+        order = {(d_v, d_k): _ORDER, (d_k,): _ORDER}
+        y = as_tensor(result[0], (d_v,), "y, [d_v]", order)
+        after = as_tensor(result[1], (d_v, d_k), "W, [d_v, d_k]", order)
+        total = as_tensor(result[2], (d_k,), "z, [d_k]", {(d_v,): _ORDER})
+        if not y.isfinite().all():
+            raise Hint(_EMPTY)
+        found.append(torch.cat([y, total, after.flatten()]))
+        W, z = after.to(W.dtype), total.to(z.dtype)
+    return torch.stack(found)
 
 
 def _by_pairs(query, key, value):
-    """Σ_{j ≤ i} w_ij v_j / Σ_{j ≤ i} w_ij, w_ij = φ(q_i) · φ(k_j)."""
+    """Σ_{j ≤ i} w_ij v_j / Σ_{j ≤ i} w_ij, w_ij = φ(q_i) · φ(k_j); z and W."""
     q, k, rows = F.elu(query) + 1, F.elu(key) + 1, []
     for i in range(len(q)):
         near = [q[i] @ k[j] for j in range(i + 1)]
         total = sum(w * v for w, v in zip(near, value[: i + 1], strict=True))
-        rows.append(total / sum(near))
+        W = value[: i + 1].T @ k[: i + 1]
+        y = total / sum(near)
+        rows.append(torch.cat([y, k[: i + 1].sum(0), W.flatten()]))
     return torch.stack(rows)
 
 
-@exercise(linear_loop_solution)
-def linear_loop(mine):
-    """Causal linear attention, word by word."""
+@exercise(linear_step_solution)
+def linear_step(mine):
+    """One step of the recurrent form, token after token."""
     cases = []
     for seed, (n, d_k, d_v) in enumerate(((4, 3, 2), (1, 2, 3), (7, 5, 4))):
         given = random_inputs(seed, (n, d_k), (n, d_k), (n, d_v))
         cases.append((given, _by_pairs(*map(float64, given))))
-    about = "with {0.shape[0]} words"
-    linear_loop.compare(mine, cases, "[length, d_v]", about)
-    learnable(mine, *cases[0][0])
-    return "sentences of four, one and seven words, against the square."
+
+    for given, truth in cases:
+        d_k, d_v = given[1].shape[1], given[2].shape[1]
+        linear_step.compare(
+            mine,
+            [(given, truth)],
+            about="with {0.shape[0]} tokens",
+            ask=_token_by_token,
+            place=lambda token, i, d_k=d_k, d_v=d_v: (
+                f"after token {token + 1}, in "
+                + ("y" if i < d_v else "z" if i < d_v + d_k else "W")
+            ),
+        )
+    state = random_inputs(9, (2, 3), (3,), (3,), (3,), (2,))
+    learnable(mine, state[0], 9 + state[1], *state[2:])
+    return "texts of four, one and seven tokens: y, W and z after each token."
 
 
-_WRITE = "        W = W + torch.outer(value[i], k)\n"
-_NORM = "(z * query[i]).sum()"
-_READ = f"        said.append(W @ query[i] / {_NORM})\n"
-_LATE = (_WRITE, _READ + _WRITE, f"z = z + k\n{_READ}", "z = z + k\n")
+_WRITE = "W = W + torch.outer(value, key)"
+_GROW, _READ = "z = z + key", "W @ query / (z @ query)"
+_LATE = "You read before you write: token i sees itself as well."
 for _hint, *_typed in (
     (
-        "Your normaliser has seen the whole sentence. z grows word by word, "
-        "as W does.",
-        *("z * query[i]", "key.sum(0) * query[i]"),
+        "z is that of this token alone. It grows from token to token, as W "
+        "does.",
+        *(_GROW, "z = key"),
     ),
     (
-        "You read with a W of the whole sentence: word i sees only the words "
-        "up to i.",
-        *("torch.zeros(d_v, d_k)", "value.T @ key", _WRITE, ""),
-        *("torch.zeros(d_k)", "key.sum(0)", "z = z + k", "pass"),
+        "You keep only the last pair: add to W, do not replace it.",
+        *(_WRITE, "W = torch.outer(value, key)"),
     ),
     (
         "Only W is read too early: write the pair into W first, then read W "
         "and z.",
-        *(_WRITE, "", _READ, _READ + _WRITE),
+        *(_WRITE, "old = W\n    " + _WRITE, _READ, "old @ query / (z @ query)"),
     ),
     (
-        "You read before you write: at the first word W and z are still "
-        "empty, and 0/0 is NaN. Word i sees itself as well.",
-        *_LATE,
+        _EMPTY,
+        *(_WRITE, f"y = {_READ}\n    {_WRITE}", f"return {_READ}", "return y"),
     ),
     (
-        "You read W and z before you write: word i sees itself as well.",
-        *(*_LATE, "torch.stack(said)", "torch.stack(said).nan_to_num()"),
+        _LATE,
+        *(_WRITE, f"y = ({_READ}).nan_to_num()\n    {_WRITE}"),
+        *(f"return {_READ}", "return y"),
     ),
     (
         "Query and key are exchanged: W and z are made of keys, and the query "
         "asks.",
-        *("query, key =", "key, query ="),
+        *("query, key = F", "key, query = F"),
     ),
     (
-        "φ is elu plus 1; yours is ReLU. Where all features of a query and a "
-        "key are 0, the normaliser is 0 too: 0/0 is NaN.",
-        *("F.elu", "torch.relu", " + 1", ""),
-    ),
-    (
-        "φ is elu plus 1; yours is ReLU.",
-        *("F.elu", "torch.relu", " + 1", ""),
-        *("torch.stack(said)", "torch.stack(said).nan_to_num()"),
+        "φ is elu(x) plus 1; yours is elu(x + 1). Take elu first, then add 1.",
+        *(
+            "F.elu(query) + 1, F.elu(key) + 1",
+            "F.elu(query + 1), F.elu(key + 1)",
+        ),
     ),
     (
         "The normaliser is missing: divide by z · φ(q).",
-        *(f" / {_NORM}", ""),
-    ),
-    (
-        "You divided by the number of words. The normaliser is z · φ(q).",
-        *(_NORM, "(i + 1)"),
+        *(" / (z @ query)", ""),
     ),
     (
         "You divided by the sum of z. The normaliser is the product z · φ(q).",
-        *(_NORM, "z.sum()"),
+        *("(z @ query)", "z.sum()"),
     ),
     (
         "φ is on the keys alone: the query goes through it too.",
@@ -212,46 +242,42 @@ for _hint, *_typed in (
         *("F.elu", "torch.exp", " + 1", ""),
     ),
     (
-        "That is softmax attention. Here φ(q) · φ(k) stands in the place of "
-        "e^(q · k).",
-        lambda query, key, value: F.scaled_dot_product_attention(
-            query, key, value, is_causal=True, scale=1.0
+        "W and z go through φ again at every token: φ is for the new key "
+        "alone.",
+        *(
+            "W @ query / (z @ query), W, z",
+            "W @ query / (z @ query), W, F.elu(z) + 1",
         ),
     ),
     (
-        "That is the answer to the last word; give one for each.",
-        *("torch.stack(said)", "said[-1]"),
+        "y is right, but you gave back the W and z that came in: the new pair "
+        "is lost.",
+        *("    W = W", "    old = W, z\n    W = W", ", W, z", ", *old"),
     ),
-    ("That is W itself; read it at every word.", "torch.stack(said)", "W"),
-    (
-        "Your answers are as long as a key. W is d_v by d_k: outer(v, k).",
-        *("value.shape[1]", "key.shape[1]", "(value[i], k)", "(k, k)"),
-    ),
-    (
-        "Those are the weights; the answer is one vector a word.",
-        lambda query, key, value: (query @ key.T).tril(),
-    ),
+    (_ORDER, f"{_READ}, W, z", f"W, z, {_READ}"),
+    (_THREE, f"{_READ}, W, z", _READ),
 ):
-    linear_loop.slip(_hint, *_typed)
+    linear_step.slip(_hint, *_typed)
 
 
-linear_loop.slip(OTHER_GRADIENT, "W = W +", "W = W.detach() +")
-linear_loop.style(_by_pairs)
+linear_step.slip(NO_GRADIENT, "W = W +", "W = W.detach() +")
+linear_step.slip(OTHER_GRADIENT, "z = z + key", "z = z + key.detach()")
 
 
-@linear_loop.style
-def _by_square(query, key, value):
+@linear_step.style
+def _by_einsum(W, z, query, key, value):
+    q, k = (torch.where(x > 0, x + 1, x.exp()) for x in (query, key))
+    W, z = W + torch.einsum("i,k->ik", value, k), z + k
+    return torch.einsum("ik,k->i", W, q).div(z.dot(q)), W, z
+
+
+@linear_step.style
+def _in_lists(W, z, query, key, value):
     q, k = F.elu(query) + 1, F.elu(key) + 1
-    weights = (q @ k.T).tril()
-    return weights / weights.sum(1, keepdim=True) @ value
-
-
-@linear_loop.style
-def _by_cumsum(query, key, value):
-    q, k = F.elu(query) + 1, F.elu(key) + 1
-    W = torch.einsum("id,ik->idk", value, k).cumsum(0)
-    z = k.cumsum(0)
-    return torch.einsum("idk,ik->id", W, q) / (z * q).sum(1)[:, None]
+    W = torch.stack([row + v * k for row, v in zip(W, value, strict=True)])
+    z = k + z
+    total = sum(a * b for a, b in zip(z, q, strict=True))
+    return [torch.stack([(row * q).sum() / total for row in W]), W, z]
 
 
 def delta_rule_solution(key, value, beta):
@@ -293,8 +319,8 @@ def delta_rule(mine):
 _MISSING, _STEP = "value[i] - W @ k", "beta[i] * missing"
 for _hint, *_typed in (
     (
-        "That is the sum rule: nothing is taken out. First read what the key "
-        "finds, W k.",
+        "That is the sum rule: nothing is taken out. In the loop, read what "
+        "the key finds in the W that the pairs before it have made.",
         *(" - W @ k", ""),
     ),
     (
@@ -508,7 +534,7 @@ def random_features(mine):
         cases.append((given, _one_by_one(*map(float64, given))))
     about = "with {1.shape[0]} features"
     random_features.compare(mine, cases, "[length, features]", about)
-    return "six, five and nine features, and φ(q) · φ(k) is right on average."
+    return "six, five and nine features, number by number."
 
 
 _EXPONENT, _ROOT = "x @ omega.T - half", " / len(omega) ** 0.5"

@@ -32,7 +32,7 @@ const KEYS = [...limits.keys];
 const NAMES = {
   sum: "sum rule",
   delta: "delta rule",
-  positive: "elu + 1",
+  positive: "linear attention, elu+1",
   softmax: "softmax (keeps a list)",
 };
 
@@ -216,20 +216,19 @@ function build(model, read) {
     ...cells,
   );
   const size = element("p", { class: "kept", "data-role": "kept" });
-  const body = element("tbody");
-  const list = scroller("what the answer takes of each pair");
-  list.append(
-    element(
-      "table",
-      { class: "pairs" },
-      element("thead", {}, headings(["pair", "weight in the answer"])),
-      body,
-    ),
+  const axes = element(
+    "p",
+    { class: "kept" },
+    "A row for each number of a value, a column for each of a key.",
   );
+  const body = element("tbody");
+  const heads = headings(["pair", "weight in the answer"]);
+  const list = scroller("what the answer takes of each pair");
+  list.append(element("table", { class: "pairs" }, element("thead", {}, heads), body));
   const figure = element(
     "div",
     { class: "both" },
-    element("div", { class: "held" }, grid, size),
+    element("div", { class: "held" }, grid, axes, size),
     list,
   );
   const table = scroller("the matrix in numbers", { hidden: true });
@@ -281,6 +280,8 @@ function build(model, read) {
         }),
       );
       size.textContent = kept(state);
+      const first = heads.querySelector("th");
+      if (first) first.textContent = pairs.length > 12 ? `${pairs.length} pairs ↓` : "pair";
       grey(undo, !pairs.length);
       grey(clear, !pairs.length);
       const full = pairs.length >= limits.most;
