@@ -76,7 +76,7 @@ def test_the_first_seed_chose_the_rate_on_the_validation_text():
 
 
 def test_turned_places_and_slopes_are_clear_of_chance():
-    said("modern_gpt", "Two rows are clear of chance")
+    said("modern_gpt", "Two changes are clear of chance")
     assert {
         n for n in modern_gpt.CHANGES if interval(n)[0] > 0 and n != "2017"
     } == {
@@ -101,7 +101,7 @@ def test_today_gains_no_more_than_turned_places_and_one_seed_learned_badly():
         if value != asdict(modern_gpt.OLD)[name]
     ]
     said("modern_gpt", "and in the last row five together")
-    said("modern_gpt", "It adds four changes to RoPE")
+    said("modern_gpt", "That model adds four changes to RoPE")
     assert len(changed) == 5 and "positions" in changed
 
 
@@ -111,7 +111,7 @@ def test_today_gains_no_more_than_turned_places_and_one_seed_learned_badly():
 def test_four_rows_lean_with_every_seed_and_their_intervals_reach_zero(
     name, sign
 ):
-    said("modern_gpt", "Four rows point one way with every seed")
+    said("modern_gpt", "Four point one way with every seed")
     assert all(sign * one > 0 for one in gains(name))
     low, high = interval(name)
     said("modern_gpt", "but their intervals reach 0")
@@ -154,7 +154,7 @@ def test_every_row_is_in_one_of_the_three_groups():
     "name", ["pre-norm", "RMSNorm", "GQA", "experts", "window"]
 )
 def test_five_rows_bought_nothing_that_can_be_seen(name):
-    said("modern_gpt", "Five rows show nothing")
+    said("modern_gpt", "Five show nothing")
     assert min(gains(name)) < 0 < max(gains(name))
     low, high = interval(name)
     assert low < 0 < high
@@ -170,7 +170,7 @@ def test_beyond_its_length_the_waves_are_lost_and_turning_bends_and_breaks():
         assert far > short + 0.5
     said(
         "modern_gpt",
-        "it gets worse, then fails, and the model of today with it",
+        "it gets worse, then fails, and the model with all five changes",
     )
     for name in ("RoPE", "today"):
         for a, b, c in zip(
@@ -216,21 +216,21 @@ def test_bits_of_the_expert():
 def test_what_the_model_of_today_goes_on_with():
     """A name and a colon; after 64 letters words that are none."""
     words = RESULTS["today"]["runs"][0]["said"]
-    said("modern_gpt", "Our model of today is given a name and a colon")
+    said("modern_gpt", "with all five changes is given a name and a colon")
     assert modern_gpt.PROMPT.endswith(":\n")
     assert words.startswith(modern_gpt.PROMPT)
-    said("modern_gpt", "Past sixty-four letters it stands at places")
+    said("modern_gpt", "Past sixty-four letters it stands at positions")
     assert len(words) > 2 * modern_gpt.CONTEXT
 
 
 def test_the_cache_has_its_bytes_and_saves_time():
     clock = RESULTS["clock"]
-    said("modern_gpt", "The bytes are those of")
+    said("modern_gpt", "bytes, those of")
     for count in modern_gpt.WRITTEN:
         one = clock[str(count)]
         kv_heads, layers = modern_gpt.TODAY.kv_heads, modern_gpt.TODAY.layers
         assert one["bytes"] == cache_bytes(layers, kv_heads, 16, count, 4)
-    said("modern_gpt", "For short texts there is little to save")
+    said("modern_gpt", "At 512 letters the cache makes writing … times as fast")
     assert clock["512"]["ratio"] > clock["128"]["ratio"] > 1
     said("modern_gpt", "the time grows almost fourfold")
     assert 3.4 < clock["512"]["anew"] / clock["256"]["anew"] < 4.1
@@ -245,7 +245,7 @@ def means(line):
 
 
 def test_the_loss_falls_with_weights_and_letters_and_bends_away():
-    said("modern_gpt", "the dots bend away from the line")
+    said("modern_gpt", "the dots curve away from the line")
     said("modern_gpt", "differ by a factor of fifty at most")
     for line in RESULTS["lines"].values():
         assert line["slope"] < -3 * line["error"] < 0

@@ -1,4 +1,4 @@
-"""The machine of today: each flag against torch's own, or by algebra."""
+"""A GPT since 2017: each flag against torch's own, or by algebra."""
 
 import itertools
 from dataclasses import replace
@@ -391,6 +391,7 @@ def test_what_does_not_fit_is_refused(wrong, says):
         ("GPT-2 small", 124_439_808),
         ("Llama 2 7B", 6_738_415_616),
         ("Mistral 7B", 7_241_732_096),
+        ("Qwen3 0.6B", 596_049_920),
     ],
 )
 def test_published_models_have_exactly_their_parameters(name, count):

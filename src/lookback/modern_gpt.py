@@ -1,4 +1,4 @@
-r"""A GPT of today: one model, and a flag for each change since 2017.
+r"""A GPT of the Llama family: one model, and a flag for each change since 2017.
 
     pre-norm   x ← x + f(norm(x))                          Xiong et al. 2020
     RMSNorm    g ∘ x / √(mean(x²) + ε)              Zhang & Sennrich 2019
@@ -13,9 +13,11 @@ r"""A GPT of today: one model, and a flag for each change since 2017.
     experts    p_j(x) FFN_j(x), j = argmax_i p_i(x)      Fedus et al. 2021
     window     i − j < window         Beltagy et al. 2020; Jiang et al. 2023
 
-With all flags as they are by default it is the decoder of 2017 without a
-source. Departures: letters in place of words; no dropout; the attention has no
-biases, as in the paper; ALiBi's slopes are those for a power of two of heads.
+With all flags as they are by default it is the decoder of 2017 without
+cross-attention. Departures: letters in place of words; no dropout; embeddings
+are not multiplied by √d_model; the output has a matrix of its own, where in
+2017 it was tied to the embeddings; the attention has no biases, as in the
+paper; ALiBi's slopes are those for a power of two of heads.
 """
 
 import math
@@ -51,7 +53,7 @@ class GPTConfig:
     activation: str = "relu"  # "gelu", "swiglu"
     positions: str = "sinusoidal"  # "rope", "alibi"
     kv_heads: int = 4  # fewer: grouped-query; 1: multi-query
-    window: int | None = None  # so many places are seen, one's own too
+    window: int | None = None  # so many positions are seen, one's own too
     experts: int = 1  # more: each token is sent to one of them
     tile: int | None = None  # so many keys at a time, by `flash`
 
@@ -142,12 +144,12 @@ def flash(
 
 
 def traffic(length: int, d_k: int, tile: int | None = None) -> int:
-    """Numbers that pass between the large memory and the small fast one.
+    """Numbers that pass between HBM and SRAM, for one head.
 
-    For one head that looks from `length` places at as many. Without tiles
-    the scores are written, read, written as weights and read: 4 n² beside
-    Q, K, V and the result. In tiles of so many queries Q and the result pass
-    once, K and V once for each tile: 2 n d + 2 n d · n / tile.
+    It has `length` queries and as many keys. Without tiles the scores are
+    written, read, written as weights and read: 4 n² beside Q, K, V and the
+    result. In tiles of so many queries Q and the result pass once, K and V
+    once for each tile: 2 n d + 2 n d · n / tile.
     """
     if tile is None:
         return 4 * length**2 + 4 * length * d_k
@@ -370,19 +372,25 @@ class Published:
     gated: bool = True  # SwiGLU: a third matrix
     biases: bool = False  # of the linear maps; with them LayerNorm has one
     window: int | None = None  # sliding_window
+    head_dim: int | None = None  # where it is not hidden_size / heads
+    qk_norm: bool = False  # an RMSNorm of queries and one of keys
+    experts: int = 0  # num_local_experts; more than 0: with a router
 
     @property
     def d_k(self) -> int:
-        return self.d_model // self.heads
+        return self.head_dim or self.d_model // self.heads
 
     def parameters(self) -> int:
         """Every weight, counted by formula."""
-        d, kv = self.d_model, self.kv_heads * self.d_k
+        d, q, kv = self.d_model, self.heads * self.d_k, self.kv_heads * self.d_k
         maps = 3 if self.gated else 2
-        attention = 2 * d * d + 2 * d * kv  # W_Q and W_O; W_K and W_V
+        attention = 2 * d * q + 2 * d * kv  # W_Q and W_O; W_K and W_V
+        attention += 2 * self.d_k * self.qk_norm
         feedforward = maps * d * self.d_ff
+        if self.experts:
+            feedforward = self.experts * (feedforward + d)
         norms = 2 * d * (1 + self.biases)
-        biases = self.biases * (2 * d + 2 * kv + (maps - 1) * self.d_ff + d)
+        biases = self.biases * (q + d + 2 * kv + (maps - 1) * self.d_ff + d)
         tables = (1 if self.tied else 2) * self.vocab + self.positions
         last = d * (1 + self.biases)
         layer = attention + feedforward + norms + biases
@@ -424,5 +432,16 @@ PUBLISHED = {
         d_ff=14336,
         vocab=32000,
         window=4096,
+    ),
+    "Qwen3 0.6B": Published(
+        layers=28,
+        d_model=1024,
+        heads=16,
+        kv_heads=8,
+        d_ff=3072,
+        vocab=151936,
+        tied=True,
+        head_dim=128,
+        qk_norm=True,
     ),
 }

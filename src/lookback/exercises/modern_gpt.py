@@ -49,7 +49,7 @@ def _draw(dice):
     "which may be rounded to three digits",
     ["bytes a token", "million bytes"],
     vary=(
-        "{layers} layers, {heads} heads, {kv_heads} heads of keys and values,"
+        "{layers} layers, {heads} heads, {kv_heads} KV heads,"
         " d_k = {d_k}, numbers of 4 bytes, a text of {length} tokens.",
         _draw,
     ),
@@ -62,16 +62,14 @@ def cache_by_hand(layers=24, heads=32, kv_heads=8, d_k=64, length=2000):
         found = {
             "Half of it: keys AND values are kept, a factor of 2. (Or did "
             "you take two bytes for a number? Here it has four.)": token / 2,
-            "The cache holds the heads of keys and values. The heads that ask "
-            "are more, and their queries are not kept.": token
-            * heads
-            / kv_heads,
+            "The cache holds the KV heads. The heads of queries are more, and "
+            "queries are not kept.": token * heads / kv_heads,
             "Those are bits. A byte is eight of them.": 8 * token,
             "That is one layer. Each layer has keys and values of its own.": (
                 token / layers
             ),
-            "That is one head. Each of the heads of keys and values has its "
-            "own.": token / kv_heads,
+            "That is one head. Each of the KV heads has its own.": token
+            / kv_heads,
             "A key is not one number but as many as a head has, and so is a "
             "value.": token / d_k,
             "Queries are not kept: nobody asks an old question again. Keys "
@@ -118,7 +116,7 @@ def cache_by_hand(layers=24, heads=32, kv_heads=8, d_k=64, length=2000):
             token,
             first,
             "The check does not recognize this mistake. Multiply: keys and "
-            "values; layers; heads of keys and values; numbers in a key; "
+            "values; layers; KV heads; numbers in a key; "
             "bytes of a number.",
             around(5e-4),
         ),
@@ -209,6 +207,8 @@ for _said in product(_MEANS, _ROOTS, _GAINS):
             *(_TOP, _GAINS[_gain]),
         )
 for _hint, _typed in {
+    "Your gain is 1 + g, as in models that learn g from 0 on. In this equation "
+    "the gain is g itself.": (_TOP, "(1 + gain) * x"),
     "The gain is added. It multiplies.": (_TOP, "x", _ROOT, f"{_ROOT} + gain"),
     "The gain multiplies x before its size is taken. First divide, then "
     "multiply by g.": ("(x * x)", "(gain * x).square()"),
@@ -331,19 +331,23 @@ _SCORES, _PLACES = f"{_QUERY} @ {_KEY}.T", "torch.arange(0, d, 2)"
 _BOTH = "a * cos - b * sin, a * sin + b * cos"
 _BY_WAY = ("x, first)", "x, first, way=1)", "* omega", "* omega * way")
 _ONLY_QUERIES = (
-    "Only the queries are turned. Turn the keys by their places as well, or "
+    "Only the queries are turned. Turn the keys by their positions as well, or "
     "the score depends on where the query stands and not on the offset."
 )
 _ONLY_KEYS = (
-    "Only the keys are turned. Turn the queries by their places as well."
+    "Only the keys are turned. Turn the queries by their positions as well."
+)
+_ADDED = (
+    "The angles add up: one of the two is turned the wrong way, and the score "
+    "depends on the sum of the positions. Turn both the same way."
 )
 _GROWS = "The speed is 10000^(−2i/d). Yours has no minus: it grows."
 _FAR = (
-    "Each query stands one place too far from each key. The first query is at "
-    "`start` and the first key at 0."
+    "Each query stands one position too far from each key. The first query is "
+    "at `start` and the first key at 0."
 )
 _NEAR = (
-    "Each query stands one place too near to the keys before it. The first "
+    "Each query stands one position too near to the keys before it. The first "
     "query is at `start` and the first key at 0, not at 1."
 )
 for _hint, _typed in {
@@ -352,9 +356,7 @@ for _hint, _typed in {
     _ONLY_KEYS: (_QUERY, "query"),
     "Every pair turns by the same angle. Pair i has a speed of its own, "
     "10000^(−2i/d).": (_ANGLE, "* omega**0"),
-    "The angles add up: one of the two is turned the wrong way, and the score "
-    "depends on the sum of the places. Turn both the same "
-    "way.": (*_BY_WAY, _KEY, "turned(key, 0, -1)"),
+    _ADDED: (*_BY_WAY, _KEY, "turned(key, 0, -1)"),
     "Both are turned the wrong way: (a, b) becomes (a cos − b sin, a sin + b "
     "cos).": ("angle.sin()", "-angle.sin()"),
     "Queries and keys are counted from the same place. The keys begin at 0, "
@@ -416,6 +418,7 @@ for _hint, _typed in {
     rotary_scores.slip(_hint, *_typed)
 for _hint, *_typed in (
     (_ONLY_QUERIES, *_BY_WAY, _KEY, "turned(key, 0, 0)"),
+    (_ADDED, *_BY_WAY, _QUERY, "turned(query, start, -1)"),
     (_ONLY_KEYS, *_BY_WAY, _QUERY, "turned(query, start, 0)"),
     (_GROWS, "(-torch", "(torch", " / d)", ".double() / d)"),
 ):
@@ -679,20 +682,34 @@ def _by_logsumexp(most, total, context, scores, values):
 
 
 def parameters_of_solution(config):
-    """Tables; per layer attention, a gated feed-forward layer, two norms."""
+    """Tables; per layer attention, gated feed-forward layers, two norms."""
     d, vocab = config["hidden_size"], config["vocab_size"]
-    d_k = d // config["num_attention_heads"]
-    attention = 2 * d * d + 2 * d * config["num_key_value_heads"] * d_k
+    d_k = config.get("head_dim") or d // config["num_attention_heads"]
+    d_q = config["num_attention_heads"] * d_k
+    d_kv = config["num_key_value_heads"] * d_k
+    attention = 2 * d * d_q + 2 * d * d_kv
+    if config.get("attention_bias"):
+        attention += d_q + 2 * d_kv + d
+    if config.get("qk_norm"):
+        attention += 2 * d_k
     feedforward = 3 * d * config["intermediate_size"]
+    if experts := config.get("num_local_experts"):
+        feedforward = experts * (feedforward + d)
     tables = 1 if config["tie_word_embeddings"] else 2
     layer = attention + feedforward + 2 * d
     return tables * vocab * d + config["num_hidden_layers"] * layer + d
 
 
 _MODELS = (
-    (32, 4096, 32, 8, 14336, 32000, False),  # Mistral 7B
-    (32, 4096, 32, 32, 11008, 32000, False),  # Llama 2 7B
-    (3, 24, 6, 2, 40, 50, True),  # a small one, tied
+    ((32, 4096, 32, 8, 14336, 32000, False), {}),  # Mistral 7B
+    ((32, 4096, 32, 32, 11008, 32000, False), {}),  # Llama 2 7B
+    ((3, 24, 6, 2, 40, 50, True), {}),  # a small one, tied
+    (
+        (28, 1024, 16, 8, 3072, 151936, True),  # Qwen3-0.6B
+        {"head_dim": 128, "attention_bias": False, "qk_norm": True},
+    ),
+    ((2, 24, 4, 2, 30, 40, False), {"attention_bias": True}),
+    ((2, 20, 5, 1, 12, 30, False), {"num_local_experts": 3}),
 )
 _ELSE = {  # what says nothing of the size
     "hidden_act": "silu",
@@ -711,18 +728,24 @@ _NAMES = (
 )
 
 
-def _shapes(layers, d, heads, kv, d_ff, vocab, tied):
+def _shapes(layers, d, heads, kv, d_ff, vocab, tied, more):
     """The shape of each of a model's tensors."""
-    d_k = d // heads
+    d_k = more.get("head_dim", d // heads)
     yield vocab, d  # the table
     for _ in range(layers):
         yield heads * d_k, d  # W_Q
         yield kv * d_k, d  # W_K
         yield kv * d_k, d  # W_V
         yield d, heads * d_k  # W_O
-        yield d_ff, d  # W_1
-        yield d, d_ff  # W_2
-        yield d_ff, d  # W_3
+        if more.get("attention_bias"):
+            yield from ((heads * d_k,), (kv * d_k,), (kv * d_k,), (d,))
+        if more.get("qk_norm"):
+            yield from ((d_k,), (d_k,))
+        for _ in range(more.get("num_local_experts", 1)):
+            yield d_ff, d  # W_1
+            yield d, d_ff  # W_2
+            yield d_ff, d  # W_3
+        yield more.get("num_local_experts", 0), d  # the router
         yield (d,)  # two norms
         yield (d,)
     yield (d,)  # the last norm
@@ -731,11 +754,11 @@ def _shapes(layers, d, heads, kv, d_ff, vocab, tied):
 
 @exercise(parameters_of_solution)
 def parameters_of(mine):
-    """The parameters of a model of today, from its config."""
+    """The parameters of a published model, from its config."""
     cases = []
-    for sizes in _MODELS:
-        config = dict(zip(_NAMES, sizes, strict=True)) | _ELSE
-        cases.append(((config,), sum(map(math.prod, _shapes(*sizes)))))
+    for sizes, more in _MODELS:
+        config = dict(zip(_NAMES, sizes, strict=True)) | _ELSE | more
+        cases.append(((config,), sum(map(math.prod, _shapes(*sizes, more)))))
     parameters_of.compare(
         mine,
         cases,
@@ -746,17 +769,23 @@ def parameters_of(mine):
         "{0[vocab_size]},",
         tolerance=0,
     )
-    return "Mistral 7B, Llama 2 7B and a small one, to the last parameter."
+    return (
+        "Mistral 7B, Llama 2 7B, Qwen3-0.6B and three small ones, with biases "
+        "and with experts, to the last parameter."
+    )
 
 
-_KEYS = '2 * d * config["num_key_value_heads"] * d_k'
+_QUERIES, _KEYS = "2 * d * d_q", "2 * d * d_kv"
 _TABLES = '1 if config["tie_word_embeddings"] else 2'
 for _hint, _typed in {
     "W_K and W_V are d × d in yours. With fewer heads of keys and values they "
     "are narrower: kv_heads · d_k, and d_k is hidden_size / "
-    "num_attention_heads.": (_KEYS, "2 * d * d"),
+    "num_attention_heads.": (_KEYS, _QUERIES),
     "Attention is 3 d² in yours. It has four matrices: W_Q and W_O of d × d, "
-    "W_K and W_V of d × kv_heads · d_k.": (f"2 * d * d + {_KEYS}", "3 * d * d"),
+    "W_K and W_V of d × kv_heads · d_k.": (
+        f"{_QUERIES} + {_KEYS}",
+        "3 * d * d",
+    ),
     "One table is missing: where nothing is tied the output has a matrix of "
     "its own.": (_TABLES, "1"),
     "Here input and output are tied: they share one table.": (_TABLES, "2"),
@@ -789,13 +818,13 @@ for _hint, _typed in {
         *("layer + d", "layer + 2 * d"),
     ),
     "One matrix of d × d is missing in each layer: W_Q and W_O are both that "
-    "large.": ("2 * d * d", "d * d"),
+    "large.": (_QUERIES, "d * d_q"),
     "W_K and W_V are of one size, but they are two.": (_KEYS, _KEYS[4:]),
     "The last norm is counted in every layer. It stands once, after all of "
     "them.": ("layer + d", "(layer + d)"),
     "The linear maps have biases in yours; here they have none.": (
         "feedforward + 2 * d",
-        f'feedforward + {_KEYS} // d + 5 * d + 2 * config["intermediate_size"]',
+        "feedforward + 2 * d_kv + 5 * d + 2 * config['intermediate_size']",
     ),
     "W_K and W_V are as small as one head. There are kv_heads of them.": (
         _KEYS,
@@ -805,19 +834,43 @@ for _hint, _typed in {
         'config["num_hidden_layers"] * layer',
         "layer",
     ),
+    "This config has head_dim: a head is so wide, whatever hidden_size / "
+    "num_attention_heads is.": ('config.get("head_dim") or ', ""),
+    "With head_dim W_O is not d × d: it takes the heads' numbers, "
+    "num_attention_heads · head_dim, back to d.": (_QUERIES, "d * d_q + d * d"),
+    "qk_norm is true: two norms more in each layer, of queries and of keys, "
+    "with head_dim gains each.": ('config.get("qk_norm")', "False"),
+    "The gains of qk_norm are shared by all heads: head_dim for the queries "
+    "and as many for the keys.": ("+= 2 * d_k\n", "+= d_q + d_kv\n"),
+    "attention_bias is true: W_Q, W_K, W_V and W_O have a bias each.": (
+        'config.get("attention_bias")',
+        "False",
+    ),
+    "One bias of attention is missing: W_O has one as well, of d numbers.": (
+        "2 * d_kv + d\n",
+        "2 * d_kv\n",
+    ),
+    "num_local_experts says how many feed-forward layers stand side by side "
+    "in each layer; yours has one.": (
+        "feedforward = experts * (feedforward + d)",
+        "pass",
+    ),
+    "The router is missing: in each layer a matrix with a row of d numbers "
+    "for each expert.": ("(feedforward + d)", "feedforward"),
+    "The router has a row of d numbers for each expert; yours has one row.": (
+        "experts * (feedforward + d)",
+        "experts * feedforward + d",
+    ),
 }.items():
     parameters_of.slip(_hint, *_typed)
 
 
 @parameters_of.style
 def _by_building_it(config):
-    d, layers = config["hidden_size"], config["num_hidden_layers"]
-    d_kv = config["num_key_value_heads"] * d // config["num_attention_heads"]
-    shapes = [(d, d)] * 2 + [(d, d_kv)] * 2
-    shapes += [(d, config["intermediate_size"])] * 3 + [(d,)] * 2
-    layer = sum(torch.empty(s, device="meta").numel() for s in shapes)
-    tables = 2 - config["tie_word_embeddings"]
-    return float(tables * config["vocab_size"] * d + layers * layer + d)
+    sizes = [config[name] for name in _NAMES]
+    more = {name: config[name] for name in config if config[name] is not None}
+    shapes = [*_shapes(*sizes, more)]
+    return float(sum(torch.empty(s, device="meta").numel() for s in shapes))
 
 
 @parameters_of.style
@@ -826,9 +879,15 @@ def _by_every_line_of_the_config(config):  # as the page prints them
     assert config["rope_theta"] == 10000.0
     d, v = config["hidden_size"], config["vocab_size"]
     maps = 3 if config["hidden_act"] == "silu" else 2
-    shared = config["num_attention_heads"] // config["num_key_value_heads"]
+    heads, kv = config["num_attention_heads"], config["num_key_value_heads"]
+    wide = config.get("head_dim", d // heads)
+    rows = (heads + 2 * kv) * wide  # of W_Q, W_K and W_V
+    bias = 1 if config.get("attention_bias", False) else 0
     total = v * d + d + (0 if config["tie_word_embeddings"] else v * d)
     for _ in range(config["num_hidden_layers"]):
-        total += d + d * d + 2 * d * (d // shared) + d * d
-        total += d + maps * d * config["intermediate_size"]
+        total += d + rows * (d + bias) + d * (heads * wide + bias)
+        total += 2 * wide if config.get("qk_norm") else 0
+        total += d + config.get("num_local_experts", 0) * d
+        for _ in range(config.get("num_local_experts") or 1):
+            total += maps * d * config["intermediate_size"]
     return torch.tensor(total)

@@ -24,7 +24,7 @@ const MOST = {
 const SPOKEN = {
   layers: "layers",
   heads: "heads",
-  kv_heads: "heads of keys and values",
+  kv_heads: "KV heads (keys and values)",
   d_k: "numbers in a key, d_k",
   length: "tokens so far",
   window: "window in tokens, 0 for none",

@@ -62,7 +62,7 @@ class CacheSize(base.Widget):
         return cache_bytes(self.layers, self.kv_heads, self.d_k, 1, self.bytes)
 
     def whole(self, length: int, heads: int) -> int:
-        """Bytes after so many tokens, with so many heads of keys and values."""
+        """Bytes after so many tokens, with so many KV heads."""
         return cache_bytes(
             self.layers,
             heads,
@@ -74,7 +74,7 @@ class CacheSize(base.Widget):
 
     def words(self) -> str:
         return (
-            f"{self.layers} layers, {self.kv_heads} heads of keys and values "
+            f"{self.layers} layers, {self.kv_heads} KV heads "
             f"with {self.d_k} numbers of {self.bytes} bytes: {self.token():,} "
             f"bytes a token, {self.whole(self.length, self.kv_heads):,} for "
             f"{self.length:,} tokens"
@@ -88,4 +88,4 @@ class CacheSize(base.Widget):
             sizes = [self.whole(n, heads) / 1e6 for n in lengths]
             axes.plot(lengths, sizes, label=name)
         axes.set(xlabel="tokens", ylabel="million bytes")
-        axes.legend(title="heads of keys and values")
+        axes.legend(title="KV heads")

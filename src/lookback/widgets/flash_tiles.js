@@ -154,7 +154,7 @@ export function sentence(state) {
     gap < 1e-9
       ? "All results are those of the whole softmax, but for rounding."
       : `The results differ from the whole softmax by up to ${digits(gap)}.`;
-  return `${where} ${what} ${end} ${grouped(moved)} numbers have passed; with the table of scores it would have been ${TABLE}.`;
+  return `${where} ${what} ${end} ${grouped(moved)} numbers have passed; with the attention matrix in HBM it would have been ${TABLE}.`;
 }
 
 /** The largest difference. @param {number[][]} one @param {number[][]} other */
@@ -275,7 +275,7 @@ function build(model, read) {
         });
         const [most, total] = states[i];
         if (kept[i].total) {
-          show(most, kept[i].most, digits(kept[i].most, 1));
+          show(most, kept[i].most);
           show(total, kept[i].total);
         } else {
           for (const one of [most, total]) {
@@ -287,9 +287,9 @@ function build(model, read) {
       });
       const held = tile * tile + tile * (2 + 4 * D);
       counts.fill({
-        moved: ["numbers passed so far", moved, grouped(moved)],
-        table: ["with the whole table", TABLE, grouped(TABLE)],
-        held: ["held at once, at most", held, grouped(held)],
+        moved: ["numbers passed, HBM to SRAM or back", moved, grouped(moved)],
+        table: ["with the whole matrix in HBM", TABLE, grouped(TABLE)],
+        held: ["most numbers in SRAM at a time", held, grouped(held)],
       });
       table.replaceChildren(rows(state));
       walk.draw();
