@@ -708,7 +708,10 @@ _MODELS = (
         (28, 1024, 16, 8, 3072, 151936, True),  # Qwen3-0.6B
         {"head_dim": 128, "attention_bias": False, "qk_norm": True},
     ),
-    ((2, 24, 4, 2, 30, 40, False), {"attention_bias": True}),
+    (
+        (2, 24, 4, 2, 30, 40, False),
+        {"head_dim": 10, "attention_bias": True},
+    ),
     ((2, 20, 5, 1, 12, 30, False), {"num_local_experts": 3}),
 )
 _ELSE = {  # what says nothing of the size
