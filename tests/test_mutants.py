@@ -205,6 +205,7 @@ EQUAL = {
         "before - after -> after - before": "only the size is taken",
     },
     "top_p": {"0 -> -1": "the probabilities have one axis"},
+    "linear_step": {"z @ query -> query @ z": "a dot product has no order"},
     "layers_to_connect": {"set(row) -> row": "no row names a position twice"},
     "tokens_apart": {
         "x - x.mean(dim=1, keepdim=True) -> x.mean(dim=1, keepdim=True) - x": (
