@@ -237,6 +237,13 @@ def test_a_learned_decay_tells_old_from_new(held, decayed):
     said("fastweights", "That is nearly what the delta rule has")
     least = min(held["again, delta"]["each"])
     assert least - 0.1 < min(gated) <= max(gated) < least
+    said("fastweights", "nearly 1, and nothing changed")
+    for name, bare in (
+        ("again, gated delta", "again, delta"),
+        ("once, decay", "once, sum"),
+    ):
+        assert min(decayed[name]["alpha"]["each"]) > 0.998
+        assert abs(decayed[name]["mean"] - held[bare]["mean"]) < 0.01
 
 
 def test_learned_once_the_delta_rule_makes_itself_a_sum_rule(held):

@@ -3,8 +3,8 @@
 The tests of `capacity`, with its keys and its seeds. *Given*: the sum rule with
 RetNet's fixed decay, and the delta rule with it (Gated DeltaNet's update);
 elu + 1 with its features less their mean, by the sum rule; linear attention
-with keys eight times as long. *Again*: the decay is learned, one number for
-all pairs. Writes records/decay.json. Needs no corpus.
+with keys eight times as long. *Once*, *again*: the decay is learned, one number
+for all pairs. Writes records/decay.json. Needs no corpus.
 
     python -m lookback.experiments.decay
     python -m lookback.experiments.decay --only given
@@ -59,7 +59,9 @@ def given(seed: int, folder: Path) -> dict:
 
 
 LEARNED: dict[str, tuple[str, int, int, bool]] = {
+    "once, decay": ("decay", 1, capacity.D_K, False),
     "again, decay": ("decay", capacity.BOUND, capacity.D_K, False),
+    "again, gated delta": ("gated delta", capacity.BOUND, capacity.D_K, False),
 }
 
 
