@@ -393,6 +393,6 @@ def test_what_ten_eight_two_and_a_tenth_become():
 def test_a_step_has_work_for_every_core():
     said(
         "serial",
-        "has 240 million multiplications: for 3,584 cores that is 67,000 each",
+        "has 240 million multiplications, or 67,000 for each of 3,584 cores",
     )
     assert (80 * 3 * 1000**2, round(240e6 / 3584, -3)) == (240_000_000, 67_000)
