@@ -396,7 +396,7 @@ def test_what_single_heads_are_missed_for(loaded):
 def test_all_four_of_the_last_cross_attention(loaded):
     said("heads", "a young woman in a red dress is reading a book")
     book = "a young woman in a red dress is reading a book ."
-    said("heads", "Each of the four heads can go on its own")
+    said("heads", "Each of the four heads can be pruned on its own")
     for head in range(4):
         assert "jeune femme en robe rouge" in french_of(
             loaded, book, [(2, head)]
