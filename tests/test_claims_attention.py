@@ -251,7 +251,10 @@ def test_the_untrained_lstm_forgets_and_attention_thins_out():
     found = records.load("serial")["results"]
     n, sizes = found["reach"], found["gradient"]
     opened = sizes["LSTM, forget bias +2"]
-    said("serial", "the LSTM's derivative survives several times as many positions")
+    said(
+        "serial",
+        "the LSTM's derivative survives several times as many positions",
+    )
     assert opened[n.index(64)] > sizes["LSTM"][n.index(16)]
     thin = sizes["attention"]
     said("serial", "Attention's falls too, but only about like $1/n$")
@@ -296,7 +299,9 @@ def test_where_the_gpu_is_full_16_bits_help():
         for n, pace in GPU["paces"][name]["fp32"][size].items()
     ]
     assert (sum(slower), len(slower)) == (17, 22)
-    said("serial", "At 40 and 80 tokens the Transformer is ahead in every batch")
+    said(
+        "serial", "At 40 and 80 tokens the Transformer is ahead in every batch"
+    )
     for precision in ("fp32", "bf16"):
         for size, n in ((128, 40), (128, 80), (512, 40), (512, 80), (2048, 40)):
             search, layers = (
