@@ -377,6 +377,13 @@ def test_deepseeks_feed_forward_layers():
     assert round(sum(parts.values()) / 1e9) == 671
 
 
+def test_what_stayed_of_2017_is_most_of_it():
+    parts = count(MODELS["Transformer base"])
+    said("feedforward", "and they hold 70% of its parameters")
+    left = sum(parts.values()) - parts["attention"]
+    assert round(left / sum(parts.values()), 2) == 0.70
+
+
 def test_what_ten_eight_two_and_a_tenth_become():
     given = torch.tensor([10, 8, 2, 0.1], dtype=torch.float64)
     first, second, third, _ = given.softmax(0).tolist()
@@ -393,6 +400,6 @@ def test_what_ten_eight_two_and_a_tenth_become():
 def test_a_step_has_work_for_every_core():
     said(
         "serial",
-        "has 240 million multiplications: for 3,584 cores that is 67,000 each",
+        "has 240 million multiplications, or 67,000 for each of 3,584 cores",
     )
     assert (80 * 3 * 1000**2, round(240e6 / 3584, -3)) == (240_000_000, 67_000)
