@@ -326,16 +326,18 @@ def test_an_m_takes_three_times_as_long_as_an_i_if_it_is_seen(trained):
     )
     assert min(spent["seeing", "mmmmmm"]) > 20
     assert all(6 <= n <= 8 for n in spent["seeing", "iiiiii"])
-    said("handwriting", "Blindfolded it writes the same for both texts")
+    said("handwriting", "Blindfolded, it does the same for both texts")
     assert spent["blind", "mmmmmm"] == spent["blind", "iiiiii"]
-    said("handwriting", "three or four points a letter")
-    assert sum(spent["blind", "iiiiii"]) < 30
+    said("handwriting", "spends fewer than four points a letter on average")
+    assert sum(spent["blind", "iiiiii"]) < 24  # six letters of under four
+    said("handwriting", "before a single m would be done")
+    assert sum(spent["blind", "iiiiii"]) < min(spent["seeing", "mmmmmm"])
 
 
 @pytest.mark.nightly
 def test_twenty_equal_letters_are_twenty(trained):
     """The last of the widget's tasks, in five styles."""
-    said("handwriting", "Twenty letters a are no trouble for it")
+    said("handwriting", "You get all twenty")
     text = 20 * "a"
     for seed in range(5):
         torch.manual_seed(seed)
