@@ -331,7 +331,7 @@ def test_the_lstm_was_still_learning(found):
     said("ntm", "in every seed the loss of the last updates was less than half")
     for curve in one["curve"]:
         assert curve[-1] < curve[len(curve) // 2 - 1] / 2
-    said("ntm", "… of the bits of strings of 8, and on longer ones it soon")
+    said("ntm", "of the bits of strings of 8 right, and soon falls to guessing")
     assert one["scores"]["128"]["8"]["bits"] > 0.9
     assert max(one["scores"]["128"]["40"]["each"]) < 0.55
 
