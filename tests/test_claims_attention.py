@@ -108,8 +108,8 @@ def test_the_median_gradient_at_the_query_rises_before_it_falls():
     median = {d_k: float(size.median()) for d_k, size in found.items()}
     said("scores", "its mean over the queries does not fall at all")
     assert found[1].mean() < found[40].mean() < 1.1 * found[1024].mean()
-    said("scores", "rises too at first, up to a $d_k$ of about 40")
-    said("scores", "at 1024 it has fallen to next to nothing")
+    said("scores", "also rises at first, up to a $d_k$ of about 40")
+    said("scores", "at $d_k = 1024$ it is close to 0")
     assert median[1] < 0.2 < 0.9 < median[40] > 1.5 * median[128]
     assert median[128] > 10 * median[1024] and median[1024] < 0.01
     divided = [float(sizes(d, d**0.5).median()) for d in (1, 64, 1024)]
@@ -132,7 +132,7 @@ def test_what_a_score_costs():
             ratio = n * (d + 1) / (2 * d + n)  # eq-scores-memory
             assert abs(row["ratio"]["kept"] - ratio) < 1e-6
     said("scores", "the additive score takes less than twice as long")
-    said("scores", "there memory, more than arithmetic, makes that score slow")
+    said("scores", "so at that length memory, more than arithmetic, makes the")
     for row in cost.values():
         assert row["16"]["ratio"]["both"] < 2
         assert row["512"]["additive"]["system"] > 0.6

@@ -105,8 +105,8 @@ def test_the_climb_of_2014():
     said("ladder", "not distinguishable ($p$ = …)")
     said("ladder", "unlikely to cost a whole point")
     assert dot["p"] > 0.05 and -1 < dot["low"] < 0 < dot["high"]
-    said("scores", "no significant difference")
-    said("scores", "unlikely to cost a whole point")
+    said("scores", "The difference is not significant, and on single")
+    said("scores", "unlikely to cost more than one point")
     beam = FOUND["dot"]["tests"]["all"]["beam"]["step"]
     assert -1 < beam["low"] < 0 < beam["high"]
 
@@ -454,7 +454,7 @@ def test_what_other_chapters_say_of_the_way_back():
     said("heads", "Both have … parameters")
     assert sizes[0] == sizes[1]
     said("scores", "proportion of what it writes is right")
-    said("scores", "for two, three and four captions its best seed is below")
+    said("scores", "at every length its best seed is below")
     for count in ("2", "3", "4"):
         added, product = (FOUND[n]["long"][count] for n in ("rnnsearch", "dot"))
         assert max(product["each"]) < min(added["each"])

@@ -391,9 +391,9 @@ def test_what_ten_eight_two_and_a_tenth_become():
     assert [round(100 * first), round(100 * second)] == [88, 12]
     said("scores", "one part in three thousand")
     assert 2900 < first / third < 3100
-    said("scores", "Add the same number to all scores, and nothing changes")
+    said("scores", "add the same number to all scores, nothing changes")
     assert torch.allclose((given + 5).softmax(0), given.softmax(0))
-    said("scores", "in the end one key gets everything")
+    said("scores", "one key gets all the weight in the end")
     assert (5 * given).softmax(0)[0] > 0.999
 
 
