@@ -342,7 +342,8 @@ def test_most_of_what_the_sum_brought_was_a_way_around_the_dropout():
         "connection less than one",
     )
     said(
-        "ladder", "only the feed-forward layer's is larger than twice the error"
+        "ladder",
+        "only the feed-forward layer's is larger than twice the standard error",
     )
     assert 2 * error < feed < 2.5 and 0 < total < min(1, 2 * error)
     spared = {
@@ -365,7 +366,7 @@ def test_most_of_what_the_sum_brought_was_a_way_around_the_dropout():
 
 def test_the_last_gru():
     said("ladder", "Three layers instead of one bring … (… to …), a")
-    said("ladder", "Neither is distinguishable from what was before")
+    said("ladder", "Neither is distinguishable from the configuration")
     said("ladder", "either could hide a point")
     assert all(1 < step(n)["high"] < 1.5 for n in ("depth", "decoder"))
     assert step("depth")["low"] < 0 < step("depth")["high"]
