@@ -292,6 +292,8 @@ def test_up_and_down_a_stack(seed):
     alike, _, size, _ = stack(seed, 24, False, "post", True)
     said("residual", "The norm alone keeps the length and nothing else")
     assert alike <= 4 and 0.9 < size < 1.2
+    said("residual", "alike by level 3, with some weights by level 4 or 5")
+    assert stack(seed, 24, False, "pre", True)[0] <= 5
 
 
 def test_eight_layers_need_both_additions_and_the_norm_in_its_place():
