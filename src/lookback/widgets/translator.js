@@ -47,20 +47,31 @@ export function translator(machine) {
     const named = odd.map((word) => `“${[...readable(word)].slice(0, 12).join("")}”`).join(", ");
     throw new Error(`${what} has ${named}: letters that the machine has never seen.`);
   }
+  /** The ids of a typed sentence, END last. @param {string} text */
+  function sourceOf(text) {
+    if ([...text].length > MOST.letters) {
+      throw new Error(`At most ${MOST.letters} letters, please: captions are short.`);
+    }
+    const typed = words(text);
+    if (typed.length === 0) throw new Error("Type an English sentence.");
+    refuse(typed, "Your sentence");
+    const source = [...encode(typed), END];
+    if (source.length > MOST.pieces) {
+      throw new Error(`That makes ${source.length} pieces, and at most ${MOST.pieces} are read.`);
+    }
+    return source;
+  }
   return {
+    sourceOf,
+    /** A piece as a reader sees it. @param {number} id */
+    piece: (id) => shown(textOf(id)),
+    /** What these pieces spell. @param {number[]} ids */
+    sentence: (ids) => decode(ids).map(readable).join(" "),
+
     /** @param {Asked} asked @returns {Translation} */
     translate({ text, width = 1, look = "own", gone = "", given = [], word = "" }) {
       const began = performance.now();
-      if ([...text].length > MOST.letters) {
-        throw new Error(`At most ${MOST.letters} letters, please: captions are short.`);
-      }
-      const typed = words(text);
-      if (typed.length === 0) throw new Error("Type an English sentence.");
-      refuse(typed, "Your sentence");
-      const source = [...encode(typed), END];
-      if (source.length > MOST.pieces) {
-        throw new Error(`That makes ${source.length} pieces, and at most ${MOST.pieces} are read.`);
-      }
+      const source = sourceOf(text);
       const french = wordsOfFrench(word);
       const ends = word.trim() === "<end>";
       if (!ends) refuse(french, "Your word");
