@@ -1,8 +1,6 @@
 // @ts-check
 // The book's trained translators, run in a worker: text in, translation out.
 import { beam } from "./decode.js";
-import { plainBytes, right } from "./lib/fetched.js";
-import { inflate, readMachine } from "./lib/int8.js";
 import { END } from "./lib/recurrent.js";
 import { readable, words, wordsOfFrench } from "./moses_tokenizer.js";
 import { rnnsearch } from "./rnnsearch.js";
@@ -114,26 +112,3 @@ const shown = (piece) =>
     : piece.endsWith("</w>")
       ? readable(piece.slice(0, -4))
       : `${readable(piece)}·`;
-
-/** @type {Map<string, ReturnType<typeof translator>>} */
-const awake = new Map();
-
-/** What the worker does. */
-export const SKILLS = {
-  /** @param {{name: string, data: string | ArrayBuffer,
-   *   wanted: import("./lib/fetched.js").Wanted}} given */
-  async wake({ name, data, wanted }) {
-    const file = plainBytes(data);
-    if (!(await right(file, wanted))) {
-      throw new Error("The weights are damaged: their digest is not the one this page knows.");
-    }
-    awake.set(name, translator(readMachine(await inflate(file))));
-    return true;
-  },
-  /** @param {Asked & {name: string}} given */
-  translate({ name, ...asked }) {
-    const one = awake.get(name);
-    if (!one) throw new Error("The machine is asleep.");
-    return one.translate(asked);
-  },
-};
