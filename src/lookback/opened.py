@@ -141,9 +141,8 @@ def switched(model: Transformer, off: Iterable[str]) -> Iterator[None]:
                 enter(swap(model, f"after_{side}", nn.Identity()))
         if "positions" in off:
             enter(swap(model.target_embedding, "positions", "none"))
-        if off & {"mask", "diagonal"}:  # every position is computed again
-            enter(swap(model, "start", lambda memory: (memory.x[:, :0, 0],)))
-            enter(swap(model, "step", again(model)))
+        if off & {"mask", "diagonal"}:
+            enter(uncached(model))
         yield
 
 
@@ -178,15 +177,19 @@ def along(query, key, value, mask, need_weights, scale=None):
     return weights @ value, weights if need_weights else None
 
 
-def again(model: Transformer):
-    """`Transformer.step` without a cache: all tokens anew for each."""
+@contextmanager
+def uncached(model: Transformer) -> Iterator[None]:
+    """Within it each step computes all positions again: no KV cache."""
+
+    def start(memory: Memory) -> tuple:
+        return (memory.x[:, :0, 0].long(),)
 
     def step(token, state: tuple, memory: Memory):
-        tokens = torch.cat([state[0].long(), token[:, None]], dim=1)
-        logits = model.decode(tokens, memory)[:, -1]
-        return logits, (tokens,), None
+        tokens = torch.cat([state[0], token[:, None]], dim=1)
+        return model.decode(tokens, memory)[:, -1], (tokens,), None
 
-    return step
+    with swap(model, "start", start), swap(model, "step", step):
+        yield
 
 
 @torch.no_grad()
@@ -285,22 +288,16 @@ def patched(
     """
     path, last, *head = name.rsplit(".", 1 if name.endswith("stream") else 2)
     around, f = sublayers(model)[path]
+
+    def change(x: Tensor) -> Tensor:
+        x = x.clone()
+        x[:, position : position + 1] = vector  # none, before it is written
+        return x
+
     if last == "stream":
-
-        def hook(_, __, out):
-            out = out.clone()
-            out[:, position] = vector
-            return out
-
-        handle = around.register_forward_hook(hook)
+        handle = around.register_forward_hook(lambda _, __, out: change(out))
     else:
-
-        def change(x: Tensor) -> Tensor:
-            x = x.clone()
-            x[:, position] = vector
-            return x
-
         hook = put_in(int(head[0]), f.heads, change)
         handle = f.W_O.register_forward_pre_hook(hook)
-    with hooked(handle):
+    with hooked(handle), uncached(model):
         yield
