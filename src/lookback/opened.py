@@ -1,4 +1,4 @@
-r"""The Transformer, opened: what every station holds, and a switch for each part.
+r"""The Transformer, opened: what every station holds, each part with a switch.
 
 The stations of one attention sublayer of a pre-norm layer, for tokens x:
 

@@ -28,7 +28,17 @@ import {
 } from "./lib/view.js";
 import { helper, serve } from "./lib/worker.js";
 import facts from "./opened.json" with { type: "json" };
-import { changed, headOf, outcome, PARTS, rowOf, shapeOf, stationsOf, vectorOf, worked } from "./stations.js";
+import {
+  changed,
+  headOf,
+  outcome,
+  PARTS,
+  rowOf,
+  shapeOf,
+  stationsOf,
+  vectorOf,
+  worked,
+} from "./stations.js";
 import { tour } from "./tour.js";
 import { opened } from "./tracer.js";
 
@@ -158,7 +168,14 @@ function paint(canvas, width, height, of, ground) {
   pen.putImageData(image, 0, 0);
 }
 
-const HUES = /** @type {Partial<Record<string, string>>} */ ({ q: "q", k: "k", v: "value", hidden: "good", logits: "good", probabilities: "good" });
+const HUES = /** @type {Partial<Record<string, string>>} */ ({
+  q: "q",
+  k: "k",
+  v: "value",
+  hidden: "good",
+  logits: "good",
+  probabilities: "good",
+});
 const BANDS = 32; // of a vector's numbers, each drawn by its largest
 
 /** Vectors, a column each. @param {HTMLCanvasElement} canvas @param {Tensor} tensor
@@ -168,7 +185,11 @@ function paintVectors(canvas, { shape: [count, size], data }, kind, colours) {
   const rows = Array.from({ length: count }, (_, x) =>
     Array.from({ length: bands }, (_, y) => {
       let largest = 0;
-      for (let k = Math.floor((y * size) / bands); k < Math.floor(((y + 1) * size) / bands); k += 1) {
+      for (
+        let k = Math.floor((y * size) / bands);
+        k < Math.floor(((y + 1) * size) / bands);
+        k += 1
+      ) {
         const one = data[x * size + k];
         if (Math.abs(one) > Math.abs(largest)) largest = one;
       }
@@ -180,7 +201,10 @@ function paintVectors(canvas, { shape: [count, size], data }, kind, colours) {
     canvas,
     count,
     bands,
-    (x, y) => [colours[rows[x][y] < 0 ? "minus" : (HUES[kind] ?? "high")], Math.sqrt(Math.abs(rows[x][y]) / scale)],
+    (x, y) => [
+      colours[rows[x][y] < 0 ? "minus" : (HUES[kind] ?? "high")],
+      Math.sqrt(Math.abs(rows[x][y]) / scale),
+    ],
     colours.cell,
   );
 }
@@ -259,11 +283,28 @@ function picture(all, set) {
         "div",
         { class: "block", "data-part": part },
         element("p", { class: "title" }, title),
-        element("div", { class: "row" }, ...of(part, "norm"), ...of(part, "q"), ...of(part, "k"), ...of(part, "v")),
+        element(
+          "div",
+          { class: "row" },
+          ...of(part, "norm"),
+          ...of(part, "q"),
+          ...of(part, "k"),
+          ...of(part, "v"),
+        ),
         element("div", { class: "row maps" }, ...of(part, "weights", 4)),
-        element("div", { class: "row" }, ...of(part, "heads"), ...of(part, "out"), ...of(part, "stream")),
+        element(
+          "div",
+          { class: "row" },
+          ...of(part, "heads"),
+          ...of(part, "out"),
+          ...of(part, "stream"),
+        ),
       );
-    tokens[side] = element("div", { class: "tokens", role: "group", "aria-label": `${side} tokens` });
+    tokens[side] = element("div", {
+      class: "tokens",
+      role: "group",
+      "aria-label": `${side} tokens`,
+    });
     return element(
       "div",
       { class: `stack ${side}` },
@@ -276,16 +317,33 @@ function picture(all, set) {
         "div",
         { class: "block", "data-part": "feedforward" },
         element("p", { class: "title" }, "Feed-forward"),
-        element("div", { class: "row" }, ...of("feedforward", "norm"), ...of("feedforward", "hidden"), ...of("feedforward", "inner"), ...of("feedforward", "stream")),
+        element(
+          "div",
+          { class: "row" },
+          ...of("feedforward", "norm"),
+          ...of("feedforward", "hidden"),
+          ...of("feedforward", "inner"),
+          ...of("feedforward", "stream"),
+        ),
       ),
       side === "encoder"
         ? element(
             "div",
             { class: "row end" },
             ...of(null, "memory"),
-            element("p", { class: "over" }, "→ keys and values of cross-attention, in every decoder layer"),
+            element(
+              "p",
+              { class: "over" },
+              "→ keys and values of cross-attention, in every decoder layer",
+            ),
           )
-        : element("div", { class: "row end" }, ...of(null, "last"), ...of(null, "logits"), ...of(null, "probabilities")),
+        : element(
+            "div",
+            { class: "row end" },
+            ...of(null, "last"),
+            ...of(null, "logits"),
+            ...of(null, "probabilities"),
+          ),
     );
   }
   const [encoder, decoder] = [stack("encoder"), stack("decoder")];
@@ -302,7 +360,17 @@ function picture(all, set) {
   function repaint(run, layer, scores) {
     if (!colours) {
       probe.hidden = false;
-      colours = palette(probe, ["cell", "edge", "high", "minus", "q", "k", "value", "weight", "good"]);
+      colours = palette(probe, [
+        "cell",
+        "edge",
+        "high",
+        "minus",
+        "q",
+        "k",
+        "value",
+        "weight",
+        "good",
+      ]);
       probe.hidden = true;
     } else if (painted.run === run && painted.layer === layer && painted.scores === scores) return;
     painted = { run, layer, scores };
@@ -315,19 +383,44 @@ function picture(all, set) {
         const label = kind === "weights" ? `head ${head + 1}` : title;
         name.textContent = kind === "weights" ? label : (short ?? title);
         node.dataset.station = station.name;
-        node.setAttribute("aria-label", `${where(station)}${kind === "weights" ? `, ${label}` : ""}`);
+        node.setAttribute(
+          "aria-label",
+          `${where(station)}${kind === "weights" ? `, ${label}` : ""}`,
+        );
         node.classList.toggle("empty", !tensor && kind !== "probabilities");
         if (kind === "probabilities") {
-          paint(canvas, run.steps.length, 5, (x, y) => [paints.good, run.steps[x].rivals[y]?.p ?? 0], paints.cell);
+          paint(
+            canvas,
+            run.steps.length,
+            5,
+            (x, y) => [paints.good, run.steps[x].rivals[y]?.p ?? 0],
+            paints.cell,
+          );
         } else if (!tensor) paint(canvas, 1, 1, () => [paints.cell, 1], paints.cell);
         else if (station.name.replace("weights", "scores") === scores) {
           const { shape, data } = run.trace[scores];
           const most = Math.max(1e-9, ...data.filter(Number.isFinite).map(Math.abs));
-          const of_ = (/** @type {number} */ x, /** @type {number} */ y) => data[(head * shape[1] + y) * shape[2] + x];
-          paint(canvas, shape[2], shape[1], (x, y) => Number.isFinite(of_(x, y)) ? [paints[of_(x, y) < 0 ? "minus" : "high"], Math.sqrt(Math.abs(of_(x, y)) / most)] : [paints.edge, 0.6], paints.cell);
+          const of_ = (/** @type {number} */ x, /** @type {number} */ y) =>
+            data[(head * shape[1] + y) * shape[2] + x];
+          paint(
+            canvas,
+            shape[2],
+            shape[1],
+            (x, y) =>
+              Number.isFinite(of_(x, y))
+                ? [paints[of_(x, y) < 0 ? "minus" : "high"], Math.sqrt(Math.abs(of_(x, y)) / most)]
+                : [paints.edge, 0.6],
+            paints.cell,
+          );
         } else if (kind === "weights") {
           const [, rows, columns] = tensor.shape;
-          paint(canvas, columns, rows, (x, y) => [paints.weight, Math.sqrt(tensor.data[(head * rows + y) * columns + x])], paints.cell);
+          paint(
+            canvas,
+            columns,
+            rows,
+            (x, y) => [paints.weight, Math.sqrt(tensor.data[(head * rows + y) * columns + x])],
+            paints.cell,
+          );
         } else paintVectors(canvas, tensor, kind, paints);
       });
     }
@@ -349,13 +442,23 @@ function picture(all, set) {
     const [a, b] = [from.getBoundingClientRect(), to.getBoundingClientRect()];
     const at = side === "encoder" ? source : target;
     const row = rowOf(run.trace, weights, head, at);
-    const columns = side === "encoder" || part === "attention" ? run[side === "encoder" ? "source" : "target"] : run.source;
+    const columns =
+      side === "encoder" || part === "attention"
+        ? run[side === "encoder" ? "source" : "target"]
+        : run.source;
     const rows = side === "encoder" ? run.source.length : run.target.length;
-    put(ribbons, { viewBox: `0 0 ${base.width} ${base.height}`, width: base.width, height: base.height });
+    put(ribbons, {
+      viewBox: `0 0 ${base.width} ${base.height}`,
+      width: base.width,
+      height: base.height,
+    });
     const end = [b.left - base.left + ((at + 0.5) * b.width) / rows, b.top - base.top];
     row.forEach((weight, j) => {
       if (weight < 0.02) return;
-      const start = [a.left - base.left + ((j + 0.5) * a.width) / columns.length, a.bottom - base.top];
+      const start = [
+        a.left - base.left + ((j + 0.5) * a.width) / columns.length,
+        a.bottom - base.top,
+      ];
       const half = (end[1] - start[1]) / 2;
       ribbons.append(
         svg(
@@ -399,15 +502,22 @@ function picture(all, set) {
           );
         }
       }
-      const marks = { "--s": state.source, "--ns": run.source.length, "--t": state.target, "--nt": run.target.length };
-      for (const [name, value] of Object.entries(marks)) node.style.setProperty(name, String(value));
+      const marks = {
+        "--s": state.source,
+        "--ns": run.source.length,
+        "--t": state.target,
+        "--nt": run.target.length,
+      };
+      for (const [name, value] of Object.entries(marks))
+        node.style.setProperty(name, String(value));
       [...tokens.encoder.children].forEach((one, i) => press(one, i === state.source));
       [...tokens.decoder.children].forEach((one, i) => press(one, i === state.target));
       for (const { parts, of, kind } of places) {
         parts.forEach((one, head) => {
           const { name } = of(state.layer);
           const scores = kind === "weights" && station.kind === "scores";
-          const here = name === station.name || (scores && name === station.name.replace("scores", "weights"));
+          const here =
+            name === station.name || (scores && name === station.name.replace("scores", "weights"));
           current(one.node, here && (kind !== "weights" || head === state.head));
         });
       }
@@ -452,7 +562,12 @@ function build(model, read) {
   const all = stationsOf(layers);
   const { say, problem, complain, set } = voice(model);
   const news = element("p", { class: "news", "data-role": "news", role: "status" });
-  const progress = element("progress", { max: 1, value: 0, hidden: true, "aria-label": "weights fetched" });
+  const progress = element("progress", {
+    max: 1,
+    value: 0,
+    hidden: true,
+    "aria-label": "weights fetched",
+  });
   const { ask, stop, awake } = asking(model, (text, part) => {
     news.textContent = text;
     progress.hidden = part === undefined;
@@ -535,15 +650,30 @@ function build(model, read) {
   const start = button("translate", "Translate", () => go(box.value));
   const examples = select(
     "example",
-    [["", "examples"], ...model.get("answers").map(({ text }) => /** @type {[string, string]} */ ([text, text]))],
+    [
+      ["", "examples"],
+      ...model.get("answers").map(({ text }) => /** @type {[string, string]} */ ([text, text])),
+    ],
     (text) => {
       if (!text) return;
       change(model, { text, source: 0, target: 0, off: [] });
     },
   );
-  const french = element("p", { class: "french", lang: "fr", "data-role": "french", role: "group", "aria-label": "translation" });
+  const french = element("p", {
+    class: "french",
+    lang: "fr",
+    "data-role": "french",
+    role: "group",
+    "aria-label": "translation",
+  });
   const modes = MODES.map(([mode, title]) => button(`mode-${mode}`, title, () => set({ mode })));
-  const at = () => ({ step: Math.max(0, all.findIndex((one) => one.name === read().station)), last: all.length - 1 });
+  const at = () => ({
+    step: Math.max(
+      0,
+      all.findIndex((one) => one.name === read().station),
+    ),
+    last: all.length - 1,
+  });
   /** @param {number} step */
   const to = (step) => {
     const { name, layer } = all[step];
@@ -551,11 +681,16 @@ function build(model, read) {
   };
   const walk = transport(at, to, 900);
   const layerButtons = Array.from({ length: layers }, (_, i) =>
-    button("layer", String(i + 1), () => {
-      const now = all[at().step];
-      const there = now.part ? now.name.replace(`.${now.layer}.`, `.${i}.`) : now.name;
-      set({ layer: i, station: there });
-    }, `layer ${i + 1}`),
+    button(
+      "layer",
+      String(i + 1),
+      () => {
+        const now = all[at().step];
+        const there = now.part ? now.name.replace(`.${now.layer}.`, `.${i}.`) : now.name;
+        set({ layer: i, station: there });
+      },
+      `layer ${i + 1}`,
+    ),
   );
   const headButtons = Array.from({ length: heads }, (_, i) =>
     button("head", String(i + 1), () => set({ head: i }), `head ${i + 1}`),
@@ -563,7 +698,9 @@ function build(model, read) {
   const view = picture(all, (changes) => set(changes));
 
   const panels = /** @type {Record<string, HTMLElement>} */ (
-    Object.fromEntries(MODES.map(([mode]) => [mode, element("div", { class: `panel ${mode}`, "data-panel": mode })]))
+    Object.fromEntries(
+      MODES.map(([mode]) => [mode, element("div", { class: `panel ${mode}`, "data-panel": mode })]),
+    )
   );
   const pane = element("div", { class: "pane" }, ...Object.values(panels));
   const stage = element("div", { class: "stage" }, view.node, pane);
@@ -580,8 +717,18 @@ function build(model, read) {
     bar(
       element("span", { class: "modes", role: "group", "aria-label": "what to do" }, ...modes),
       element("span", { class: "modes", role: "group", "aria-label": "walk" }, ...walk.nodes),
-      element("span", { class: "pager", role: "group", "aria-label": "layer" }, "layer ", ...layerButtons),
-      element("span", { class: "pager", role: "group", "aria-label": "head" }, "head ", ...headButtons),
+      element(
+        "span",
+        { class: "pager", role: "group", "aria-label": "layer" },
+        "layer ",
+        ...layerButtons,
+      ),
+      element(
+        "span",
+        { class: "pager", role: "group", "aria-label": "head" },
+        "head ",
+        ...headButtons,
+      ),
     ),
     say,
     stage,
@@ -600,17 +747,38 @@ function build(model, read) {
     const words = station.columns === "encoder" ? run.source : run.target;
     const [title, equation, file, line, chapter] = facts.stations[station.kind];
     const known_ = run.trace[station.name] || station.kind === "probabilities";
-    const chapters = /** @type {any} */ (model).files ? element("a", {}, chapter) : element("span", {}, chapter);
+    const chapters = /** @type {any} */ (model).files
+      ? element("a", {}, chapter)
+      : element("span", {}, chapter);
     if (chapters instanceof HTMLAnchorElement) chapters.href = `${chapter}.html`;
     panels.walk.replaceChildren(
       element("p", { class: "head" }, where(station)),
       element("p", { class: "equation", "data-role": "equation" }, equation),
-      element("p", { class: "shape" }, known_ ? `${title} of “${words[index]}”: ${shapeOf(station, run, heads)}` : "Wake the Transformer to see this station’s numbers."),
-      ...(known_ ? [
-        element("ul", { class: "worked" }, ...worked(station, run, index, state.head, heads).map((one) => element("li", {}, one))),
-        numbers(station, run, index, state.head),
-      ] : [button("wake", "Wake the Transformer", () => retrace(true))]),
-      element("p", { class: "code" }, element("code", {}, line), element("small", {}, ` src/lookback/${file}; chapter `, chapters)),
+      element(
+        "p",
+        { class: "shape" },
+        known_
+          ? `${title} of “${words[index]}”: ${shapeOf(station, run, heads)}`
+          : "Wake the Transformer to see this station’s numbers.",
+      ),
+      ...(known_
+        ? [
+            element(
+              "ul",
+              { class: "worked" },
+              ...worked(station, run, index, state.head, heads).map((one) =>
+                element("li", {}, one),
+              ),
+            ),
+            numbers(station, run, index, state.head),
+          ]
+        : [button("wake", "Wake the Transformer", () => retrace(true))]),
+      element(
+        "p",
+        { class: "code" },
+        element("code", {}, line),
+        element("small", {}, ` src/lookback/${file}; chapter `, chapters),
+      ),
     );
   }
 
@@ -619,27 +787,52 @@ function build(model, read) {
   function numbers(station, run, index, head) {
     const { kind, part, side, name } = station;
     if (kind === "probabilities") {
-      return rows(run.steps[index].rivals.map(({ piece, p }) => [piece, p, share(p)]), 1, "good");
+      return rows(
+        run.steps[index].rivals.map(({ piece, p }) => [piece, p, share(p)]),
+        1,
+        "good",
+      );
     }
     if (kind === "scores" || kind === "weights") {
       const keys = part === "cross" || side === "encoder" ? run.source : run.target;
       const row = Array.from(rowOf(run.trace, name, head, index));
-      const most = kind === "weights" ? 1 : Math.max(1e-9, ...row.filter(Number.isFinite).map(Math.abs));
-      return rows(keys.map((piece, j) => [piece, Number.isFinite(row[j]) ? row[j] : 0, Number.isFinite(row[j]) ? digits(row[j], kind === "weights" ? 3 : 2) : "masked"]), most, "weight");
+      const most =
+        kind === "weights" ? 1 : Math.max(1e-9, ...row.filter(Number.isFinite).map(Math.abs));
+      return rows(
+        keys.map((piece, j) => [
+          piece,
+          Number.isFinite(row[j]) ? row[j] : 0,
+          Number.isFinite(row[j]) ? digits(row[j], kind === "weights" ? 3 : 2) : "masked",
+        ]),
+        most,
+        "weight",
+      );
     }
     if (kind === "logits") {
       const x = vectorOf(run.trace, name, index);
-      return rows(run.steps[index].rivals.map(({ piece }, i) => {
-        const order = Array.from(x.keys()).sort((a, b) => x[b] - x[a]);
-        return [piece, x[order[i]], digits(x[order[i]])];
-      }), Math.max(...x), "good");
+      return rows(
+        run.steps[index].rivals.map(({ piece }, i) => {
+          const order = Array.from(x.keys()).sort((a, b) => x[b] - x[a]);
+          return [piece, x[order[i]], digits(x[order[i]])];
+        }),
+        Math.max(...x),
+        "good",
+      );
     }
     const whole = vectorOf(run.trace, name, index);
     const own = ["q", "k", "v", "heads"].includes(kind) ? headOf(whole, head, heads) : whole;
     const first = own === whole ? 0 : head * own.length;
     const most = Math.max(1e-9, ...Array.from(own, Math.abs));
-    const told = element("p", { class: "told", role: "status" }, "Choose a number to see what it is made of.");
-    const bars = element("div", { class: `bars of-${kind}`, role: "group", "aria-label": "numbers" });
+    const told = element(
+      "p",
+      { class: "told", role: "status" },
+      "Choose a number to see what it is made of.",
+    );
+    const bars = element("div", {
+      class: `bars of-${kind}`,
+      role: "group",
+      "aria-label": "numbers",
+    });
     own.forEach((x, k) => {
       const cell = element("i", { title: `${first + k + 1}: ${digits(x, 3)}`, "data-value": x });
       tune(cell, "--v", x / most);
@@ -647,26 +840,45 @@ function build(model, read) {
     });
     bars.onpointermove = ({ clientX }) => {
       const box = bars.getBoundingClientRect();
-      const k = Math.min(own.length - 1, Math.max(0, Math.floor((own.length * (clientX - box.left)) / box.width)));
+      const k = Math.min(
+        own.length - 1,
+        Math.max(0, Math.floor((own.length * (clientX - box.left)) / box.width)),
+      );
       told.textContent = `Number ${first + k + 1}: ${digits(own[k], 3)}`;
     };
     bars.onclick = ({ clientX }) => {
       const box = bars.getBoundingClientRect();
-      explain(station, run, index, first + Math.min(own.length - 1, Math.max(0, Math.floor((own.length * (clientX - box.left)) / box.width))), told);
+      explain(
+        station,
+        run,
+        index,
+        first +
+          Math.min(
+            own.length - 1,
+            Math.max(0, Math.floor((own.length * (clientX - box.left)) / box.width)),
+          ),
+        told,
+      );
     };
     const largest = Array.from(own.keys()).sort((a, b) => Math.abs(own[b]) - Math.abs(own[a]))[0];
     const table = element("details", {}, element("summary", {}, "As a table"));
     table.addEventListener("toggle", () => {
-      if (table.open && table.children.length === 1)
-        table.append(scroller("numbers"));
-      table.children[1]?.replaceChildren(tableOf(["number", "value"], Array.from(own, (x, k) => [String(first + k + 1), digits(x, 3)])));
+      if (table.open && table.children.length === 1) table.append(scroller("numbers"));
+      table.children[1]?.replaceChildren(
+        tableOf(
+          ["number", "value"],
+          Array.from(own, (x, k) => [String(first + k + 1), digits(x, 3)]),
+        ),
+      );
     });
     return element(
       "div",
       {},
       bars,
       told,
-      button("terms", `Largest number, ${first + largest + 1}: what is it made of?`, () => explain(station, run, index, first + largest, told)),
+      button("terms", `Largest number, ${first + largest + 1}: what is it made of?`, () =>
+        explain(station, run, index, first + largest, told),
+      ),
       table,
     );
   }
@@ -692,10 +904,18 @@ function build(model, read) {
     }
     const [matrix, from] = made[kind];
     if (!run.trace[from]) return retrace(true);
-    want("terms", { weight: `${path}.${matrix}`, row, x: Array.from(vectorOf(run.trace, from, index)) }, ({ bias, sum, terms }) => {
-      const largest = terms.slice(0, 3).map((/** @type {{w: number, x: number}} */ one) => `${digits(one.w)} · ${digits(one.x)}`);
-      told.textContent = `Number ${row + 1} = ${largest.join(" + ")} + … + bias ${digits(bias)} = ${digits(sum, 3)}. The largest of ${vectorOf(run.trace, from, index).length} terms stand first, weight · input.`;
-    });
+    want(
+      "terms",
+      { weight: `${path}.${matrix}`, row, x: Array.from(vectorOf(run.trace, from, index)) },
+      ({ bias, sum, terms }) => {
+        const largest = terms
+          .slice(0, 3)
+          .map(
+            (/** @type {{w: number, x: number}} */ one) => `${digits(one.w)} · ${digits(one.x)}`,
+          );
+        told.textContent = `Number ${row + 1} = ${largest.join(" + ")} + … + bias ${digits(bias)} = ${digits(sum, 3)}. The largest of ${vectorOf(run.trace, from, index).length} terms stand first, weight · input.`;
+      },
+    );
   }
 
   /** Names with bars. @param {[name: string, value: number, text: string][]} all @param {number} most
@@ -707,7 +927,13 @@ function build(model, read) {
       ...all.map(([name, value, text]) => {
         const fill = element("i", { class: value < 0 ? "minus" : "" });
         tune(fill, "--v", Math.abs(value) / most);
-        return element("li", { "data-value": value }, element("span", {}, name), element("b", {}, fill), element("span", {}, text));
+        return element(
+          "li",
+          { "data-value": value },
+          element("span", {}, name),
+          element("b", {}, fill),
+          element("span", {}, text),
+        );
       }),
     );
   }
@@ -720,15 +946,32 @@ function build(model, read) {
       set({ tour: state.tour === tour.length - 1 ? 0 : state.tour + 1 }),
     );
     const back = button("back", "Back", () => set({ tour: Math.max(0, state.tour - 1) }));
-    const held = panels.tour.contains(document.activeElement) ? document.activeElement?.getAttribute("data-action") : null;
+    const held = panels.tour.contains(document.activeElement)
+      ? document.activeElement?.getAttribute("data-action")
+      : null;
     panels.tour.replaceChildren(
-      element("p", { class: "head" }, `${Math.min(state.tour + 1, tour.length)} of ${tour.length}: ${stop_.title}`),
+      element(
+        "p",
+        { class: "head" },
+        `${Math.min(state.tour + 1, tour.length)} of ${tour.length}: ${stop_.title}`,
+      ),
       element("p", {}, stop_.text),
       element("p", { class: "ask" }, stop_.ask),
-      element("p", { class: `answer ${done ? "good" : ""}`, role: "status" }, done ? stop_.answer : ""),
-      bar(back, button("take-me", "Take me there", () => set(/** @type {Partial<State>} */ (stop_.go))), on),
+      element(
+        "p",
+        { class: `answer ${done ? "good" : ""}`, role: "status" },
+        done ? stop_.answer : "",
+      ),
+      bar(
+        back,
+        button("take-me", "Take me there", () => set(/** @type {Partial<State>} */ (stop_.go))),
+        on,
+      ),
     );
-    if (held) /** @type {HTMLElement | null} */ (panels.tour.querySelector(`[data-action="${held}"]`))?.focus();
+    if (held)
+      /** @type {HTMLElement | null} */ (
+        panels.tour.querySelector(`[data-action="${held}"]`)
+      )?.focus();
   }
 
   /** @type {{key: string, answer: any}} any: tracer.switched's */
@@ -737,10 +980,15 @@ function build(model, read) {
   function toggle(title, name, label = title) {
     const state = read();
     const out = state.off.includes(name);
-    const node = button("switch", title, () => {
-      const off = out ? state.off.filter((one) => one !== name) : [...state.off, name];
-      set({ off });
-    }, `${label}: ${out ? "off" : "on"}`);
+    const node = button(
+      "switch",
+      title,
+      () => {
+        const off = out ? state.off.filter((one) => one !== name) : [...state.off, name];
+        set({ off });
+      },
+      `${label}: ${out ? "off" : "on"}`,
+    );
     node.dataset.name = name;
     press(node, out);
     node.classList.toggle("out", out);
@@ -751,9 +999,9 @@ function build(model, read) {
   /** @param {State} state */
   function drawSwitches(state) {
     const { off, text, layer, costs } = state;
-    const held = panels.switches.contains(document.activeElement)
-      ? /** @type {HTMLElement} */ (document.activeElement).dataset.name ?? document.activeElement?.getAttribute("data-action")
-      : null;
+    const focused = /** @type {HTMLElement | null} */ (document.activeElement);
+    const inside = panels.switches.contains(focused);
+    const held = inside ? (focused?.dataset.name ?? focused?.dataset.action) : null;
     const presets = Object.entries(state.presets).map(([title, names]) => {
       const on = names.length === off.length && names.every((one) => off.includes(one));
       const one = button("preset", title, () => set({ off: on ? [] : names }));
@@ -786,7 +1034,11 @@ function build(model, read) {
               "td",
               {},
               toggle("all", path, `${title}, whole`),
-              ...(path.endsWith("forward") ? [] : Array.from({ length: heads }, (_, h) => toggle(String(h + 1), `${path}.head.${h}`, `${title}, head ${h + 1}`))),
+              ...(path.endsWith("forward")
+                ? []
+                : Array.from({ length: heads }, (_, h) =>
+                    toggle(String(h + 1), `${path}.head.${h}`, `${title}, head ${h + 1}`),
+                  )),
               toggle("+ x", `${path}.residual`, `${title}, residual connection`),
               toggle("LN", `${path}.norm`, `${title}, LayerNorm`),
             ),
@@ -798,15 +1050,26 @@ function build(model, read) {
     const bet = bets.get(key);
     const result = element("div", { class: "result" });
     if (off.length) {
-      const known_ = Object.entries(state.presets).find(([, names]) => names.length === off.length && names.every((one) => off.includes(one)));
+      const known_ = Object.entries(state.presets).find(
+        ([, names]) => names.length === off.length && names.every((one) => off.includes(one)),
+      );
       const cost = costs[known_ ? known_[0] : off.length === 1 ? off[0] : ""];
       result.append(
-        element("p", { class: "head" }, `${off.length} ${off.length === 1 ? "part is" : "parts are"} off. What will the translation be?`),
-        bar(...BETS.map((title, i) => {
-          const one = button("bet", title, () => { bets.set(key, i); draw(); });
-          press(one, bet === i);
-          return one;
-        })),
+        element(
+          "p",
+          { class: "head" },
+          `${off.length} ${off.length === 1 ? "part is" : "parts are"} off. What will the translation be?`,
+        ),
+        bar(
+          ...BETS.map((title, i) => {
+            const one = button("bet", title, () => {
+              bets.set(key, i);
+              draw();
+            });
+            press(one, bet === i);
+            return one;
+          }),
+        ),
       );
       if (bet !== undefined) {
         if (compared.key === key) {
@@ -820,16 +1083,38 @@ function build(model, read) {
             .sort((/** @type {number[]} */ x, /** @type {number[]} */ y) => y[1] - x[1])
             .slice(0, 3);
           result.append(
-            element("p", { class: truth === bet ? "good" : "bad", "data-role": "verdict", role: "status" }, truth === bet ? `Right: ${BETS[truth]}.` : `It is ${BETS[truth]}.`),
+            element(
+              "p",
+              { class: truth === bet ? "good" : "bad", "data-role": "verdict", role: "status" },
+              truth === bet ? `Right: ${BETS[truth]}.` : `It is ${BETS[truth]}.`,
+            ),
             element("p", { lang: "fr", class: "soft" }, own.sentence),
-            element("p", { lang: "fr", "data-role": "switched" }, ...marked(other.sentence || "(nothing)", fresh)),
-            element("p", { "data-role": "log-p" }, `The untouched translation has log-probability ${digits(sum(before))}; with these parts off, ${digits(sum(after))}. Most is lost at ${worst.map((/** @type {number[]} */ [i]) => `“${own.steps[i].piece}” (${share(Math.exp(before[i]))} → ${share(Math.exp(after[i]))})`).join(", ")}.`),
+            element(
+              "p",
+              { lang: "fr", "data-role": "switched" },
+              ...marked(other.sentence || "(nothing)", fresh),
+            ),
+            element(
+              "p",
+              { "data-role": "log-p" },
+              `The untouched translation has log-probability ${digits(sum(before))}; with these parts off, ${digits(sum(after))}. Most is lost at ${worst.map((/** @type {number[]} */ [i]) => `“${own.steps[i].piece}” (${share(Math.exp(before[i]))} → ${share(Math.exp(after[i]))})`).join(", ")}.`,
+            ),
           );
         } else {
-          want("switched", { text, off }, (answer) => { compared = { key, answer }; draw(); });
+          want("switched", { text, off }, (answer) => {
+            compared = { key, answer };
+            draw();
+          });
           result.append(element("p", {}, "Translating …"));
         }
-        if (cost) result.append(element("p", { class: "cost" }, `On ${state.captions} validation captions: ${digits(cost.change, 1)} BLEU (${digits(cost.low, 1)} to ${digits(cost.high, 1)}); ${cost.same} translations stay the same.`));
+        if (cost)
+          result.append(
+            element(
+              "p",
+              { class: "cost" },
+              `On ${state.captions} validation captions: ${digits(cost.change, 1)} BLEU (${digits(cost.low, 1)} to ${digits(cost.high, 1)}); ${cost.same} translations stay the same.`,
+            ),
+          );
       }
       result.append(button("all-on", "Switch everything on again", () => set({ off: [] })));
     }
@@ -838,10 +1123,16 @@ function build(model, read) {
       element("div", { class: "bar presets" }, ...presets),
       result,
       grid,
-      element("div", { class: "bar presets" }, ...GLOBAL.map(([name, title]) => toggle(title, name))),
+      element(
+        "div",
+        { class: "bar presets" },
+        ...GLOBAL.map(([name, title]) => toggle(title, name)),
+      ),
     );
     if (held) {
-      const heir = [...panels.switches.querySelectorAll("button")].find((one) => one.dataset.name === held || one.dataset.action === held);
+      const heir = [...panels.switches.querySelectorAll("button")].find(
+        (one) => one.dataset.name === held || one.dataset.action === held,
+      );
       heir?.focus();
     }
   }
@@ -856,18 +1147,36 @@ function build(model, read) {
     const table = lensed.key === key ? lensed.table : plain_?.lens;
     if (!table) {
       panels.lens.replaceChildren(element("p", {}, "Translating …"));
-      return void want("lens", { text: state.text, off }, (answer) => { lensed = { key, table: answer.table, run: answer }; draw(); });
+      return void want("lens", { text: state.text, off }, (answer) => {
+        lensed = { key, table: answer.table, run: answer };
+        draw();
+      });
     }
     const steps = run.steps;
     panels.lens.replaceChildren(
-      element("p", { class: "head" }, "What the output matrix would say of the decoder’s residual stream, after each layer:"),
+      element(
+        "p",
+        { class: "head" },
+        "What the output matrix would say of the decoder’s residual stream, after each layer:",
+      ),
       element(
         "div",
         { class: "scroll lens-table", tabindex: 0, role: "region", "aria-label": "logit lens" },
         element(
           "table",
           {},
-          element("thead", {}, element("tr", {}, element("th", {}, "reads, after layer"), ...table.map((_, level) => element("th", { scope: "col" }, level ? String(level) : "0")))),
+          element(
+            "thead",
+            {},
+            element(
+              "tr",
+              {},
+              element("th", {}, "reads, after layer"),
+              ...table.map((_, level) =>
+                element("th", { scope: "col" }, level ? String(level) : "0"),
+              ),
+            ),
+          ),
           element(
             "tbody",
             {},
@@ -878,7 +1187,17 @@ function build(model, read) {
                 element("th", { scope: "row", lang: "fr" }, run.target[r]),
                 ...table.map((words) => {
                   const [best, ...more] = words[r];
-                  const cell = element("td", { lang: "fr", "data-value": best.p, title: more.map(({ piece, p }) => `${piece} ${share(p)}`).join(", "), onclick: () => set({ target: r }) }, best.piece, element("small", {}, digits(best.p)));
+                  const cell = element(
+                    "td",
+                    {
+                      lang: "fr",
+                      "data-value": best.p,
+                      title: more.map(({ piece, p }) => `${piece} ${share(p)}`).join(", "),
+                      onclick: () => set({ target: r }),
+                    },
+                    best.piece,
+                    element("small", {}, digits(best.p)),
+                  );
                   tune(cell, "--v", best.p);
                   cell.classList.toggle("final", best.piece === step.piece);
                   return cell;
@@ -888,7 +1207,11 @@ function build(model, read) {
           ),
         ),
       ),
-      element("p", { class: "soft" }, "Framed: the piece that is written in the end. The model never uses what layers below the last would say."),
+      element(
+        "p",
+        { class: "soft" },
+        "Framed: the piece that is written in the end. The model never uses what layers below the last would say.",
+      ),
     );
   }
 
@@ -899,7 +1222,10 @@ function build(model, read) {
   function drawPatch(state, station, run) {
     const fits = station.kind === "stream" || station.kind === "heads";
     const at_ = station.side === "encoder" ? state.source : state.target;
-    const name = station.kind === "heads" ? `${station.name.replace(/\.heads$/, "")}.head.${state.head}` : station.name;
+    const name =
+      station.kind === "heads"
+        ? `${station.name.replace(/\.heads$/, "")}.head.${state.head}`
+        : station.name;
     const asked = { text: state.text, other: state.other, name, position: at_ };
     const key = JSON.stringify(asked);
     if (document.activeElement !== other) other.value = state.other;
@@ -908,22 +1234,56 @@ function build(model, read) {
     if (carried.key === key) {
       const { own, other: now, before, after, from } = carried.answer;
       const { fresh } = changed(own.sentence.split(" "), now.sentence.split(" "));
-      const moved = before.map((/** @type {number} */ one, /** @type {number} */ i) => [i, one, after[i]]);
-      moved.sort((/** @type {number[]} */ x, /** @type {number[]} */ y) => Math.abs(y[1] - y[2]) - Math.abs(x[1] - x[2]));
+      const moved = before.map((/** @type {number} */ one, /** @type {number} */ i) => [
+        i,
+        one,
+        after[i],
+      ]);
+      moved.sort(
+        (/** @type {number[]} */ x, /** @type {number[]} */ y) =>
+          Math.abs(y[1] - y[2]) - Math.abs(x[1] - x[2]),
+      );
       result.append(
         element("p", {}, "it came from: ", element("span", { lang: "fr" }, from.sentence)),
         element("p", {}, "before: ", element("span", { lang: "fr" }, own.sentence)),
-        element("p", { "data-role": "patched" }, "after: ", element("span", { lang: "fr" }, ...marked(now.sentence, fresh))),
-        tableOf(["piece", "before", "after"], moved.slice(0, 4).map((/** @type {number[]} */ [i, a, b]) => [own.steps[i].piece, share(Math.exp(a)), share(Math.exp(b))])),
+        element(
+          "p",
+          { "data-role": "patched" },
+          "after: ",
+          element("span", { lang: "fr" }, ...marked(now.sentence, fresh)),
+        ),
+        tableOf(
+          ["piece", "before", "after"],
+          moved
+            .slice(0, 4)
+            .map((/** @type {number[]} */ [i, a, b]) => [
+              own.steps[i].piece,
+              share(Math.exp(a)),
+              share(Math.exp(b)),
+            ]),
+        ),
       );
     }
     panels.patch.replaceChildren(
       element("p", { class: "head" }, "Carry one vector from another sentence into yours."),
       element("label", { class: "typed" }, "the other sentence ", other),
-      element("p", {}, fits
-        ? `Chosen: ${where(station)}${station.kind === "heads" ? `, head ${state.head + 1} alone` : ""}, at piece ${at_ + 1}, “${word}”.`
-        : "Choose a residual stream, or the concatenated heads and a head, in the picture; then a token."),
-      ...(fits ? [button("carry", "Carry it over", () => want("patch", asked, (answer) => { carried = { key, answer }; draw(); }))] : []),
+      element(
+        "p",
+        {},
+        fits
+          ? `Chosen: ${where(station)}${station.kind === "heads" ? `, head ${state.head + 1} alone` : ""}, at piece ${at_ + 1}, “${word}”.`
+          : "Choose a residual stream, or the concatenated heads and a head, in the picture; then a token.",
+      ),
+      ...(fits
+        ? [
+            button("carry", "Carry it over", () =>
+              want("patch", asked, (answer) => {
+                carried = { key, answer };
+                draw();
+              }),
+            ),
+          ]
+        : []),
       result,
     );
   }
@@ -934,14 +1294,25 @@ function build(model, read) {
     retrace();
     const { run } = known;
     const fits = known.key === nowKey();
-    const within_ = { ...state, source: Math.min(state.source, run.source.length - 1), target: Math.min(state.target, run.target.length - 1) };
+    const within_ = {
+      ...state,
+      source: Math.min(state.source, run.source.length - 1),
+      target: Math.min(state.target, run.target.length - 1),
+    };
     const station = all[at().step];
     if (document.activeElement !== box) box.value = text;
-    start.textContent = awake() ? "Translate" : `Wake the Transformer (${(state.machines[NAME].bytes / 1e6).toFixed(1)} MB)`;
+    start.textContent = awake()
+      ? "Translate"
+      : `Wake the Transformer (${(state.machines[NAME].bytes / 1e6).toFixed(1)} MB)`;
     examples.value = answered(text) ? text : "";
     french.replaceChildren(
       ...run.steps.map(({ piece, p }, r) => {
-        const chip = button("word", piece, () => set({ target: r }), `${piece}, probability ${share(p)}`);
+        const chip = button(
+          "word",
+          piece,
+          () => set({ target: r }),
+          `${piece}, probability ${share(p)}`,
+        );
         tune(chip, "--v", p);
         chip.title = `p = ${share(p)}`;
         press(chip, r === within_.target);
@@ -970,7 +1341,17 @@ function build(model, read) {
   dark.addEventListener("change", repaint);
   const theme = new MutationObserver(repaint);
   theme.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-  const resized = new ResizeObserver(() => view.draw(known.run, { ...read(), source: Math.min(read().source, known.run.source.length - 1), target: Math.min(read().target, known.run.target.length - 1) }, all[at().step]));
+  const resized = new ResizeObserver(() =>
+    view.draw(
+      known.run,
+      {
+        ...read(),
+        source: Math.min(read().source, known.run.source.length - 1),
+        target: Math.min(read().target, known.run.target.length - 1),
+      },
+      all[at().step],
+    ),
+  );
   resized.observe(stage);
   return {
     node,
@@ -989,7 +1370,23 @@ function build(model, read) {
 const isText = (x) => typeof x === "string" && x.length <= facts.letters;
 export default widget(
   ["machines"],
-  ["answers", "first", "presets", "costs", "captions", "text", "station", "layer", "head", "source", "target", "mode", "off", "other", "tour"],
+  [
+    "answers",
+    "first",
+    "presets",
+    "costs",
+    "captions",
+    "text",
+    "station",
+    "layer",
+    "head",
+    "source",
+    "target",
+    "mode",
+    "off",
+    "other",
+    "tour",
+  ],
   build,
   {
     text: isText,
@@ -1000,7 +1397,10 @@ export default widget(
     source: integer(0, 50),
     target: integer(0, 110),
     mode: among(MODES.map(([mode]) => mode)),
-    off: (x) => Array.isArray(x) && x.length <= 200 && x.every((one) => typeof one === "string" && one.length < 40),
+    off: (x) =>
+      Array.isArray(x) &&
+      x.length <= 200 &&
+      x.every((one) => typeof one === "string" && one.length < 40),
     tour: integer(0, tour.length - 1),
   },
 );

@@ -59,9 +59,10 @@ def shown(pieces, token: int) -> str:
     return unescape(text.removesuffix("</w>")) + ("" if whole else "·")
 
 
+@lru_cache(16)
 @torch.no_grad()
 def answer(text: str) -> tuple[dict, dict[str, torch.Tensor]]:
-    """A sentence's translation and its lens, as tracer.js gives them, and its trace."""
+    """A translation and its lens, as tracer.js gives them; and the trace."""
     model, pieces = machine()
     source = torch.tensor([*pieces.encode(words(text)), END])
     ids = greedy(model, source[None])[0].tokens
@@ -87,7 +88,12 @@ def answer(text: str) -> tuple[dict, dict[str, torch.Tensor]]:
         "source": [shown(pieces, i) for i in source.tolist()],
         "target": [shown(pieces, i) for i in target_in.tolist()],
         "steps": [
-            {"id": i, "piece": shown(pieces, i), "p": row[0]["p"], "rivals": row}
+            {
+                "id": i,
+                "piece": shown(pieces, i),
+                "p": row[0]["p"],
+                "rivals": row,
+            }
             for i, row in zip(ids, rivals, strict=True)
         ],
         "sentence": unescape(" ".join(pieces.decode(ids))),
@@ -108,7 +114,7 @@ def opening(found: dict[str, torch.Tensor], layer: int) -> dict:
 
 
 def costs() -> tuple[dict, int]:
-    """What each switch costs in BLEU, from the record; and on how many captions."""
+    """What each switch costs in BLEU, and on how many captions."""
     told = records.load("switches")["results"]
     return {
         name: {
@@ -167,7 +173,9 @@ class Opened(machines.Widget):
             machines={NAME: known},
             answers=[one for one, _ in told],
             first=opening(told[0][1], config.layers - 1),
-            presets={name: opened.preset(model, name) for name in opened.PRESETS},
+            presets={
+                name: opened.preset(model, name) for name in opened.PRESETS
+            },
             costs=cost,
             captions=captions,
             **{"text": LIMITS["examples"][0]} | place,
@@ -181,7 +189,9 @@ class Opened(machines.Widget):
             fit = len(getattr(new, name)) <= most
             need(fit, f"{name}: at most {most} letters")
         one = new.machines.get(NAME, {"layers": 4, "heads": 4})
-        need(0 <= new.layer < one["layers"], "layer: one of the model's, from 0")
+        need(
+            0 <= new.layer < one["layers"], "layer: one of the model's, from 0"
+        )
         need(0 <= new.head < one["heads"], "head: one of the model's, from 0")
         need(min(new.source, new.target, new.tour) >= 0, "0 or more")
         need(new.mode in MODES, f"mode: one of {', '.join(MODES)}")
@@ -190,13 +200,33 @@ class Opened(machines.Widget):
         need(not strange, f"off: there is no {strange}")
         return proposal["value"]
 
-    def trace(self) -> dict[str, torch.Tensor]:
-        """Every tensor of the present sentence, its switches off, by name."""
-        model, pieces = machine()
-        source = torch.tensor([*pieces.encode(words(self.text)), END])
-        with opened.switched(model, self.off):
-            ids = greedy(model, source[None])[0].tokens
-            return opened.trace(model, source, torch.tensor([START, *ids[:-1]]))
+    @property
+    def model(self):
+        """The trained Transformer itself, for hooks of one's own."""
+        return machine()[0]
+
+    def translate(
+        self, text: str, off: tuple[str, ...] = ()
+    ) -> tuple[torch.Tensor, list[int]]:
+        """Its tokens, and those of its translation with these parts off."""
+        pieces = machine()[1]
+        source = torch.tensor([*pieces.encode(words(text)), END])
+        with opened.switched(self.model, off):
+            return source, greedy(self.model, source[None])[0].tokens
+
+    def translation(self, text: str, off: tuple[str, ...] = ()) -> str:
+        """What the model writes with these parts off."""
+        _, ids = self.translate(text, off)
+        return unescape(" ".join(machine()[1].decode(ids)))
+
+    def trace(
+        self, text: str, off: tuple[str, ...] = ()
+    ) -> dict[str, torch.Tensor]:
+        """Every station's tensor, by name, as `opened.trace` gives them."""
+        source, ids = self.translate(text, off)
+        with opened.switched(self.model, off):
+            target_in = torch.tensor([START, *ids[:-1]])
+            return opened.trace(self.model, source, target_in)
 
     def words(self) -> str:
         return (
@@ -209,14 +239,17 @@ class Opened(machines.Widget):
         charts = figure.subplots(1, 4)
         for head, axes in enumerate(charts):
             axes.imshow(
-                found["decoder.3.cross.weights"][head],
+                found["decoder.3.cross.weights"][head].numpy(),
                 cmap="Purples",
                 vmin=0,
                 vmax=1,
             )
             axes.set_title(f"head {head + 1}", fontsize=8)
             axes.set_xticks(
-                range(len(told["source"])), told["source"], rotation=90, fontsize=7
+                range(len(told["source"])),
+                told["source"],
+                rotation=90,
+                fontsize=7,
             )
             axes.set_yticks([])
         charts[0].set_yticks(

@@ -26,7 +26,11 @@ const ATTENTION = /** @type {Kind[]} */ ([
   "stream",
 ]);
 const INNER = /** @type {Kind[]} */ (["norm", "hidden", "inner", "stream"]);
-export const PARTS = { attention: "self-attention", cross: "cross-attention", feedforward: "feed-forward" };
+export const PARTS = {
+  attention: "self-attention",
+  cross: "cross-attention",
+  feedforward: "feed-forward",
+};
 
 /** All stations of a model. @param {number} layers @returns {Station[]} */
 export function stationsOf(layers) {
@@ -91,7 +95,8 @@ const most = (x) => Array.from(x).reduce((best, one, j) => (one > x[best] ? j : 
 
 /** The station's shape, in words. @param {Station} station @param {Run} run @param {number} heads */
 export function shapeOf({ name, kind }, { trace, steps }, heads) {
-  if (kind === "probabilities") return `${steps.length} tokens × ${trace["decoder.logits"]?.shape[1] ?? "all"} pieces`;
+  if (kind === "probabilities")
+    return `${steps.length} tokens × ${trace["decoder.logits"]?.shape[1] ?? "all"} pieces`;
   const { shape } = trace[name];
   if (shape.length === 3) return `${heads} heads × ${shape[1]} queries × ${shape[2]} keys`;
   const what = { hidden: "units", logits: "pieces" }[/** @type {string} */ (kind)] ?? "numbers";
@@ -122,7 +127,10 @@ export function worked(station, run, at, head, heads) {
       const x = own(part ? before(station) : `${side}.${layer - 1}.feedforward.stream`);
       const mu = mean(x);
       const sigma = Math.sqrt(mean(x.map((one) => (one - mu) ** 2)));
-      return [`μ = ${digits(mu)}, σ = ${digits(sigma)}`, `x₁ = ${first(x)} becomes ${first(own(name))}`];
+      return [
+        `μ = ${digits(mu)}, σ = ${digits(sigma)}`,
+        `x₁ = ${first(x)} becomes ${first(own(name))}`,
+      ];
     }
     case "q":
     case "k":
@@ -150,8 +158,11 @@ export function worked(station, run, at, head, heads) {
     }
     case "heads": {
       const row = rowOf(trace, `${path}.weights`, head, at);
-      const order = Array.from(row.keys()).sort((a, b) => row[b] - row[a]).slice(0, 2);
-      const from = (/** @type {number} */ j) => headOf(vectorOf(trace, `${path}.v`, j), head, heads)[0];
+      const order = Array.from(row.keys())
+        .sort((a, b) => row[b] - row[a])
+        .slice(0, 2);
+      const from = (/** @type {number} */ j) =>
+        headOf(vectorOf(trace, `${path}.v`, j), head, heads)[0];
       return [
         `head ${head + 1}, its first number: ${order.map((j) => `${digits(row[j])} · ${digits(from(j))}`).join(" + ")} + … = ${first(headOf(own(name), head, heads))}`,
       ];
@@ -166,7 +177,9 @@ export function worked(station, run, at, head, heads) {
     case "hidden": {
       const x = own(name);
       const fire = Array.from(x).filter((one) => one > 0).length;
-      return [`${fire} of ${x.length} units are above 0; the largest is ${digits(x[most(x)])}, unit ${most(x) + 1}`];
+      return [
+        `${fire} of ${x.length} units are above 0; the largest is ${digits(x[most(x)])}, unit ${most(x) + 1}`,
+      ];
     }
     case "logits": {
       const { id, piece } = steps[at];
@@ -175,7 +188,9 @@ export function worked(station, run, at, head, heads) {
     case "probabilities":
       return [`likeliest: “${steps[at].rivals[0].piece}”, p = ${share(steps[at].rivals[0].p)}`];
     default:
-      return [`first numbers: ${Array.from(own(name).subarray(0, 4), (x) => digits(x)).join(", ")}, …`];
+      return [
+        `first numbers: ${Array.from(own(name).subarray(0, 4), (x) => digits(x)).join(", ")}, …`,
+      ];
   }
 }
 

@@ -13,7 +13,8 @@ export const tour = [
     title: "tokens become vectors",
     text: "The sentence is cut into tokens, most of them whole words. Each token fetches its row of the embedding matrix: 128 learned numbers. In the picture every token is a column.",
     ask: "Choose the third token of the encoder.",
-    answer: "Its column is framed at every station of the encoder. You can follow this one token through the whole stack.",
+    answer:
+      "Its column is framed at every station of the encoder. You can follow this one token through the whole stack.",
     go: { source: 2, station: "encoder.embedding", layer: 0 },
     done: ({ source, station }) => source === 2 && station.startsWith("encoder"),
   },
@@ -21,7 +22,8 @@ export const tour = [
     title: "positions",
     text: "Attention takes its input as a set. So a vector of sines and cosines, different at each position, is added to every embedding.",
     ask: "Step on to “+ position” in the encoder.",
-    answer: "The two lines of numbers show what was added: sin and cos of the position, then of slower waves.",
+    answer:
+      "The two lines of numbers show what was added: sin and cos of the position, then of slower waves.",
     go: { source: 2, station: "encoder.stream", layer: 0 },
     done: ({ station }) => station === "encoder.stream",
   },
@@ -39,7 +41,8 @@ export const tour = [
     ask: "Open the weights of head 3.",
     answer: "Ribbons lead from the values to the head’s output. Each is as wide as its weight.",
     go: { source: 2, station: "encoder.0.attention.weights", layer: 0, head: 2 },
-    done: ({ station, head }) => station.startsWith("encoder") && station.endsWith("weights") && head === 2,
+    done: ({ station, head }) =>
+      station.startsWith("encoder") && station.endsWith("weights") && head === 2,
   },
   {
     title: "back into the stream",
@@ -61,7 +64,8 @@ export const tour = [
     title: "cross-attention",
     text: "The decoder has the words that are written so far. Its queries meet keys and values made of the encoder’s output: here the translation reads the sentence.",
     ask: "In the decoder’s last layer, open the weights of cross-attention and choose the token after <start>.",
-    answer: "That column is about to write the second French word. The ribbons show which English tokens it attends to; try all four heads.",
+    answer:
+      "That column is about to write the second French word. The ribbons show which English tokens it attends to; try all four heads.",
     go: { target: 1, station: "decoder.3.cross.weights", layer: 3, head: 0 },
     done: ({ station, target }) => station === "decoder.3.cross.weights" && target === 1,
   },

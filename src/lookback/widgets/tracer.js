@@ -75,7 +75,9 @@ export function patching(from, { name, position }, heads) {
 /** Opens a machine. @param {Machine} machine */
 export function opened(machine) {
   const { sourceOf, piece, sentence } = translator(machine);
-  const config = /** @type {{heads: number, layers: number}} */ (/** @type {unknown} */ (machine.config));
+  const config = /** @type {{heads: number, layers: number}} */ (
+    /** @type {unknown} */ (machine.config)
+  );
   /** The model with these changes. @param {string[]} [off] @param {import("./transformer.js").Hook} [hook] */
   const model = (off, hook) => transformer(machine.weights, config, undefined, { off, hook });
 
@@ -188,7 +190,11 @@ export function opened(machine) {
         product: numbers[row * shape[1] + k] * one,
       }));
       each.sort((a, b) => Math.abs(b.product) - Math.abs(a.product));
-      return { bias, sum: each.reduce((sum, one) => sum + one.product, bias), terms: each.slice(0, 5) };
+      return {
+        bias,
+        sum: each.reduce((sum, one) => sum + one.product, bias),
+        terms: each.slice(0, 5),
+      };
     },
   };
 }
