@@ -210,9 +210,22 @@ function paintVectors(canvas, { shape: [count, size], data }, kind, colours) {
 }
 
 /** One station's small picture, a button.
- * @param {(column: number | null, row: number) => void} chosen @param {string} kind */
-function thumb(chosen, kind) {
+ * @param {(column: number | null, row: number) => void} chosen @param {string} kind
+ * @param {(column: number | null, row: number) => void} hovered */
+function thumb(chosen, kind, hovered) {
   const canvas = element("canvas", { "aria-hidden": "true" });
+  /** The dot below the pointer. @param {MouseEvent} event @returns {[number, number]} */
+  const dot = ({ clientX, clientY }) => {
+    const box = canvas.getBoundingClientRect();
+    const at = (/** @type {number} */ share, /** @type {number} */ count) =>
+      Math.min(count - 1, Math.max(0, Math.floor(share * count)));
+    return [
+      at((clientX - box.left) / (box.width || 1), canvas.width),
+      at((clientY - box.top) / (box.height || 1), canvas.height),
+    ];
+  };
+  canvas.onpointermove = (event) => hovered(...dot(event));
+  canvas.onpointerleave = () => hovered(null, 0);
   const name = element("span", { class: "name" });
   const node = element(
     "button",
@@ -221,12 +234,8 @@ function thumb(chosen, kind) {
       class: `thumb of-${kind}`,
       "data-action": "station",
       onclick(event) {
-        const box = canvas.getBoundingClientRect();
-        const inside = event.detail > 0 && box.width > 0;
-        chosen(
-          inside ? Math.floor((canvas.width * (event.clientX - box.left)) / box.width) : null,
-          inside ? Math.floor((canvas.height * (event.clientY - box.top)) / box.height) : 0,
-        );
+        const [column, row] = dot(event);
+        chosen(event.detail > 0 ? column : null, row); // by keyboard no column
       },
     },
     element("span", { class: "sheet" }, canvas, element("i", { class: "mark" })),
@@ -245,21 +254,54 @@ function picture(all, set) {
   const place = (of, copies = 1) => {
     const { kind } = of(0);
     const parts = Array.from({ length: copies }, (_, head) =>
-      thumb((column, row) => {
-        const station = of(place_.layer);
-        const at = station.columns === "encoder" ? "source" : "target";
-        const map = kind === "weights";
-        /** @type {Partial<State>} */
-        const changes = { station: station.name, layer: place_.layer };
-        if (map) changes.head = head;
-        if (column !== null) changes[at] = map ? row : column;
-        set(changes);
-      }, kind),
+      thumb(
+        (column, row) => {
+          const station = of(place_.layer);
+          const at = station.columns === "encoder" ? "source" : "target";
+          const map = kind === "weights";
+          /** @type {Partial<State>} */
+          const changes = { station: station.name, layer: place_.layer };
+          if (map) changes.head = head;
+          if (column !== null) changes[at] = map ? row : column;
+          set(changes);
+        },
+        kind,
+        (column, row) => hover(of(place_.layer), head, column, row),
+      ),
     );
     places.push({ kind, of, parts });
     return parts.map((one) => one.node);
   };
   const place_ = { layer: 0 };
+  const readout = element("p", { class: "readout", "aria-hidden": "true" });
+  /** Lights a token's column everywhere, and a weight's two ends.
+   * @param {Station} station @param {number} head @param {number | null} column
+   * @param {number} row */
+  function hover({ name, kind, side, part, columns }, head, column, row) {
+    const map = kind === "weights";
+    const keys = part === "cross" || side === "encoder" ? "encoder" : "decoder";
+    /** @type {Record<string, number[]>} */
+    const lit = { encoder: [], decoder: [] };
+    if (column !== null) {
+      lit[map ? keys : columns].push(column);
+      if (map) lit[side].push(row);
+    }
+    for (const [which, bar_] of Object.entries(tokens)) {
+      [...bar_.children].forEach((chip, i) =>
+        chip.classList.toggle("over", lit[which].includes(i)),
+      );
+      node.style.setProperty(`--over-${which}`, String(lit[which][0] ?? -9));
+    }
+    readout.textContent = "";
+    const run = painted.run;
+    if (column === null || !run) return;
+    const words = { encoder: run.source, decoder: run.target };
+    if (!map) readout.textContent = `${facts.stations[kind][0]} of “${words[columns][column]}”`;
+    else if (run.trace[name]) {
+      const weight = rowOf(run.trace, name, head, row)[column];
+      readout.textContent = `head ${head + 1}: “${words[side][row]}” attends to “${words[keys][column]}”, weight ${share(weight)}`;
+    }
+  }
   /** @param {string} side @param {string | null} part @param {string} kind */
   const find = (side, part, kind) => (/** @type {number} */ layer) =>
     /** @type {Station} */ (
@@ -348,7 +390,7 @@ function picture(all, set) {
   }
   const [encoder, decoder] = [stack("encoder"), stack("decoder")];
   const ribbons = svg("svg", { class: "ribbons", "aria-hidden": "true" });
-  const node = element("div", { class: "model" }, encoder, decoder, ribbons);
+  const node = element("div", { class: "model" }, encoder, decoder, ribbons, readout);
   const probe = element("i", { hidden: true });
   node.append(probe);
 
@@ -495,7 +537,7 @@ function picture(all, set) {
             ...words.map((piece, at) => {
               const chip = button("token", piece, () => set({ [trait]: at }));
               chip.onpointerenter = () => node.style.setProperty(`--over-${side}`, String(at));
-              chip.onpointerleave = () => node.style.removeProperty(`--over-${side}`);
+              chip.onpointerleave = () => node.style.setProperty(`--over-${side}`, "-9");
               chip.lang = side === "encoder" ? "en" : "fr";
               return chip;
             }),
@@ -577,7 +619,8 @@ function build(model, read) {
   /** What the picture shows. @type {{key: string, run: Run}} */
   let known = { key: "", run: beginning() };
   const bets = /** @type {Map<string, number>} */ (new Map()); // by sentence and switches
-  let wanted = "";
+  /** What is asked for and has not come, by kind. @type {Map<string, string>} */
+  const wanted = new Map();
   const keyOf = (/** @type {{text: string, off: string[]}} */ { text, off }) =>
     JSON.stringify([text, off]);
   /** What is switched off in the picture: nothing, before the reader has bet. */
@@ -596,22 +639,28 @@ function build(model, read) {
   /** An example's answer, if the text is one. @param {string} text */
   const answered = (text) => model.get("answers").find((one) => one.text === text);
 
-  /** Asks for what is wanted and not known; `then` is told. @param {string} what
-   * @param {object} asked @param {(answer: any) => void} then any: as tracer.js says */
-  async function want(what, asked, then) {
+  /** Asks for what is wanted and not known; `then` is told, if nothing else of the
+   * kind has been wanted meanwhile. @param {string} what @param {object} asked
+   * @param {(answer: any) => void} then any: as tracer.js says
+   * @param {() => void} [failed] */
+  async function want(what, asked, then, failed = () => {}) {
+    const mine = JSON.stringify(asked);
+    if (wanted.get(what) === mine) return;
+    wanted.set(what, mine);
     node.setAttribute("aria-busy", "true");
-    const mine = JSON.stringify([what, asked]);
-    wanted = mine;
+    const over = () => {
+      if (wanted.get(what) !== mine) return false;
+      wanted.delete(what);
+      if (wanted.size === 0) node.removeAttribute("aria-busy");
+      return true;
+    };
     try {
       const answer = await ask(what, asked);
-      if (wanted === mine) then(answer);
+      if (over()) then(answer);
     } catch (error) {
-      if (wanted === mine) complain(error instanceof Error ? error.message : String(error));
-    } finally {
-      if (wanted === mine) {
-        node.removeAttribute("aria-busy");
-        wanted = "";
-      }
+      if (!over()) return;
+      failed();
+      complain(error instanceof Error ? error.message : String(error));
     }
   }
 
@@ -636,11 +685,16 @@ function build(model, read) {
       draw();
       return;
     }
-    if (wanted === JSON.stringify(["trace", { text, off }])) return;
-    want("trace", { text, off }, (answer) => {
-      known = { key, run: answer };
-      draw();
-    });
+    const shown = JSON.parse(known.key);
+    want(
+      "trace",
+      { text, off },
+      (answer) => {
+        known = { key, run: answer };
+        draw();
+      },
+      () => change(model, { text: shown[0], off: [] }),
+    );
   }
 
   const box = field("text", { class: "sentence", lang: "en", spellcheck: "false" }, () => {});
@@ -938,10 +992,10 @@ function build(model, read) {
     );
   }
 
-  /** @param {State} state @param {Run} run */
-  function drawTour(state, run) {
+  /** @param {State} state */
+  function drawTour(state) {
     const stop_ = tour[Math.min(state.tour, tour.length - 1)];
-    const done = stop_.done(state, run);
+    const done = stop_.done(state);
     const on = button("on", state.tour === tour.length - 1 ? "Begin again" : "Go on (Space)", () =>
       set({ tour: state.tour === tour.length - 1 ? 0 : state.tour + 1 }),
     );
@@ -1328,7 +1382,7 @@ function build(model, read) {
     say.textContent = sentence(station, run, within_);
     walk.draw();
     if (mode === "walk") drawWalk(within_, station, run);
-    if (mode === "tour") drawTour(within_, run);
+    if (mode === "tour") drawTour(within_);
     if (mode === "switches") drawSwitches(within_);
     if (mode === "lens") drawLens(within_, run);
     if (mode === "patch") drawPatch(within_, station, run);

@@ -2,10 +2,9 @@
 // Eight stops through the opened Transformer: what is there, something to do,
 // and what the reader then sees.
 
-/** @typedef {import("./stations.js").Run} Run */
 /** @typedef {{station: string, head: number, source: number, target: number}} Here */
 /** @typedef {{title: string, text: string, ask: string, answer: string,
- *   go: Record<string, string | number>, done: (here: Here, run: Run) => boolean}} Stop */
+ *   go: Record<string, string | number>, done: (here: Here) => boolean}} Stop */
 
 /** @type {Stop[]} */
 export const tour = [
