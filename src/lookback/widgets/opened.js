@@ -238,7 +238,7 @@ function thumb(chosen, kind, hovered) {
         chosen(event.detail > 0 ? column : null, row); // by keyboard no column
       },
     },
-    element("span", { class: "sheet" }, canvas, element("i", { class: "mark" })),
+    element("span", { class: "sheet" }, canvas, element("i", { class: "here" })),
     name,
   );
   return { node, canvas, name };
@@ -327,16 +327,16 @@ function picture(all, set) {
         element("p", { class: "title" }, title),
         element(
           "div",
-          { class: "row" },
+          { class: "lane" },
           ...of(part, "norm"),
           ...of(part, "q"),
           ...of(part, "k"),
           ...of(part, "v"),
         ),
-        element("div", { class: "row maps" }, ...of(part, "weights", 4)),
+        element("div", { class: "lane maps" }, ...of(part, "weights", 4)),
         element(
           "div",
-          { class: "row" },
+          { class: "lane" },
           ...of(part, "heads"),
           ...of(part, "out"),
           ...of(part, "stream"),
@@ -352,7 +352,7 @@ function picture(all, set) {
       { class: `stack ${side}` },
       element("p", { class: "side" }, side === "encoder" ? "Encoder" : "Decoder"),
       tokens[side],
-      element("div", { class: "row" }, ...of(null, "embedding"), ...of(null, "position")),
+      element("div", { class: "lane" }, ...of(null, "embedding"), ...of(null, "position")),
       attention("attention", side === "encoder" ? "Self-attention" : "Masked self-attention"),
       ...(side === "decoder" ? [attention("cross", "Cross-attention")] : []),
       element(
@@ -361,7 +361,7 @@ function picture(all, set) {
         element("p", { class: "title" }, "Feed-forward"),
         element(
           "div",
-          { class: "row" },
+          { class: "lane" },
           ...of("feedforward", "norm"),
           ...of("feedforward", "hidden"),
           ...of("feedforward", "inner"),
@@ -371,7 +371,7 @@ function picture(all, set) {
       side === "encoder"
         ? element(
             "div",
-            { class: "row end" },
+            { class: "lane end" },
             ...of(null, "memory"),
             element(
               "p",
@@ -381,7 +381,7 @@ function picture(all, set) {
           )
         : element(
             "div",
-            { class: "row end" },
+            { class: "lane end" },
             ...of(null, "last"),
             ...of(null, "logits"),
             ...of(null, "probabilities"),
