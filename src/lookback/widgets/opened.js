@@ -51,7 +51,7 @@ import { opened } from "./tracer.js";
  *   sha256: string}} Machine */
 /** @typedef {{change: number, low: number, high: number, same: number}} Cost of a switch, in BLEU */
 /** @typedef {{machines: Record<string, Machine>, answers: Answer[],
- *   first: Record<string, import("./lib/half.js").Packed>, presets: Record<string, string[]>,
+ *   first: Record<string, import("./lib/half.js").Packed>, presets: [string, string[]][],
  *   costs: Record<string, Cost>, captions: number, text: string, station: string, layer: number,
  *   head: number, source: number, target: number, mode: string, off: string[], other: string,
  *   tour: number}} State */
@@ -1056,7 +1056,7 @@ function build(model, read) {
     const focused = /** @type {HTMLElement | null} */ (document.activeElement);
     const inside = panels.switches.contains(focused);
     const held = inside ? (focused?.dataset.name ?? focused?.dataset.action) : null;
-    const presets = Object.entries(state.presets).map(([title, names]) => {
+    const presets = state.presets.map(([title, names]) => {
       const on = names.length === off.length && names.every((one) => off.includes(one));
       const one = button("preset", title, () => set({ off: on ? [] : names }));
       one.dataset.name = title;
@@ -1104,7 +1104,7 @@ function build(model, read) {
     const bet = bets.get(key);
     const result = element("div", { class: "result" });
     if (off.length) {
-      const known_ = Object.entries(state.presets).find(
+      const known_ = state.presets.find(
         ([, names]) => names.length === off.length && names.every((one) => off.includes(one)),
       );
       const cost = costs[known_ ? known_[0] : off.length === 1 ? off[0] : ""];
