@@ -16,7 +16,7 @@ from widgets_common import ask, refuses, shown
 
 from lookback import opened
 from lookback.exercises import opened as exercises
-from lookback.lab import corpus, int8
+from lookback.lab import corpus, int8, records
 from lookback.lab.decoding import greedy
 from lookback.vocabulary import END, START
 from lookback.widgets import Opened, machines
@@ -306,3 +306,27 @@ def test_what_a_switch_costs_is_in_the_record():
     told, captions = costs()
     assert captions == len(corpus.load("val"))
     assert set(told) == {*opened.PRESETS, *opened.switches(machine()[0])}
+
+
+def test_sublayers_stand_in_for_one_another():
+    """The three findings of the page, each from the record."""
+    off = records.load("switches")["results"]["off"]
+    gain = {name: row["step"]["gain"] for name, row in off.items()}
+    whole = {n: x for n, x in gain.items() if n in opened.sublayers(machine()[0])}
+    said("opened", "The costliest of the twenty, the first layer's cross")
+    assert min(whole, key=whole.get) == "decoder.0.cross"
+    assert len(whole) == 20
+    forward = {n: x for n, x in whole.items() if n.endswith("forward")}
+    said("opened", "The feed-forward layer that costs most, alone")
+    assert min(forward, key=forward.get) == "encoder.0.feedforward"
+    assert gain["no feed-forward layers"] < 5 * sum(forward.values())
+    said("opened", "Only the norms before cross-attention can go at little")
+    for name, x in gain.items():
+        if name.endswith((".norm", ".residual")):
+            assert (x > -2) == name.endswith(("cross.norm", "der.norm")), name
+    said("opened", "A part can cost more than the whole it belongs to.")
+    head, all_four = off["decoder.0.cross.head.3"], off["decoder.0.cross"]
+    assert head["step"]["high"] < all_four["step"]["low"]
+    said("opened", "Most parts can go alone, and the words stay.")
+    same = [off[name]["same"] for name in whole]
+    assert sorted(same)[10] > 500  # of 1014 translations, word for word
