@@ -374,14 +374,14 @@ def test_the_search_makes_less_than_half_the_diagonals_errors():
 
 def test_reversal_did_not_help_and_the_intervals_overlap():
     found = records.load("search")["results"]
-    said("bottleneck", "It hurt here")
+    said("bottleneck", "so it hurt here")
     assert found["gain_of_reversal"] < 0
     said(
         "bottleneck",
         "The two intervals overlap, but they answer the wrong question",
     )
     assert found["reversed"]["high"] > found["bottleneck"]["low"]
-    said("bottleneck", "So this is hardly the luck of the captions")
+    said("bottleneck", "so the choice of captions hardly explains the loss")
     assert found["p_of_reversal"] < 0.01
 
 

@@ -57,7 +57,7 @@ def test_places_at_random_are_three_different_ones(monkeypatch):
 
 def test_the_best_table_is_the_best(small):
     """Against all tables of a first place, for a guess that all share."""
-    said("glimpses", "The table is found by trying everything")
+    said("glimpses", "The table is found by exhaustive search")
     eye, seen = small
     with torch.no_grad():
         eye.name.weight.zero_()
@@ -112,7 +112,7 @@ def test_the_expected_reward_is_the_sum_over_all_ways_to_look(
 
 @pytest.mark.nightly
 def test_estimates_meet_the_true_gradient_in_the_mean(small, monkeypatch):
-    said("glimpses", "are right on average, as they should be")
+    said("glimpses", "agree with it on average, as they should")
     monkeypatch.setattr(glimpses, "DRAWS", 400)
     eye, seen = small
     found = glimpses.gradients(eye, Policy(eye.config), seen)
@@ -176,7 +176,7 @@ def found():
 
 
 def test_multiplying_is_ahead_whoever_chooses(found):
-    said("glimpses", "is ahead of the adding one, whoever chooses")
+    said("glimpses", "is ahead of the adding one in every row")
     for way in ("random", "fixed", "learned", "table"):
         assert min(found["join"][way]["each"]) > 0.05
 
@@ -208,7 +208,7 @@ def test_five_points_and_a_control_on_a_fixed_order(found):
     said("glimpses", "is one of the two with the largest lead")
     most = sorted(range(5), key=lambda n: -leads[n])[:2]
     assert shares.index(min(shares)) in most
-    said("glimpses", "a control points the other way: without places, the")
+    said("glimpses", "a control suggests the opposite: without places, the")
     assert found["no place"]["ahead"]["learned"] > 2
 
 
@@ -224,7 +224,7 @@ def test_with_fixed_windows_plus_is_behind_no_place(found):
 
 
 def test_fixed_windows_tell_plus_nothing_of_places_and_times_something():
-    said("glimpses", "Added places have the same sum for every letter there")
+    said("glimpses", "the added places have the same sum for every letter")
     said("glimpses", "still tell which ink came from which window")
     ink, here = torch.rand(3, 16), torch.tensor([3, 12, 18])
     for join in ("plus", "times"):
@@ -254,7 +254,7 @@ def test_two_places_by_hand():
     (true,) = torch.autograd.grad(mean, logits)
     near = partial(torch.testing.assert_close, atol=1e-6, rtol=0)
     near(true, torch.tensor([-0.16, 0.16]))
-    said("glimpses", "very gradient that REINFORCE meets only on average")
+    said("glimpses", "same gradient that REINFORCE reaches only on average")
     ink = (logits.softmax(0) * torch.tensor([0.0, 1.0])).sum()
     near(torch.autograd.grad(ink, logits)[0], true)
     slopes = torch.eye(2) - p
@@ -281,7 +281,7 @@ def test_a_baseline_takes_variance_and_leaves_the_mean(found):
     start = found["times"]["gradient"]["start"]
     said("glimpses", "The baseline removes … of the squared error")
     assert min(start["saved"]["each"]) > 0.5
-    said("glimpses", "are right on average, as they should be")
+    said("glimpses", "agree with it on average, as they should")
     assert all(0.9 < off < 1.3 for off in start["off"]["each"])
     said(
         "glimpses", "Three glimpses are few enough to add up all … ways to look"

@@ -105,8 +105,8 @@ def test_the_climb_of_2014():
     said("ladder", "not distinguishable ($p$ = …)")
     said("ladder", "unlikely to cost a whole point")
     assert dot["p"] > 0.05 and -1 < dot["low"] < 0 < dot["high"]
-    said("scores", "no significant difference")
-    said("scores", "unlikely to cost a whole point")
+    said("scores", "The difference is not significant, and on single")
+    said("scores", "unlikely to cost more than one point")
     beam = FOUND["dot"]["tests"]["all"]["beam"]["step"]
     assert -1 < beam["low"] < 0 < beam["high"]
 
@@ -342,7 +342,8 @@ def test_most_of_what_the_sum_brought_was_a_way_around_the_dropout():
         "connection less than one",
     )
     said(
-        "ladder", "only the feed-forward layer's is larger than twice the error"
+        "ladder",
+        "only the feed-forward layer's is larger than twice the standard error",
     )
     assert 2 * error < feed < 2.5 and 0 < total < min(1, 2 * error)
     spared = {
@@ -365,7 +366,7 @@ def test_most_of_what_the_sum_brought_was_a_way_around_the_dropout():
 
 def test_the_last_gru():
     said("ladder", "Three layers instead of one bring … (… to …), a")
-    said("ladder", "Neither is distinguishable from what was before")
+    said("ladder", "Neither is distinguishable from the configuration")
     said("ladder", "either could hide a point")
     assert all(1 < step(n)["high"] < 1.5 for n in ("depth", "decoder"))
     assert step("depth")["low"] < 0 < step("depth")["high"]
@@ -433,11 +434,14 @@ def test_four_captions_joined():
     search, diagonal = (
         FOUND[n]["long"]["4"]["bleu"] for n in ("rnnsearch", "diagonal")
     )
-    said("ladder-measured", "which never chooses, goes as far as RNNsearch")
+    said(
+        "ladder-measured",
+        "which never chooses a position, scores as high as RNNsearch",
+    )
     assert search < diagonal < search + 2
     said(
         "ladder-measured",
-        "Single captions teach no model to go on after a full stop",
+        "No model learns from single captions to continue after a period",
     )
     for name in PATH:
         row = FOUND[name]["long"]["4"]
@@ -454,7 +458,7 @@ def test_what_other_chapters_say_of_the_way_back():
     said("heads", "Both have … parameters")
     assert sizes[0] == sizes[1]
     said("scores", "proportion of what it writes is right")
-    said("scores", "for two, three and four captions its best seed is below")
+    said("scores", "at every length its best seed is below")
     for count in ("2", "3", "4"):
         added, product = (FOUND[n]["long"][count] for n in ("rnnsearch", "dot"))
         assert max(product["each"]) < min(added["each"])
@@ -500,10 +504,8 @@ def test_every_part_was_taken_away_alone():
     whole = BEST[BEST["transformer"]["trial"]]["runs"]
     said("ablations", "The full model was trained from five seeds")
     assert len(whole) == 5 and {*REMOVAL} == {*REMOVALS}
-    said("ablations", "train from the beginning with all else as it was")
-    said(
-        "ablations", "of less than a point and a half come from three runs each"
-    )
+    said("ablations", "train from the beginning with everything else unchanged")
+    said("ablations", "of less than a point and a half come from three runs")
     said("ablations", "Each change from the full model has a $p$ below 0.001")
     for name, removal in REMOVAL.items():
         for seed, run in enumerate(removal["runs"]):
@@ -528,21 +530,24 @@ def test_every_part_was_taken_away_alone():
 
 def test_what_is_missing_without_a_part():
     missed = ("positions", "dropout", "depth", "feedforward", "heads")
-    said("ablations", "The others cost between one point and fifteen")
+    said(
+        "ablations",
+        "Without most other parts BLEU falls, by up to fifteen points",
+    )
     for name in (*missed, "smoothing"):
         for kind in ("greedy", "beam"):
             assert away(name, kind)["high"] < 0, name
             assert away(name, kind)["p"] < 0.001
-    said("ablations", "from being too sure, brings less")
+    said("ablations", "from being too sure, contributes less")
     assert away("dropout")["gain"] < away("smoothing")["gain"]
     learned = away("positions, learned")
-    said("ablations", "which knows how far the runs lie apart, contains 0")
+    said("ablations", "which also counts the spread over seeds, contains 0")
     assert learned["low"] < 0 < learned["high"]
-    said("ablations", "the randomization test calls it a gain")
+    said("ablations", "by the randomization test it is a gain")
     assert learned["gain"] > 0
-    said("ablations", "had cost points there, and here it is missed")
+    said("ablations", "cost points there, and here it is missed")
     assert step("feedforward")["high"] < 0
-    said("ablations", "Of the heads they agree in sign alone")
+    said("ablations", "For the heads they agree only in sign")
     for name in ("positions", "heads", "sum", "norm"):
         assert step(name)["low"] > 0, name
     assert step("depth")["low"] < 0 < step("depth")["high"]
@@ -551,7 +556,7 @@ def test_what_is_missing_without_a_part():
         for name in ("depth", "feedforward", "feedforward, 7 layers")
     }
     full = REMOVAL["smoothing"]["runs"][0]["parameters"]
-    said("ablations", "takes less than three fifths of the weights")
+    said("ablations", "has less than three fifths of the parameters")
     assert sizes["depth"] < 0.6 * full
     said("ablations", "hold more than a third of the total")
     assert sizes["feedforward"] < 2 / 3 * full
@@ -572,11 +577,11 @@ def test_without_its_sums_the_best_transformer_cannot_translate():
         assert REMOVAL[f"residual{way}"]["tests"]["all"]["bleu"] < 0.05
     [slow] = REMOVAL["residual, slowly"]["runs"]
     words = slow["tests"]["test_2016_flickr"]["greedy"]["first"].split()
-    said("ablations", "says homme homme homme until it is stopped")
+    said("ablations", "writes homme homme homme until it is stopped")
     assert {*words} == {"homme"} and len(words) > 20
     # with one layer the sums are worth points, by both rulers
     shallow = {name: REMOVAL[name]["runs"] for name in ("depth", without)}
-    said("ablations", "With one layer they are worth points")
+    said("ablations", "With one layer the connections are worth points")
     for kind in ("greedy", "beam"):
         found = compare_runs(shallow, "depth", without, "all", kind)
         assert found["high"] < -5 and found["p"] < 0.001
@@ -612,8 +617,11 @@ def test_two_parts_buy_a_rate_and_the_factor_more():
     said("ablations", "where the score collapses, train again at a quarter")
     for name in ("norm, behind", "warmup", "scale"):
         assert away(name)["high"] < -20  # at the whole's rate
-    said("ablations", "the two are not distinguishable from the full model")
-    said("ablations", "a point and a half could still hide")
+    said("ablations", "neither is distinguishable from the full model")
+    said(
+        "ablations",
+        "a difference of a point and a half could have gone undetected",
+    )
     for name in ("norm, behind, slowly", "warmup, slowly"):
         change = beside(name)["change"]
         assert -1.6 < change["low"] < 0 < change["high"] and change["p"] > 0.2
@@ -672,8 +680,8 @@ def test_both_were_asked_as_much():
     trials = [label for stage in STAGES for label in stage]
     said("ablations", "Seven trials are few")
     assert len(trials) == 7
-    said("ablations", "Both models get as many trials")
-    said("ablations", "on the validation captions chooses")
+    said("ablations", "Both models get the same number of trials")
+    said("ablations", "on the validation captions is chosen")
     for name in FAMILIES:
         parts = [f"{name}, {label}" for label in trials]
         tried = {part: BEST[part]["runs"][0] for part in parts}
@@ -696,10 +704,10 @@ def test_rnnsearch_hardly_minds_its_dropout_and_the_transformer_does():
         return BEST[f"{name}, {label}"]["runs"][0]["val"]["bleu"]
 
     tenths = [bleu_of("rnnsearch", f"dropout 0.{n}") for n in (1, 2, 3, 4)]
-    said("ablations", "0.4 its score moves by less than two points")
+    said("ablations", "0.4 its score changes by less than two points")
     assert max(tenths) - min(tenths) < 2
     three = bleu_of("transformer", "dropout 0.3")
-    said("ablations", "The Transformer depends on it a great deal")
+    said("ablations", "The Transformer depends on it much more")
     for n in (1, 2):
         assert bleu_of("transformer", f"dropout 0.{n}") > three + 2
     slower, faster = (
@@ -707,7 +715,10 @@ def test_rnnsearch_hardly_minds_its_dropout_and_the_transformer_does():
         - bleu_of(name, f"dropout {BEST[name]['setting']['dropout']}")
         for name in FAMILIES
     )
-    said("ablations", "twice the rate, at which RNNsearch loses three points")
+    said(
+        "ablations",
+        "twice the learning rate, at which RNNsearch loses three points",
+    )
     assert -3.5 < slower < -2.5 and faster > 0
     used = FOUND["rnnsearch"]["runs"][0]["config"]["dropout"]
     near = [BEST[name]["setting"]["dropout"] for name in FAMILIES]
@@ -733,7 +744,9 @@ def test_how_far_both_are_from_their_starred_settings():
         for part, found in BEST.items()
         if part.startswith("transformer, ")
     }
-    said("ablations", "the Transformer's star would stand at a dropout of 0.1")
+    said(
+        "ablations", "the Transformer's best setting would be a dropout of 0.1"
+    )
     assert max(scores, key=scores.get) == "transformer, dropout 0.1"
 
 
@@ -741,7 +754,10 @@ def test_each_at_its_best():
     greedy, beam = lead("transformer"), lead("transformer", kind="beam")
     said("ablations", "the order of the ladder is reversed")
     assert greedy["low"] > 0 and greedy["p"] < 0.05
-    said("ablations", "says so on its own, two of them only just")
+    said(
+        "ablations",
+        "on each of the three test sets, though on two of them only just",
+    )
     for split in corpus.TESTS:
         alone = lead("transformer", split)
         assert alone["low"] > 0 and alone["p"] < 0.05
@@ -756,7 +772,7 @@ def test_each_at_its_best():
         ]
         for name in FAMILIES
     }
-    said("ablations", "all of the full model's on the H100")
+    said("ablations", "The full model was trained on an H100 GPU")
     assert on_cpu["rnnsearch"] == [False, True, True]
     assert not any(on_cpu["transformer"])
     helped = {
@@ -772,14 +788,14 @@ def test_each_at_its_best():
     ]
     said(
         "ablations",
-        "each of the Transformer's runs is ahead of each of RNNsearch's",
+        "every run of the Transformer is ahead of every run of RNNsearch",
     )
     assert min(losses[0]) > max(losses[1]) + 0.05
     level = [
         BEST[f"{name}, dropout 0.3"]["runs"][0]["val"]["bleu"]
         for name in FAMILIES
     ]
-    said("ablations", "The longer training alone may do part of it")
+    said("ablations", "Longer training may account for part of the difference")
     assert abs(level[0] - level[1]) < 0.5
     over = FOUND["transformer"]["tests"]["all"]["over_rnnsearch"]
     said("ablations", "with a dropout of 0.3 RNNsearch writes better")
@@ -791,7 +807,7 @@ def test_how_they_grow():
         GROWTH[f"transformer, {n}"]["tests"]["all"]["over_rnnsearch"]
         for n in (3000, 10_000)
     )
-    said("ladder-measured", "with only 3,000 captions it is ahead")
+    said("ladder-measured", "with only 3,000 captions the Transformer is ahead")
     assert few["low"] > 0 > some["high"] and max(few["p"], some["p"]) < 0.05
     all_of_them = FOUND["transformer"]["tests"]["all"]["over_rnnsearch"]
     said("ladder-measured", "The table does not support this")
@@ -804,7 +820,10 @@ def test_how_they_grow():
         "ladder-measured",
         "of the six runs five were at their best in the last epoch",
     )
-    said("ladder-measured", "There the cap chose, and not the captions")
+    said(
+        "ladder-measured",
+        "So with 10,000 captions the limit ended the training",
+    )
     best = {"3000": [], "10000": []}
     for size, found in best.items():
         for name in FAMILIES:
@@ -818,11 +837,11 @@ def test_how_they_grow():
 def test_what_joined_captions_teach():
     names = ("fixed", "diagonal", "rnnsearch", "norm", "transformer")
     joined = {name: GROWTH[f"{name}, joined"] for name in names}
-    said("ladder-measured", "Single captions teach no model to go on")
-    said("ladder-measured", "so all of them have learned less here")
+    said("ladder-measured", "No model learns from single captions to continue")
+    said("ladder-measured", "so all five models have had less training here")
     four = {name: each["long"]["4"]["bleu"] for name, each in joined.items()}
     one = joined["rnnsearch"]["tests"]["test_2016_flickr"]["bleu"]
-    said("ladder-measured", "RNNsearch writes four captions as well as one")
+    said("ladder-measured", "RNNsearch translates four captions as well as one")
     assert four["rnnsearch"] > one - 0.5
     said("ladder-measured", "no other model of the five comes near it")
     assert (

@@ -81,7 +81,7 @@ def test_two_hops_do_better_than_the_guess_without_the_chain():
 
 
 def test_three_hops_find_the_three_facts_in_the_order_of_need():
-    said("memory_networks", "are on all three of them, in the order of need")
+    said("memory_networks", "are on all three of them, in the order in which")
     said("memory_networks", "the last hop finds the last fact")
     for run in RESULTS["3 hops"]["runs"]:
         for k in range(3):
@@ -123,19 +123,21 @@ def test_hard_attention_is_good_enough_to_answer_with():
 def test_soft_attention_under_weak_supervision_is_a_matter_of_luck():
     bare = [RESULTS[f"no start{rate}"]["solved"] for rate in RATES]
     assert bare[2] == {"1": 5, "2": 3, "3": 1}
-    said("memory_networks", "the other 4 seeds reach between 50% and 65%")
+    said("memory_networks", "three learn the questions with two facts, and one")
+    said("memory_networks", "the other four reach between 50% and 65%")
     *others, best = sorted(right("no start, a quarter", "3"))
     assert best > 0.95 and 0.495 < others[0] and others[-1] < 0.655
-    said("memory_networks", "2 are near the baseline, and 2 are as good")
+    said("memory_networks", "two are near the baseline, and two are as good")
     assert others[1] < RESULTS["guess"]["3"] + 0.07
     assert min(right("2 hops", "3")) - 0.01 < others[2]
     said("memory_networks", "This is at the best of three learning rates")
     assert max(bare, key=lambda one: (one["2"], one["3"])) is bare[2]
-    said("memory_networks", "all 5 seeds learn everything; without it")
+    said("memory_networks", "all five seeds learn everything; without it, at")
+    said("memory_networks", "at that rate, none learns the questions with")
     assert RESULTS["3 hops"]["solved"] == dict.fromkeys(FACTS, 5)
     assert bare[0]["3"] == 0
-    said("memory_networks", "learn them with the linear start")
-    assert RESULTS["3 hops, a quarter"]["solved"]["3"] < 5
+    said("memory_networks", "two of five learn these with the linear start")
+    assert RESULTS["3 hops, a quarter"]["solved"]["3"] == 2
 
 
 def test_the_rates_of_both_tables():
@@ -188,7 +190,10 @@ def test_age_decides_where_weak_supervision_has_not_taught_it():
 
 def test_ages_that_were_never_trained_are_most_of_the_loss():
     longest = LONGER[-1]
-    said("memory_networks", "So more than half of the fall was noise")
+    said(
+        "memory_networks",
+        "So these random values cause more than half of the fall",
+    )
     said("memory_networks", "and strong supervision does not help")
     for facts in FACTS:
         bare, cut, home = (

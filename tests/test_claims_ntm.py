@@ -262,7 +262,7 @@ def test_half_of_the_addressing_does_not_learn_with_a_single_head(found):
     for name in ("content only", "shift only"):
         assert found[name]["scores"]["32"]["8"]["bits"] < 0.8, name
         assert found[name]["weights"] == found["tape"]["weights"]
-    said("ntm", "lower than halfway through in every seed, in one of them only")
+    said("ntm", "in every seed the loss was lower at the end than halfway")
     left = [
         curve[-1] / curve[len(curve) // 2 - 1]
         for curve in found["shift only"]["curve"]
@@ -331,7 +331,7 @@ def test_the_lstm_was_still_learning(found):
     said("ntm", "in every seed the loss of the last updates was less than half")
     for curve in one["curve"]:
         assert curve[-1] < curve[len(curve) // 2 - 1] / 2
-    said("ntm", "… of the bits of strings of 8, and on longer ones it soon")
+    said("ntm", "of the bits of strings of 8 right, and soon falls to guessing")
     assert one["scores"]["128"]["8"]["bits"] > 0.9
     assert max(one["scores"]["128"]["40"]["each"]) < 0.55
 
@@ -391,7 +391,7 @@ def test_the_addressing_of_the_model_of_the_page(found):
 
 
 def test_some_walk_backwards(found):
-    said("ntm", "Others do the same backwards")
+    said("ntm", "Others move backwards, one slot back for every vector")
     back = [one["answer"]["moves"][0] > 0.9 for one in found["addressing"]]
     on = [one["answer"]["moves"][2] > 0.9 for one in found["addressing"]]
     assert sum(back) >= 2 and sum(on) >= 2
@@ -444,7 +444,7 @@ def test_which_part_finds_the_start(phase, gate, low, high):
 def test_the_trained_model_held_to_content_fails():
     said(
         "ntm",
-        "hold the trained model to that stage alone, and it copies nothing",
+        "restricted to that stage, the trained model only guesses",
     )
     model = ntm.recorded()
     held = ntm.ContentOnly(model.config)

@@ -292,6 +292,8 @@ def test_up_and_down_a_stack(seed):
     alike, _, size, _ = stack(seed, 24, False, "post", True)
     said("residual", "The norm alone keeps the length and nothing else")
     assert alike <= 4 and 0.9 < size < 1.2
+    said("residual", "alike by level 3, with some weights by level 4 or 5")
+    assert stack(seed, 24, False, "pre", True)[0] <= 5
 
 
 def test_eight_layers_need_both_additions_and_the_norm_in_its_place():
@@ -377,6 +379,13 @@ def test_deepseeks_feed_forward_layers():
     assert round(sum(parts.values()) / 1e9) == 671
 
 
+def test_what_stayed_of_2017_is_most_of_it():
+    parts = count(MODELS["Transformer base"])
+    said("feedforward", "and they hold 70% of its parameters")
+    left = sum(parts.values()) - parts["attention"]
+    assert round(left / sum(parts.values()), 2) == 0.70
+
+
 def test_what_ten_eight_two_and_a_tenth_become():
     given = torch.tensor([10, 8, 2, 0.1], dtype=torch.float64)
     first, second, third, _ = given.softmax(0).tolist()
@@ -384,15 +393,15 @@ def test_what_ten_eight_two_and_a_tenth_become():
     assert [round(100 * first), round(100 * second)] == [88, 12]
     said("scores", "one part in three thousand")
     assert 2900 < first / third < 3100
-    said("scores", "Add the same number to all scores, and nothing changes")
+    said("scores", "add the same number to all scores, nothing changes")
     assert torch.allclose((given + 5).softmax(0), given.softmax(0))
-    said("scores", "in the end one key gets everything")
+    said("scores", "one key gets all the weight in the end")
     assert (5 * given).softmax(0)[0] > 0.999
 
 
 def test_a_step_has_work_for_every_core():
     said(
         "serial",
-        "has 240 million multiplications: for 3,584 cores that is 67,000 each",
+        "has 240 million multiplications, or 67,000 for each of 3,584 cores",
     )
     assert (80 * 3 * 1000**2, round(240e6 / 3584, -3)) == (240_000_000, 67_000)

@@ -31,6 +31,7 @@ PAGES = (
     "feedforward",
     "residual",
     "transformer",
+    "opened",
     "ladder",
     "ablations",
     "fastweights",

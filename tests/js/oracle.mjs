@@ -196,7 +196,7 @@ const jobs = {
       const instead = widget.otherLook(how.look ?? "own", how.gone ?? "", source.length);
       const machine =
         model === "Transformer"
-          ? widget.transformer(weights, config, instead)
+          ? widget.transformer(weights, config, instead, { off: how.off })
           : widget.rnnsearch(weights, instead);
       const [best] = widget.beam(machine, source, how).found;
       const steps = best.steps.map((/** @type {any} any: as above */ step) =>
@@ -204,6 +204,23 @@ const jobs = {
       );
       return { steps, score: best.score };
     });
+  },
+  /** A Transformer's tensors in base64, given the translation; what it writes
+   * with parts off; and what a patched vector makes it write. */
+  traced: async (widget, { file, each, off = [] }) => {
+    const one = widget.opened(await opened(widget, file));
+    return each.map((/** @type {{source: number[], ids: number[]}} */ { source, ids }) =>
+      Object.fromEntries(
+        Object.entries(one.traced(source, ids, off)).map(([name, { shape, data }]) => [
+          name,
+          [shape, Buffer.from(data.buffer).toString("base64")],
+        ]),
+      ),
+    );
+  },
+  opened: async (widget, { file, what, each }) => {
+    const one = widget.opened(await opened(widget, file));
+    return each.map((/** @type {any} any: JSON */ asked) => one[what](asked));
   },
   /** Scores by the body in a file, at some places; nothing else to say. */
   bodied: async (widget, { file, family, rows }) => {

@@ -45,7 +45,7 @@ test("numbers have thousands, a true minus, and never a minus zero", () => {
   assert.equal(shown(-0.256, score), "\u22120.3");
   assert.equal(shown(-0.01, score), "0.0");
   assert.equal(shown(undefined, score), "not measured");
-  assert.equal(ranged(low, "bleu", score), "30.0 (95 % interval 29.0 to 31.5)");
+  assert.equal(ranged(low, "bleu", score), "30.0 (95% interval 29.0 to 31.5)");
   assert.equal(ranged(low, "aer", error), "not measured");
 });
 

@@ -112,6 +112,6 @@ test("each step is told", () => {
   );
   assert.match(
     sentence({ ...end, story: [["box", "ann"]] }, now, 3),
-    /a guess: the story does not say “where is ann”/,
+    /a guess: the story does not answer “where is ann/,
   );
 });

@@ -90,9 +90,9 @@ test("an alignment step names the word and its weight", () => {
   };
   assert.match(
     alignmentSays(example, 1),
-    /^Target word 2, “noir”, looks at “black” with weight 0\.99/,
+    /^Target word 2, “noir”, attends to “black” with weight 0\.99/,
   );
-  assert.match(alignmentSays(example, 0), /then at “black” with 0\.50/);
+  assert.match(alignmentSays(example, 0), /then to “black” with 0\.50/);
   assert.deepEqual(look(example, 0).context, [0.5, 0.5]);
 });
 

@@ -112,7 +112,7 @@ def test_sentences_are_told_moved_and_taken_out(story):
     act(root, "remove").first.click()
     told.pop(0)
     check(root, state, told, asked, HOPS + 1)
-    assert "It is a guess: the story does not say “where is the bag”" in live(
+    assert "It is a guess: the story does not answer “where is the bag?”" in live(
         root
     )
     act(root, "asked").select_option("box")

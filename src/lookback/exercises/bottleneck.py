@@ -648,7 +648,7 @@ def half_length(mine):
 
 for _hint, *_typed in (
     (
-        "That is the last length still above one half; the one after it is "
+        "That is the last length still at one half or above; the next one is "
         "wanted.",
         lambda rates: max(int(n) for n in rates if rates[n] >= 0.5),
     ),

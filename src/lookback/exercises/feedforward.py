@@ -282,6 +282,10 @@ for _hint, *_typed in (
         *(_UP, " * F.silu(x @ W_3)"),
     ),
     (
+        "You apply the sigmoid to x W_3 as well; only x W_1 is the gate.",
+        *(_UP, " * torch.sigmoid(x @ W_3)"),
+    ),
+    (
         "You apply Swish to the product; it belongs on x W_1 alone.",
         *(_SWISH + _UP, "F.silu(gate * (x @ W_3))"),
     ),

@@ -228,13 +228,13 @@ for _hint, *_typed in (
     ),
     (
         "Softmax runs over the words that ask. It belongs over the words that "
-        "are looked at, the last axis.",
+        "are attended to, the last axis.",
         "dim=-1",
         "dim=-2",
     ),
     (
         "Softmax runs over the heads. It belongs over the words that are "
-        "looked at, the last axis.",
+        "attended to, the last axis.",
         "dim=-1",
         "dim=1",
     ),

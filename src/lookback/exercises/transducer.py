@@ -398,7 +398,7 @@ for _hint, *_typed in (
         *("alpha[-1] +", "arrived[t - 1] +"),
     ),
     (
-        "With you a word moves the position on. Only a blank does: a word "
+        "In your sum a word moves on by one place. Only a blank does: a word "
         "comes from the node below, at the same t.",
         edited(
             _cell_by_cell,

@@ -484,7 +484,7 @@ for _hint, *_typed in (
         *(_SAME, "pieces[i : i + 2] == pair"),
     ),
     (
-        "The last piece is lost: it has no neighbour to its right, and stays "
+        "The last piece is lost: it has no neighbor to its right, and stays "
         "all the same.",
         *("len(pieces):", "len(pieces) - 1:"),
     ),
@@ -551,7 +551,7 @@ def _by_marks(pieces, pair):
 
 
 def cached_step_solution(q, k, v, past_k, past_v):
-    """softmax(q Kᵀ / √d_k) V, K and V = the past with k and v behind it."""
+    """softmax(q Kᵀ / √d_k) V, K and V = the past, then k and v."""
     K = torch.cat([past_k, k.unsqueeze(1)], dim=1)
     V = torch.cat([past_v, v.unsqueeze(1)], dim=1)
     scores = torch.einsum("bd,btd->bt", q, K) / q.shape[-1] ** 0.5
@@ -695,7 +695,7 @@ def _newest_first(q, k, v, past_k, past_v):
 
 
 class MultiHeadAttention(nn.Module):
-    """Concat(head_1, …, head_h) W^O: x looks at memory."""
+    """Concat(head_1, …, head_h) W^O: x attends to memory."""
 
     def __init__(self, d_model, heads):
         super().__init__()
@@ -1194,7 +1194,7 @@ for _hint, *_typed in (
         *_everywhere("{x} + {norm}({part})"),
     ),
     (
-        "You normalise x first and then add to the normalised one. The sum "
+        "You normalize x first and then add to the normalized one. The sum "
         "takes x as it came, and the norm comes last: norm(x + f(x)).",
         *_everywhere("({x} := {norm}({x})) + {part}"),
     ),
@@ -1264,7 +1264,7 @@ for _hint, *_typed in (
         "x.var(dim=-1, keepdim=True)",
     ),
     (
-        "Your LayerNorm runs along the words. Each word is normalised on its "
+        "Your LayerNorm runs along the words. Each word is normalized on its "
         "own, over its d_model numbers: dim=-1.",
         "mean(dim=-1, keepdim",
         "mean(dim=1, keepdim",

@@ -24,6 +24,7 @@ __all__ = [
     "Lookup",
     "Masks",
     "OneMatrix",
+    "Opened",
     "OtherWeights",
     "ParameterBudget",
     "Peephole",

@@ -46,10 +46,10 @@ export function sentence({ source, target, energies }, step) {
   const [best, second] = weights.map((_, j) => j).sort((a, b) => weights[b] - weights[a]);
   const also =
     second !== undefined && weights[second] >= 0.1
-      ? `, then at ${quoted(source, second)} with ${digits(weights[second])}`
+      ? `, then to ${quoted(source, second)} with ${digits(weights[second])}`
       : "";
   return (
-    `Target word ${step + 1}, “${target[step]}”, looks at ${quoted(source, best)} ` +
+    `Target word ${step + 1}, “${target[step]}”, attends to ${quoted(source, best)} ` +
     `with weight ${digits(weights[best])}${also}.`
   );
 }
@@ -196,7 +196,7 @@ function map(example, go) {
     tell.textContent =
       value === undefined
         ? hint
-        : `“${target[i]}” looks at ${quoted(source, k)}: ${example.score ?? "energy"} ${digits(example.energies[i][k])}, ` +
+        : `“${target[i]}” attends to ${quoted(source, k)}: ${example.score ?? "energy"} ${digits(example.energies[i][k])}, ` +
           `weight ${digits(Number(value), 3)}.`;
   };
   /** @param {MouseEvent} event */

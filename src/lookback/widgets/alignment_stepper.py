@@ -71,7 +71,7 @@ class AlignmentStepper(base.Widget):
     def words(self) -> str:
         one, weights = self.examples[self.example], self.weights()
         looks = (
-            f"{word} looks at {one['source'][row.argmax()]} ({row.max():.2f})"
+            f"{word} attends to {one['source'][row.argmax()]} ({row.max():.2f})"
             for word, row in zip(one["target"], weights, strict=True)
         )
         return f"Alignment, word by word. {'; '.join(looks)}."

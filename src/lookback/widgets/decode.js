@@ -16,7 +16,7 @@ import { END, START } from "./lib/recurrent.js";
 /** @typedef {{steps: Step[], score: number, over: boolean}} Written score: mean log p a word */
 
 /** log softmax, <pad> and START left out. @param {Float64Array} logits */
-function logProbabilities(logits) {
+export function logProbabilities(logits) {
   logits[0] = logits[START] = -Infinity;
   let most = -Infinity;
   for (const one of logits) if (one > most) most = one;
@@ -28,7 +28,7 @@ function logProbabilities(logits) {
 
 /** Where the largest numbers are, the largest first.
  * @param {Float64Array} numbers @param {number} count */
-function largest(numbers, count) {
+export function largest(numbers, count) {
   /** @type {number[]} */
   const found = [];
   numbers.forEach((one, i) => {

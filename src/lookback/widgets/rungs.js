@@ -35,7 +35,7 @@ export const shown = (x, { digits }) =>
  * @param {Rung} rung @param {string} name @param {Measure} measure */
 export function ranged({ numbers, intervals }, name, measure) {
   const range = intervals[name]?.map((x) => shown(x, measure)).join(" to ");
-  return `${shown(numbers[name], measure)}${range ? ` (95 % interval ${range})` : ""}`;
+  return `${shown(numbers[name], measure)}${range ? ` (95% interval ${range})` : ""}`;
 }
 
 /** Which rung a rung is compared with: the chosen one, else the one that it

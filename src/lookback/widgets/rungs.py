@@ -1,6 +1,6 @@
 """A ladder of translators: walk it, and compare any two rungs.
 
-Every rung has measured numbers, some with a 95 % interval. rungs.js compares.
+Every rung has measured numbers, some with a 95% interval. rungs.js compares.
 """
 
 from matplotlib.figure import Figure

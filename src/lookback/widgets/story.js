@@ -136,7 +136,7 @@ export function sentence(state, now, last) {
   const said = `${what} The network answers “${kinds[0].holders[place]}” (p = ${share(now.places[place])})`;
   const { place: truth, missing } = follow(kinds, story, asked);
   if (truth === null)
-    return `${said}. It is a guess: the story does not say “${question(kinds, missing ?? "")}”.`;
+    return `${said}. It is a guess: the story does not answer “${question(kinds, missing ?? "")}?”`;
   return truth === kinds[0].holders[place]
     ? `${said}, which is correct.`
     : `${said}. The story says “${truth}”.`;

@@ -2,8 +2,9 @@
 // Type a sentence, and watch a machine translate it: what it could have said,
 // where it looked, and what becomes of it without its look. Python: translate.py.
 
-import { fetched } from "./lib/fetched.js";
+import { fetched, plainBytes, right } from "./lib/fetched.js";
 import { squares } from "./lib/grid.js";
+import { inflate, readMachine } from "./lib/int8.js";
 import { among, integer, series } from "./lib/link.js";
 import { digits, quoted, share } from "./lib/text.js";
 import {
@@ -24,7 +25,7 @@ import {
 } from "./lib/view.js";
 import { helper, serve } from "./lib/worker.js";
 import limits from "./translate.json" with { type: "json" };
-import { SKILLS } from "./translator.js";
+import { translator } from "./translator.js";
 
 /** @typedef {import("./decode.js").Step} Step */
 /** @typedef {import("./decode.js").Written} Written */
@@ -36,6 +37,28 @@ import { SKILLS } from "./translator.js";
  *   rival: number}} State */
 /** @typedef {import("./lib/view.js").Model<State>} Model */
 
+/** @type {Map<string, ReturnType<typeof translator>>} */
+const awake = new Map();
+
+/** What the worker does. */
+export const SKILLS = {
+  /** @param {{name: string, data: string | ArrayBuffer,
+   *   wanted: import("./lib/fetched.js").Wanted}} given */
+  async wake({ name, data, wanted }) {
+    const file = plainBytes(data);
+    if (!(await right(file, wanted))) {
+      throw new Error("The weights are damaged: their digest is not the one this page knows.");
+    }
+    awake.set(name, translator(readMachine(await inflate(file))));
+    return true;
+  },
+  /** @param {import("./translator.js").Asked & {name: string}} given */
+  translate({ name, ...asked }) {
+    const one = awake.get(name);
+    if (!one) throw new Error("The machine is asleep.");
+    return one.translate(asked);
+  },
+};
 serve(SKILLS);
 
 /** @type {[string, string][]} */

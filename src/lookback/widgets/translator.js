@@ -1,8 +1,6 @@
 // @ts-check
 // The book's trained translators, run in a worker: text in, translation out.
 import { beam } from "./decode.js";
-import { plainBytes, right } from "./lib/fetched.js";
-import { inflate, readMachine } from "./lib/int8.js";
 import { END } from "./lib/recurrent.js";
 import { readable, words, wordsOfFrench } from "./moses_tokenizer.js";
 import { rnnsearch } from "./rnnsearch.js";
@@ -47,20 +45,31 @@ export function translator(machine) {
     const named = odd.map((word) => `“${[...readable(word)].slice(0, 12).join("")}”`).join(", ");
     throw new Error(`${what} has ${named}: letters that the machine has never seen.`);
   }
+  /** The ids of a typed sentence, END last. @param {string} text */
+  function sourceOf(text) {
+    if ([...text].length > MOST.letters) {
+      throw new Error(`At most ${MOST.letters} letters, please: captions are short.`);
+    }
+    const typed = words(text);
+    if (typed.length === 0) throw new Error("Type an English sentence.");
+    refuse(typed, "Your sentence");
+    const source = [...encode(typed), END];
+    if (source.length > MOST.pieces) {
+      throw new Error(`That makes ${source.length} pieces, and at most ${MOST.pieces} are read.`);
+    }
+    return source;
+  }
   return {
+    sourceOf,
+    /** A piece as a reader sees it. @param {number} id */
+    piece: (id) => shown(textOf(id)),
+    /** What these pieces spell. @param {number[]} ids */
+    sentence: (ids) => decode(ids).map(readable).join(" "),
+
     /** @param {Asked} asked @returns {Translation} */
     translate({ text, width = 1, look = "own", gone = "", given = [], word = "" }) {
       const began = performance.now();
-      if ([...text].length > MOST.letters) {
-        throw new Error(`At most ${MOST.letters} letters, please: captions are short.`);
-      }
-      const typed = words(text);
-      if (typed.length === 0) throw new Error("Type an English sentence.");
-      refuse(typed, "Your sentence");
-      const source = [...encode(typed), END];
-      if (source.length > MOST.pieces) {
-        throw new Error(`That makes ${source.length} pieces, and at most ${MOST.pieces} are read.`);
-      }
+      const source = sourceOf(text);
       const french = wordsOfFrench(word);
       const ends = word.trim() === "<end>";
       if (!ends) refuse(french, "Your word");
@@ -103,26 +112,3 @@ const shown = (piece) =>
     : piece.endsWith("</w>")
       ? readable(piece.slice(0, -4))
       : `${readable(piece)}·`;
-
-/** @type {Map<string, ReturnType<typeof translator>>} */
-const awake = new Map();
-
-/** What the worker does. */
-export const SKILLS = {
-  /** @param {{name: string, data: string | ArrayBuffer,
-   *   wanted: import("./lib/fetched.js").Wanted}} given */
-  async wake({ name, data, wanted }) {
-    const file = plainBytes(data);
-    if (!(await right(file, wanted))) {
-      throw new Error("The weights are damaged: their digest is not the one this page knows.");
-    }
-    awake.set(name, translator(readMachine(await inflate(file))));
-    return true;
-  },
-  /** @param {Asked & {name: string}} given */
-  translate({ name, ...asked }) {
-    const one = awake.get(name);
-    if (!one) throw new Error("The machine is asleep.");
-    return one.translate(asked);
-  },
-};

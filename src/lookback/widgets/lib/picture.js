@@ -359,6 +359,10 @@
       const opacity = Number(style.opacity);
       const into = opacity < 1 ? add(parent, "g", { opacity }) : parent;
       if (node instanceof SVGSVGElement) return drawing(into, node, box);
+      if (node instanceof HTMLCanvasElement) {
+        const look = { preserveAspectRatio: "none", style: "image-rendering: pixelated" };
+        return add(into, "image", { href: node.toDataURL(), ...box, ...look });
+      }
       if (node instanceof HTMLInputElement && ["range", "checkbox", "radio"].includes(node.type)) {
         return control(into, node, box, style);
       }
