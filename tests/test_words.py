@@ -33,6 +33,7 @@ PAGES = (
     "transformer",
     "ladder",
     "ablations",
+    "name",
 )
 
 # What only this book says, and the term that has to have stood before.
