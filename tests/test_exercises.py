@@ -159,7 +159,7 @@ def test_a_built_in_that_tells_no_signature_is_tried_all_the_same(capsys):
 
 @changeable
 def test_changing_an_argument_in_place_is_named(made, capsys):
-    functions = ("look", "examine")  # these cannot be changed
+    functions = ("attention", "examine")  # these cannot be changed
     at = int(made.inputs[0] in functions)
 
     def greedy(*given):
