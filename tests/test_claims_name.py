@@ -35,6 +35,7 @@ def test_what_is_said_of_the_table_of_traits():
 
 
 def test_the_table_of_traits_is_what_the_experiments_find():
+    said("name", "It is better to test each function")
     rows = re.findall(
         r"^\| (\d{4}) ([\w -]+?) \| ([✓–]) \| ([✓–]) \| ([✓–]) \| ([✓–]) \| "
         r"([✓–]) \|$",
