@@ -264,7 +264,9 @@ EQUAL = {
     "sees_place": {
         "1 -> 2": "any other order will do",
         "torch.allclose(moved, attention(query, keys)[order]) -> "
-        "torch.allclose(attention(query, keys)[order], moved)": "alike is alike",
+        "torch.allclose(attention(query, keys)[order], moved)": (
+            "alike is alike"
+        ),
     },
     "reinforce_loss": {
         f"{one} -> {other}": "only the number of draws is taken"

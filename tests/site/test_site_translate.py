@@ -172,7 +172,8 @@ def test_without_its_look(awake):
         "un homme vêtu d' une veste rouge est en train de discuter sur un"
         " tapis roulant ."
     )
-    assert live(awake).endswith("its attention is on all pieces equally, or on none.")
+    uniform = "its attention is on all pieces equally, or on none."
+    assert live(awake).endswith(uniform)
 
 
 @pytest.mark.nightly

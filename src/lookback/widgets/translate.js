@@ -152,7 +152,8 @@ function lookMap(now, { steps }, seen, go) {
       "table",
       {
         role: "grid",
-        "aria-label": "attention weights: a row for each piece written, a column for each piece read",
+        "aria-label":
+          "attention weights: a row for each piece written, a column for each piece read",
       },
       element("thead", {}, titles),
       element("tbody", {}, ...rows),
@@ -193,7 +194,10 @@ function rivals(take) {
         "What it considered likely here. Choose one, and it continues from there:",
       ),
       list,
-      bar(element("label", {}, "or a word of yours ", box), button("go-on", "Continue from it", own)),
+      bar(
+        element("label", {}, "or a word of yours ", box),
+        button("go-on", "Continue from it", own),
+      ),
       problem,
     ),
     /** @param {string} text */

@@ -40,8 +40,9 @@ class Translate(machines.Widget):
     it is known by: `file`, `bytes`, `sha256`. `width` is the beam's; `look`
     puts other attention weights in place of the model's, `gone` removes the
     head "layer.head"; `given` are the numbers of the pieces that the French
-    begins with; `rival` is which of the beam's translations is drawn, `step` its word,
-    `seen` whose attention: "layer.head", or "" for the last layer's mean.
+    begins with; `rival` is which of the beam's translations is drawn, `step`
+    its word, `seen` whose attention: "layer.head", or "" for the mean of
+    the last layer's heads.
 
     Raises:
         TraitError: for what does not fit.
