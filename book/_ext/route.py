@@ -162,7 +162,7 @@ class Route(Drawing):
         for raw in figure[0].findall(nodes.raw):
             # A picture's links would be out of a keyboard's reach.
             group = raw.astext().replace('role="img"', 'role="group"')
-            raw.children[:] = [nodes.Text(group)]
+            raw[0] = nodes.Text(group)
         return figure
 
 
