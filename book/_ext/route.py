@@ -32,8 +32,9 @@ STYLE = """<style>
 text { font-family: var(--lb-ui, sans-serif); fill: var(--lb-ink, #1c2733);
   text-anchor: middle; font-size: 15.5px; paint-order: stroke;
   stroke: var(--lb-paper, #fdfbf7); stroke-width: 5px; }
-.name { font-weight: 700; }
-a:hover .name, a:focus .name { text-decoration: underline; }
+a { text-decoration: none !important; }
+.name { font-weight: 700; text-decoration: underline; }
+a:hover .name, a:focus .name { fill: var(--lb-accent, #a8470f); }
 .small { font-size: 14.5px; fill: var(--lb-ink-soft, #51606f); }
 .way { stroke: var(--lb-accent, #a8470f); stroke-width: 4; fill: none; }
 .side { stroke: var(--lb-ink-soft, #51606f); stroke-width: 2.5; fill: none;
