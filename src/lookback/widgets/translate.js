@@ -55,7 +55,7 @@ export const SKILLS = {
   /** @param {import("./translator.js").Asked & {name: string}} given */
   translate({ name, ...asked }) {
     const one = awake.get(name);
-    if (!one) throw new Error("The machine is asleep.");
+    if (!one) throw new Error("The model is not loaded.");
     return one.translate(asked);
   },
 };
