@@ -97,8 +97,10 @@ def test_former_names_lead_to_pages(tmp_path, monkeypatch):
 @pytest.mark.parametrize("first", [2, 3], ids=["left", "right"])
 def test_a_route_has_every_stop_inside_its_frame(first, sides):
     """The side path leaves from a stop on either side."""
-    way = [([f"Stop {n}", "a line", "another"], []) for n in range(7)]
-    way[first][1].extend([[f"Side {n}", "beside"] for n in range(sides)])
+    way = [([f"Stop {n}", "a line", "another", "p.html"], []) for n in range(7)]
+    way[first][1].extend(
+        [[f"Side {n}", "beside", "q.html"] for n in range(sides)]
+    )
     drawn = ElementTree.fromstring(route.svg(way))
     _, _, width, height = map(float, drawn.get("viewBox").split())
     dots = [
@@ -109,12 +111,20 @@ def test_a_route_has_every_stop_inside_its_frame(first, sides):
     assert all(60 < x < width - 60 and 0 < y < height for x, y in dots)
     names = [one.text for one in drawn.iter(f"{{{SVG}}}text")]
     assert {"Stop 6", f"Side {sides - 1}", "another", "beside"} <= set(names)
+    links = [one.get("href") for one in drawn.iter(f"{{{SVG}}}a")]
+    assert links.count("p.html") == 7 and links.count("q.html") == sides
     assert f"From Stop {first} a dotted side path" in route.alt(way)
 
 
 def test_the_route_has_the_chapters_in_the_order_of_the_book():
-    names = [stop[0] for stop, _ in route.stops(notation.pages())]
+    way = route.stops(notation.pages())
+    names = [stop[0] for stop, _ in way]
     assert len(names) == len(set(names)) > 15
+    for name, *_, link in [
+        stop for stop, side in way for stop in (stop, *side)
+    ]:
+        text = (ROOT / "book" / link).with_suffix(".md").read_text("utf-8")
+        assert f"\n# {name}" in text  # what the sidebar says
 
 
 def test_readme_and_contributing_list_every_module():

@@ -1,4 +1,4 @@
-"""Ten looks: each against its chapter's module or torch, and what ties them."""
+"""Ten formulas, each against its chapter's module or torch; what ties them."""
 
 import math
 
@@ -63,11 +63,11 @@ def test_the_memory_network_takes_one_row():
     close(lookups.memory_network(query, keys), truth)
 
 
-def test_the_content_look_is_the_tapes():
+def test_content_based_attention_is_that_of_the_ntm():
     query, keys = memory()
     strength = torch.full((1, 1, 1), 4.0, dtype=torch.float64)
     truth = ntm.content(query[None, None], strength, keys[None])[0, 0]
-    close(lookups.content_look(query, keys), truth)
+    close(lookups.content_based(query, keys), truth)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.3])
@@ -145,10 +145,10 @@ def test_the_same_formula_twice_in_2015():
     )
 
 
-def test_a_content_look_is_a_scaled_dot_product_of_unit_vectors():
+def test_content_based_attention_is_a_scaled_dot_product_of_unit_vectors():
     query, keys = memory()
     found = lookups.dot(4.0 * unit(query), unit(keys))
-    close(lookups.content_look(query, keys), found)
+    close(lookups.content_based(query, keys), found)
 
 
 # The traits.
@@ -160,7 +160,7 @@ TRUTH = {
     "soft window": (False, True, False, True, True),
     "RNNsearch": SOFT,
     "memory network": (True, True, True, False, False),
-    "content look": SOFT,
+    "content-based": SOFT,
     "end-to-end": SOFT,
     "dot": SOFT,
     "scaled dot": SOFT,
@@ -170,9 +170,9 @@ TRUTH = {
 
 @pytest.mark.parametrize("name", lookups.KIN)
 def test_traits_are_those_that_the_equations_have(name):
-    _, look = lookups.KIN[name]
-    assert lookups.traits(look) == TRUTH[name]
-    assert lookups.traits(look, trials=5, source=4, d=3) == TRUTH[name]
+    _, attention = lookups.KIN[name]
+    assert lookups.traits(attention) == TRUTH[name]
+    assert lookups.traits(attention, trials=5, source=4, d=3) == TRUTH[name]
 
 
 def test_the_family_is_in_the_order_of_its_years():
@@ -181,7 +181,7 @@ def test_the_family_is_in_the_order_of_its_years():
 
 
 @pytest.mark.parametrize(
-    ("look", "truth"),
+    ("attention", "truth"),
     [
         (lambda q, k: torch.full_like(k[:, 0], 1 / len(k)), "1100 0"),
         (lambda q, k: k[:, 0].softmax(-1), "11100"),
@@ -191,17 +191,17 @@ def test_the_family_is_in_the_order_of_its_years():
         (lambda q, k: k @ q.detach(), "00100"),
     ],
 )
-def test_traits_of_looks_that_nobody_wrote(look, truth):
-    found = "".join(str(int(one)) for one in lookups.traits(look))
+def test_traits_of_formulas_that_nobody_wrote(attention, truth):
+    found = "".join(str(int(one)) for one in lookups.traits(attention))
     assert found == truth.replace(" ", "")
 
 
 @pytest.mark.parametrize("name", lookups.KIN)
 def test_single_precision_and_any_size(name):
     query, keys = memory(source=3, d=6)
-    _, look = lookups.KIN[name]
-    weights = look(query.float(), keys.float())
+    _, attention = lookups.KIN[name]
+    weights = attention(query.float(), keys.float())
     assert weights.shape == (3,) and weights.dtype == torch.float32
     torch.testing.assert_close(
-        weights.double(), look(query, keys), rtol=1e-3, atol=1e-5
+        weights.double(), attention(query, keys), rtol=1e-3, atol=1e-5
     )

@@ -254,17 +254,19 @@ EQUAL = {
     },
     "reaches_query": {
         "query.clone() -> query": "a copy is handed over, and may be marked",
-        "bool(slope.abs().max() > 1e-09) -> slope.abs().max() > 1e-09": (
+        "bool(gradient.abs().max() > 1e-09) -> gradient.abs().max() > 1e-09": (
             "True in a tensor is True"
         ),
-        "slope.abs().max() > 1e-09 -> slope.abs().max() >= 1e-09": (
+        "gradient.abs().max() > 1e-09 -> gradient.abs().max() >= 1e-09": (
             "no gradient has this length"
         ),
     },
     "sees_place": {
         "1 -> 2": "any other order will do",
-        "torch.allclose(moved, look(query, keys)[order]) -> "
-        "torch.allclose(look(query, keys)[order], moved)": "alike is alike",
+        "torch.allclose(moved, attention(query, keys)[order]) -> "
+        "torch.allclose(attention(query, keys)[order], moved)": (
+            "alike is alike"
+        ),
     },
     "reinforce_loss": {
         f"{one} -> {other}": "only the number of draws is taken"

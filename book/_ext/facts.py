@@ -3,7 +3,7 @@
     lookback:
       minutes: 70
       needs: the chapters on attention and on the feed-forward layer
-      stop: Residuals / depth that / trains
+      stop: what makes / depth possible
       plan-4: week 4, in one minute
       plan-10: week 8, ★★★ but exercise-normalize
       formerly: skips shortcuts
@@ -11,7 +11,7 @@
         exercise-add-and-norm: write post-norm and pre-norm
 
 Minutes are those for text and figures, without the exercises. A stop is the
-page's place on the route (`route.py`), its name and what stands below it; on
+page's place on the route (`route.py`), what stands there below its name; on
 the side path it is a `side-stop`. A plan says in which week the chapter is
 read, and with how many stars its exercises are done, but for one that is named;
 a plan may leave a chapter out. Addresses with a name that the page had

@@ -2,7 +2,8 @@
 
 A chapter's `` {term}`hidden state` `` leads there, and shows the term's
 sentence to who points at it or comes to it with the keyboard. A term's chapter
-is the first of the book that has it; one that no page has is left out. The
+is the first of the book that has it, one with a strip, since the pages around
+the chapters explain nothing; a term that no chapter has is left out. The
 search lists that chapter first (`search.js`).
 """
 
@@ -13,6 +14,7 @@ import json
 import re
 from pathlib import Path
 
+import facts
 import notation
 from docutils import nodes
 from listing import made
@@ -23,10 +25,11 @@ USED = re.compile(r"\{term\}`(?:[^`<]*<)?([^`<>]+)>?`")
 
 
 def explained() -> dict[str, str]:
-    """{term, in small letters: the first page of the book that has it}."""
+    """{term, in small letters: the first chapter that has it}."""
     found: dict[str, str] = {}
     for page in notation.pages():
-        for term in USED.findall(page.read_text("utf-8")):
+        text = page.read_text("utf-8")
+        for term in USED.findall(text) if facts.STRIP in text else ():
             found.setdefault(term.lower(), page.stem)
     return found
 

@@ -5,11 +5,13 @@
     ```
 
 A page with a `stop` in its facts stands on the way, in the order of the book;
-a dotted path leads from the stop before them to those with a `side-stop`.
+a dotted path leads from the stop before them to those with a `side-stop`. Each
+has the name that it has in the sidebar, up to a colon, and is a link to it.
 """
 
 from __future__ import annotations
 
+import textwrap
 from html import escape
 from pathlib import Path
 
@@ -22,14 +24,18 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 FILE = STAGED / "static" / "drawings" / "route.svg"
-LEFT, RIGHT, WIDTH = 122, 284, 400
-TOP, STEP, FOOT = 46, 112, 70
-SIDE = 104  # from one row of the side path to the next
+LEFT, RIGHT, WIDTH = 118, 322, 440
+TOP, STEP, FOOT = 64, 128, 70
+LETTERS = 20  # of a name, in one line
+SIDE = 120  # from one row of the side path to the next
 STYLE = """<style>
 text { font-family: var(--lb-ui, sans-serif); fill: var(--lb-ink, #1c2733);
-  text-anchor: middle; font-size: 16px; paint-order: stroke;
+  text-anchor: middle; font-size: 15.5px; paint-order: stroke;
   stroke: var(--lb-paper, #fdfbf7); stroke-width: 5px; }
-.small { font-size: 15px; fill: var(--lb-ink-soft, #51606f); }
+a { text-decoration: none !important; }
+.name { font-weight: 700; text-decoration: underline; }
+a:hover .name, a:focus .name { fill: var(--lb-accent, #a8470f); }
+.small { font-size: 14.5px; fill: var(--lb-ink-soft, #51606f); }
 .way { stroke: var(--lb-accent, #a8470f); stroke-width: 4; fill: none; }
 .side { stroke: var(--lb-ink-soft, #51606f); stroke-width: 2.5; fill: none;
   stroke-dasharray: 2 5; stroke-linecap: round; }
@@ -41,21 +47,24 @@ text { font-family: var(--lb-ui, sans-serif); fill: var(--lb-ink, #1c2733);
 def stops(pages: list[Path]) -> list[tuple[list[str], list[list[str]]]]:
     """Each stop, and those on the side path that leads from it.
 
-    A stop is its name and the lines below it.
+    A stop is its name, the lines below it, and last the page it leads to.
     """
     found: list[tuple[list[str], list[list[str]]]] = []
     for page in pages:
         said = facts.read(page)
+        lines = said.get("stop", said.get("side-stop", "")).split(" / ")[-2:]
+        title = notation.TITLE.search(page.read_text("utf-8"))
+        stop = [title[1].strip(), *lines, f"{page.stem}.html"]
         if "stop" in said:
-            found.append((said["stop"].split(" / "), []))
+            found.append((stop, []))
         elif "side-stop" in said:
-            found[-1][1].append(said["side-stop"].split(" / "))
+            found[-1][1].append(stop)
     return found
 
 
 def told(stops: list[list[str]]) -> str:
     """Stops in words."""
-    return "; ".join(f"{name}, {' '.join(lines)}" for name, *lines in stops)
+    return "; ".join(f"{name}, {' '.join(lines)}" for name, *lines, _ in stops)
 
 
 def alt(way: list) -> str:
@@ -73,15 +82,15 @@ def alt(way: list) -> str:
 def mark(stop: list[str], x: int, y: int, kind: str = "hottip") -> str:
     """A stop's dot, its name above and its lines below."""
     radius, above, below = (11, 20, 30) if kind == "hottip" else (8, 18, 28)
-    name, *lines = map(escape, stop)
-    drawn = [
-        f'<circle class="{kind}" cx="{x}" cy="{y}" r="{radius}"/>',
-        f'<text x="{x}" y="{y - above}" font-weight="700">{name}</text>',
-    ]
+    name, *lines, page = map(escape, stop)
+    drawn = [f'<circle class="{kind}" cx="{x}" cy="{y}" r="{radius}"/>']
+    for row, line in enumerate(reversed(textwrap.wrap(name, LETTERS))):
+        at = f'x="{x}" y="{y - above - 17 * row}"'
+        drawn.insert(0, f'<text class="name" {at}>{line}</text>')
     for row, line in enumerate(lines):
         at = f'x="{x}" y="{y + below + 17 * row}"'
         drawn.append(f'<text class="small" {at}>{line}</text>')
-    return "\n".join(drawn)
+    return "\n".join([f'<a href="{page}">', *drawn, "</a>"])
 
 
 def beside(side: list[list[str]], x: int, y: int) -> str:
@@ -150,7 +159,12 @@ class Route(Drawing):
         for page in pages:
             self.env.note_dependency(str(page))
         self.options["alt"] = alt(stops(pages))
-        return self.figure(FILE)
+        figure = self.figure(FILE)
+        for raw in figure[0].findall(nodes.raw):
+            # A picture's links would be out of a keyboard's reach.
+            group = raw.astext().replace('role="img"', 'role="group"')
+            raw[0] = nodes.Text(group)
+        return figure
 
 
 def draw(app: Sphinx, config: Config) -> None:

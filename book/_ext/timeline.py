@@ -1,7 +1,7 @@
 """The directive `timeline`: who did what when, from `timeline.csv`.
 
 A table, a row for each event with its works and its chapter; `timeline.js`
-draws a line above it, and lets the reader choose threads. A date is as exact
+draws a line above it, and lets the reader choose one thread. A date is as exact
 as its source: a year, a month or a day.
 """
 

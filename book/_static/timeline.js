@@ -1,6 +1,6 @@
 // @ts-check
-// The line above the table of events: a lane for each thread, which the reader
-// can choose, and a dot for each event, which leads to its row.
+// The line above the table of events: a lane for each thread, of which the reader
+// can choose one, and a dot for each event, which leads to its row.
 (() => {
   "use strict";
   const NS = "http://www.w3.org/2000/svg";
@@ -12,7 +12,7 @@
     [1987, 2012, 2014, 2015, 2018, 2025],
     [0, 0.2, 0.3, 0.52, 0.78, 1],
   ];
-  const [WIDTH, LEFT, LANE, TOP] = [700, 95, 22, 8];
+  const [WIDTH, LEFT, LANE, TOP] = [720, 115, 22, 8];
 
   /** @param {number} year with its part @returns {number} */
   function placeOf(year) {
@@ -38,7 +38,7 @@
     return { row, thread, year: year + (month - 1) / 12 + (day - 1) / 365 };
   });
   const threads = [...new Set(rows.map(({ thread }) => thread))];
-  const chosen = new Set(threads);
+  let chosen = ""; // all of them
 
   const height = TOP + threads.length * LANE;
   const line = draw("svg", { viewBox: `0 0 ${WIDTH} ${height + 22}`, "aria-hidden": "true" });
@@ -72,9 +72,13 @@
 
   function show() {
     rows.forEach(({ row, thread }, i) => {
-      row.hidden = !chosen.has(thread);
+      row.hidden = chosen !== "" && chosen !== thread;
       dots[i].classList.toggle("away", row.hidden);
     });
+    for (const button of bar.children) {
+      const own = /** @type {HTMLElement} */ (button).dataset.thread;
+      button.setAttribute("aria-pressed", String(own === chosen));
+    }
     told.textContent = `${rows.filter(({ row }) => !row.hidden).length} of ${rows.length} events.`;
   }
   const told = document.createElement("p");
@@ -83,14 +87,13 @@
   bar.className = "timeline-bar";
   bar.setAttribute("role", "group");
   bar.ariaLabel = "Threads";
-  for (const thread of threads) {
+  for (const thread of ["", ...threads]) {
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = thread;
-    button.setAttribute("aria-pressed", "true");
+    button.textContent = thread || "all";
+    button.dataset.thread = thread;
     button.onclick = () => {
-      if (!chosen.delete(thread)) chosen.add(thread);
-      button.setAttribute("aria-pressed", String(chosen.has(thread)));
+      chosen = thread === chosen ? "" : thread;
       show();
     };
     bar.append(button);

@@ -1,14 +1,14 @@
-r"""From kernel regression to attention: ten looks, 1964 to 2020, side by side.
+r"""From kernel regression to attention: ten formulas, 1964 to 2020.
 
 Each gives every row i of a memory a weight w_i, and what is handed back is
-always Σ_i w_i v_i. The weights are
+always Σ_i w_i v_i. The attention weights are
 
     kernel regression   κ(q − k_i) / Σ_j κ(q − k_j)         Nadaraya 1964
     fast weights        q · k_i                             Schmidhuber 1991
     soft window         Σ α exp(−β (κ − i)²)                Graves 2013, eq. 46
     RNNsearch           softmax_i(v · tanh(W q + U k_i))    Bahdanau 2014, A.1.2
     memory network      1 where (U q) · (U k_i) is largest  Weston 2014, eq. 2
-    content look        softmax_i(β cos(q, k_i))            Graves 2014, eq. 5
+    content-based       softmax_i(β cos(q, k_i))            Graves 2014, eq. 5
     end-to-end          softmax_i(q · k_i)                  Sukhbaatar 2015
     dot                 softmax_i(q · k_i)                  Luong 2015
     scaled dot          softmax_i(q · k_i / √d)             Vaswani 2017, eq. 1
@@ -16,9 +16,10 @@ always Σ_i w_i v_i. The weights are
 
 Departures: one query and no batch, so that each line reads as its equation;
 matrices that are learned in the papers are drawn here, the same every time.
-Only the look is taken: no controller, no state, no time rows, no second hop;
-of the tape its first stage. The letters are those of today: what Graves 2014
-calls a key is q here; Schmidhuber 1992 calls k a key, as we do.
+Only attention is taken: no controller, no state, no time rows, no second hop;
+of the NTM's addressing only its first stage, the content-based one. The
+letters are those of today: what Graves 2014 calls a key is q here; Schmidhuber
+1992 calls k a key, as we do.
 """
 
 import math
@@ -54,7 +55,7 @@ def fast_weights(query: Query, keys: Keys) -> Weights:
 
 
 def soft_window(query: Query, keys: Keys) -> Weights:
-    """Σ α exp(−β (κ − i)²), two bells, i = 1 … source; no key is read."""
+    """Σ α exp(−β (κ − i)²), two Gaussians, i = 1 … source; no key is read."""
     raw = (drawn(3, query)[:, :2] @ query).exp()  # α, β, κ: two of each
     alpha, beta, kappa = raw[:, :, None]
     i = torch.arange(1, len(keys) + 1).to(query)
@@ -74,7 +75,7 @@ def memory_network(query: Query, keys: Keys) -> Weights:
     return F.one_hot(best, len(keys)).to(query)
 
 
-def content_look(query: Query, keys: Keys, strength: float = 4.0) -> Weights:
+def content_based(query: Query, keys: Keys, strength: float = 4.0) -> Weights:
     """softmax_i(β cos(q, k_i))."""
     cosine = F.cosine_similarity(query[None], keys, dim=-1)
     return (strength * cosine).softmax(-1)
@@ -97,18 +98,18 @@ def scaled_dot(query: Query, keys: Keys) -> Weights:
 
 def linear(query: Query, keys: Keys) -> Weights:
     """φ(q) · φ(k_i) / Σ_j φ(q) · φ(k_j), with φ(x) = elu(x) + 1."""
-    likeness = (F.elu(keys) + 1) @ (F.elu(query) + 1)
-    return likeness / likeness.sum()
+    similarity = (F.elu(keys) + 1) @ (F.elu(query) + 1)
+    return similarity / similarity.sum()
 
 
-Look = Callable[[Query, Keys], Weights]
-KIN: dict[str, tuple[int, Look]] = {
+Attention = Callable[[Query, Keys], Weights]
+KIN: dict[str, tuple[int, Attention]] = {
     "kernel regression": (1964, kernel_regression),
     "fast weights": (1991, fast_weights),
     "soft window": (2013, soft_window),
     "RNNsearch": (2014, rnnsearch),
     "memory network": (2014, memory_network),
-    "content look": (2014, content_look),
+    "content-based": (2014, content_based),
     "end-to-end": (2015, end_to_end),
     "dot": (2015, dot),
     "scaled dot": (2017, scaled_dot),
@@ -117,7 +118,7 @@ KIN: dict[str, tuple[int, Look]] = {
 
 
 class Traits(NamedTuple):
-    """What experiments say of a look."""
+    """What experiments say of an attention mechanism."""
 
     sums_to_one: bool
     never_negative: bool
@@ -126,44 +127,46 @@ class Traits(NamedTuple):
     gradient_to_query: bool
 
 
-def sums_to_one(look: Look, query: Query, keys: Keys) -> bool:
+def sums_to_one(attention: Attention, query: Query, keys: Keys) -> bool:
     """Σ_i w_i = 1."""
-    return bool((look(query, keys).sum() - 1).abs() < 1e-9)
+    return bool((attention(query, keys).sum() - 1).abs() < 1e-9)
 
 
-def never_negative(look: Look, query: Query, keys: Keys) -> bool:
+def never_negative(attention: Attention, query: Query, keys: Keys) -> bool:
     """No w_i is below 0."""
-    return bool((look(query, keys) >= 0).all())
+    return bool((attention(query, keys) >= 0).all())
 
 
-def sees_content(look: Look, query: Query, keys: Keys) -> bool:
-    """Other keys in the same places: does any weight change?"""
+def sees_content(attention: Attention, query: Query, keys: Keys) -> bool:
+    """Other keys in the same positions: does any weight change?"""
     others = keys.roll(1, -1)  # each key's numbers in another order
-    return not torch.allclose(look(query, keys), look(query, others))
+    return not torch.allclose(attention(query, keys), attention(query, others))
 
 
-def sees_place(look: Look, query: Query, keys: Keys) -> bool:
-    """The same keys in other places: does a weight not go with its key?"""
+def sees_place(attention: Attention, query: Query, keys: Keys) -> bool:
+    """Keys permuted: does a weight not move with its key?"""
     order = torch.arange(len(keys)).roll(1)
     return not torch.allclose(
-        look(query, keys)[order], look(query, keys[order])
+        attention(query, keys)[order], attention(query, keys[order])
     )
 
 
-def gradient_to_query(look: Look, query: Query, keys: Keys) -> bool:
+def gradient_to_query(attention: Attention, query: Query, keys: Keys) -> bool:
     """Does the context tell the query how to ask better?"""
     query = query.clone().requires_grad_()
-    context = look(query, keys) @ keys  # the values are the keys here
+    context = attention(query, keys) @ keys  # the values are the keys here
     if not context.requires_grad:
         return False
-    (slope,) = torch.autograd.grad(
+    (gradient,) = torch.autograd.grad(
         context.sum(), query, allow_unused=True, materialize_grads=True
     )
-    return bool(slope.abs().max() > 1e-9)
+    return bool(gradient.abs().max() > 1e-9)
 
 
-def traits(look: Look, trials: int = 20, source: int = 7, d: int = 6) -> Traits:
-    """A look's traits, from so many random memories.
+def traits(
+    attention: Attention, trials: int = 20, source: int = 7, d: int = 6
+) -> Traits:
+    """The traits of an attention mechanism, from so many random memories.
 
     The first two must hold in all of them; of the other three one case is
     enough.
@@ -182,6 +185,6 @@ def traits(look: Look, trials: int = 20, source: int = 7, d: int = 6) -> Traits:
             sees_place,
             gradient_to_query,
         )
-        found.append([test(look, query, keys) for test in tests])
+        found.append([test(attention, query, keys) for test in tests])
     each = list(zip(*found, strict=True))
     return Traits(*map(all, each[:2]), *map(any, each[2:]))

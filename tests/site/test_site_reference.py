@@ -160,12 +160,14 @@ def test_threads_of_the_timeline_are_chosen(visit):
     depth = page.get_by_role("button", name="depth")
     depth.focus()
     page.keyboard.press("Enter")
-    expect(depth).to_have_attribute("aria-pressed", "false")
+    expect(depth).to_have_attribute("aria-pressed", "true")
     left = rows.locator("visible=true")
     assert 0 < left.count() < total
     threads = left.locator(".thread").all_inner_texts()
-    assert len(threads) == left.count() and "depth" not in threads
+    assert len(threads) == left.count() and {*threads} == {"depth"}
     expect(told).to_have_text(f"{left.count()} of {total} events.")
+    page.get_by_role("button", name="all").click()
+    expect(told).to_have_text(f"{total} of {total} events.")
     dots = page.locator(".timeline-line circle")
     assert dots.count() == total
     dots.nth(total - 1).click()

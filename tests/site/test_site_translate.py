@@ -146,7 +146,7 @@ def test_a_link_brings_a_sentence_that_the_reader_has_begun(awake, visit):
     other = visit("book/index").page
     other.goto(address)
     again = other.locator('[data-widget="translate"]')
-    expect(act(again, "translate")).to_contain_text("Wake the Transformer")
+    expect(act(again, "translate")).to_contain_text("Load the Transformer")
     act(again, "translate").click()
     assert (french(again), live(again)) == said
 
@@ -172,7 +172,8 @@ def test_without_its_look(awake):
         "un homme vêtu d' une veste rouge est en train de discuter sur un"
         " tapis roulant ."
     )
-    assert live(awake).endswith("it looks at all pieces alike, or at none.")
+    uniform = "its attention is on all pieces equally, or on none."
+    assert live(awake).endswith(uniform)
 
 
 @pytest.mark.nightly

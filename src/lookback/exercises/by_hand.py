@@ -7,6 +7,7 @@ on the page, where no Python runs (widgets/by_hand.js).
 
 import functools
 import random
+import re
 import sys
 from math import isfinite
 
@@ -218,6 +219,18 @@ def need_begun(given, wanted):
         raise Hint(_says(wanted)["open"])
 
 
+_TYPED = re.compile(r"-?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?")
+
+
+def _read(text):
+    """The number or fraction that a text like "8/25" says; else the text."""
+    parts = text.replace("\N{MINUS SIGN}", "-").replace(" ", "").split("/")
+    if len(parts) > 2 or not all(map(_TYPED.fullmatch, parts)):
+        return text
+    above, below = (*map(float, parts), 1.0)[:2]
+    return above / below if below else text
+
+
 def as_numbers(answer, count, wanted, known=None):
     """An answer found by hand as float64 [count], or the hint that it is not.
 
@@ -227,6 +240,7 @@ def as_numbers(answer, count, wanted, known=None):
     given = list(answer) if isinstance(answer, (list, tuple)) else [answer]
     given = [plain(number) for number in given]
     need_begun(given, wanted)
+    given = [_read(x) if isinstance(x, str) else x for x in given]
     if any(isinstance(number, str) for number in given):
         raise Hint(
             f"Give {wanted}: plain numbers, not text. Without quotation marks "

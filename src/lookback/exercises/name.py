@@ -62,13 +62,13 @@ def kernel_by_hand(keys=(0, 1, 3), values=(4, 2, 10), query=1):
         "You took 2 to the power −u. The distance is squared first: "
         "2^(−u²).": wide / wide.sum(),
         "You took 2 to the power −u, and did not divide by the sum.": wide,
-        "Only the nearest counts in yours. A kernel gives the others their "
-        "share.": heights.eq(1).double(),
-        "You gave each its share of the distance; what is far should get "
-        "less.": inverse,
-        "All three alike: look at how far each key is from the query.": (
-            torch.full((3,), 1 / 3)
+        "Only the nearest counts in yours. A kernel gives the others a weight "
+        "as well.": heights.eq(1).double(),
+        "Yours grow with the distance; a key that is far away gets less.": (
+            inverse
         ),
+        "All three are equal in yours. The weight depends on how far each key "
+        "is from the query.": (torch.full((3,), 1 / 3)),
         "That is 2^(−u²) squared: the height is 2^(−u²) itself.": (
             steep / steep.sum()
         ),
@@ -91,7 +91,7 @@ def kernel_by_hand(keys=(0, 1, 3), values=(4, 2, 10), query=1):
         "That is the value of the nearest key alone.": (
             float(v[heights.argmax()])
         ),
-        "That is the weighted mean of the keys; the values are asked.": (
+        "That is the weighted mean of the keys; the values are wanted.": (
             float(weights @ float64(keys))
         ),
         "You divided by 3 as well. The weights sum to 1 already.": answer / 3,
@@ -145,7 +145,7 @@ _MEAN = "(near @ values) / near.sum(-1, keepdim=True)"
 _EXPONENT = "-(apart**2).sum(-1) / (2 * width**2)"
 for _hint, *_typed in (
     (
-        "You left out the sum below: divide by Σ_j κ(q − k_j).",
+        "You left out the denominator: divide by Σ_j κ(q − k_j).",
         *(" / near.sum(-1, keepdim=True)", ""),
     ),
     (
@@ -154,7 +154,12 @@ for _hint, *_typed in (
         *(_MEAN, "(near / near.sum(0)) @ values"),
     ),
     (
-        "The 2 below is missing: κ(u) = exp(−u·u / 2b²).",
+        "You divided by the sum of all heights, of all queries together. Each "
+        "query has a sum of its own: sum over the keys alone.",
+        *("near.sum(-1, keepdim=True)", "near.sum()"),
+    ),
+    (
+        "The 2 in the denominator is missing: κ(u) = exp(−u·u / 2b²).",
         *("2 * width**2", "width**2"),
     ),
     ("The width is squared: 2b², not 2b.", "width**2", "width"),
@@ -172,7 +177,7 @@ for _hint, *_typed in (
         *("exp(-(", "exp(("),
     ),
     (
-        "That is a softmax of q · k. It is the distance that counts here.",
+        "That is a softmax of q · k. Here the distance counts.",
         *(_EXPONENT, "queries @ keys.T"),
     ),
     (
@@ -226,77 +231,75 @@ def _blind_additive(query, keys):
 
 
 def _place_only(query, keys):
-    """Nothing is asked: each place has its weight."""
+    """Nothing is asked: each position has its weight."""
     return torch.arange(1.0, len(keys) + 1).to(keys).softmax(-1)
 
 
-def _asked(look, seed, source=5, d=4):
+def _asked(attention, seed, source=5, d=4):
     """A memory drawn at random, in float64."""
     query, keys = random_inputs(seed, (d,), (source, d))
     return float64(query), float64(keys)
 
 
-def reaches_query_solution(look, query, keys, values):
+def reaches_query_solution(attention, query, keys, values):
     """Whether the gradient of the context is anything but 0."""
     query = query.clone().requires_grad_()
-    context = look(query, keys) @ values
+    context = attention(query, keys) @ values
     if not context.requires_grad:
         return False
-    (slope,) = torch.autograd.grad(context.sum(), query)
-    return bool(slope.abs().max() > 1e-9)
+    (gradient,) = torch.autograd.grad(context.sum(), query)
+    return bool(gradient.abs().max() > 1e-9)
 
 
 def _yes(name):
     return (
-        f"You say yes of this one: {name}. Nothing comes back there. Does "
-        "your test hand over a query that wants a gradient, and look at it?"
+        f"You say yes of this one: {name}. No gradient comes back there. Does "
+        "your test hand over a query with requires_grad, and read its gradient?"
     )
 
 
 def _no(name):
     return (
         f"You say no of this one: {name}. Its weights change with the query. "
-        "Does your query have requires_grad_(), before the look? And is it "
-        "the same tensor whose gradient you read?"
+        "Does your query have requires_grad_() before the weights are "
+        "computed? And is it the same tensor whose gradient you read?"
     )
 
 
 _ASKING = (
     "You say no of the scaled dot product. Does your query have "
-    "requires_grad_() before the look? And is it the context that you "
-    "differentiate? The sum of the weights is always 1, so nothing comes back "
-    "from it."
+    "requires_grad_() before the weights are computed? And do you "
+    "differentiate the context? The sum of the weights is always 1, so its "
+    "gradient is 0."
 )
 _PATH = (
     "You say yes of a softmax of v · (W q + U k), without a tanh. There is a "
-    "path from the query to the context, and so something to differentiate; "
-    "but what comes back is 0 (or rounding, 1e-17). Look at the numbers, not "
-    "at whether there is a path."
+    "path from the query to the context, so torch finds a gradient; but it is "
+    "0 (or rounding, 1e-17). Test its numbers, not whether there is a path."
 )
 _DOWN = (
-    "You say no where every number of the gradient is below 0. Take its size "
-    "before you compare."
+    "You say no where every number of the gradient is negative. Take absolute "
+    "values before you compare."
 )
 _ALIKE = (
-    "You say yes where all rows hold the same value. The weights change with "
-    "the query there, the context does not: it is the context that you want "
-    "the gradient of."
+    "You say yes where all rows hold the same value. There the weights change "
+    "with the query and the context does not. Take the gradient of the context."
 )
 _LAST = (
-    "You say no where the rows differ in the last number of their value "
-    "alone. Ask the whole context, and not its first number."
+    "You say no where the values differ in their last number only. Use the "
+    "whole context, not just its first number."
 )
 _EVEN = (
-    "You say no where the numbers of the gradient sum to 0, and are not 0. "
-    "Take the size of each before you join them."
+    "You say no where the numbers of the gradient sum to 0 without being 0. "
+    "Take absolute values before you combine them."
 )
-_REACHED = (  # look, truth, hint, and what is changed in the memory
+_REACHED = (  # attention, truth, hint, and what is changed in the memory
     (lookups.scaled_dot, True, _ASKING),
     (lookups.fast_weights, True, _no("fast weights")),
     (lookups.memory_network, False, _yes("memory network")),
     (lookups.soft_window, True, _no("soft window")),
     (_blind_additive, False, _PATH),
-    (_place_only, False, _yes("a weight for each place, whatever is asked")),
+    (_place_only, False, _yes("a weight for each position, whatever is asked")),
     (lookups.kernel_regression, True, _no("kernel regression")),
     (lookups.fast_weights, True, _DOWN, lambda K, V: (K.abs(), -V.abs())),
     (lookups.scaled_dot, False, _ALIKE, lambda K, V: (K, V[[0] * 5])),
@@ -318,31 +321,31 @@ _REACHED = (  # look, truth, hint, and what is changed in the memory
 @exercise(reaches_query_solution)
 def reaches_query(mine):
     """Whether a gradient reaches the query, found by experiment."""
-    for seed, (look, truth, hint, *change) in enumerate(_REACHED):
-        query, keys = _asked(look, seed)
+    for seed, (attention, truth, hint, *change) in enumerate(_REACHED):
+        query, keys = _asked(attention, seed)
         values = float64(random_inputs(seed + 50, (5, 3))[0])
         for other in change:
             keys, values = other(keys, values)
-        if _yes_or_no(_judge(mine, look, query, keys, values)) != truth:
+        if _yes_or_no(_judge(mine, attention, query, keys, values)) != truth:
             raise Hint(hint)
-    return "eleven cases, two of them with a path on which nothing comes back."
+    return "eleven cases, two of them with a path whose gradient is 0."
 
 
 _HARD = (
-    "Of a look by arg max there is nothing to differentiate: its context does "
-    "not require a gradient, and torch raises an error. Ask "
+    "Hard attention takes an arg max, through which no gradient passes: the "
+    "context does not require one, and torch raises an error. Test "
     "context.requires_grad first; the answer is then False."
 )
 _UNUSED = (
-    "A look that never reads the query leaves it out of the graph, and torch "
-    "raises an error: allow_unused=True gives None for it."
+    "Attention that never reads the query leaves it out of the graph, and "
+    "torch raises an error. With allow_unused=True you get None instead."
 )
 
 
-def _judge(mine, look, *given):
-    """The reader's verdict on a look; autograd's errors in simple words."""
+def _judge(mine, attention, *given):
+    """What the reader's test says; autograd's errors in simple words."""
     try:
-        return mine(look, *given)
+        return mine(attention, *given)
     except Hint as hint:
         if "does not require grad" in str(hint):
             raise Hint(_HARD) from None
@@ -363,51 +366,51 @@ def _yes_or_no(said):
     return bool(said)
 
 
-_FOUND = "bool(slope.abs().max() > 1e-9)"
+_FOUND = "bool(gradient.abs().max() > 1e-9)"
 for _hint, *_typed in (
     (_PATH, _FOUND, "context.requires_grad"),
     (_ASKING, "query.clone().requires_grad_()", "query.clone()"),
     (_ASKING, " @ values", ""),
     (_yes("memory network"), "return False", "return True"),
     (_ALIKE, " @ values", "", "context.sum()", "context[0]"),
-    (_DOWN, "slope.abs()", "slope"),
+    (_DOWN, "gradient.abs()", "gradient"),
     (_LAST, "context.sum()", "context[0]"),
-    (_EVEN, "slope.abs().max()", "slope.sum().abs()"),
+    (_EVEN, "gradient.abs().max()", "gradient.sum().abs()"),
     (_HARD, "    if not context.requires_grad:\n        return False\n", ""),
     (_UNUSED, "@ values", "@ values.clone().requires_grad_()"),
-    (f"{_BOOLEAN}Tensor.", _FOUND, "slope"),
+    (f"{_BOOLEAN}Tensor.", _FOUND, "gradient"),
 ):
     reaches_query.slip(_hint, *_typed)
 
 
 @reaches_query.style
-def _by_differences(look, query, keys, values):
+def _by_differences(attention, query, keys, values):
     for step in torch.eye(len(query)).to(query) * 1e-4:
-        up, down = (look(query + s * step, keys) @ values for s in (1, -1))
+        up, down = (attention(query + s * step, keys) @ values for s in (1, -1))
         if (up - down).abs().max() > 1e-9:
             return True
     return False
 
 
 @reaches_query.style
-def _by_backward(look, query, keys, values):
+def _by_backward(attention, query, keys, values):
     query.requires_grad_()
-    context = look(query, keys) @ values
+    context = attention(query, keys) @ values
     if context.grad_fn is None:
         return False
     context.sum().backward()
     return query.grad is not None and query.grad.norm() > 1e-8
 
 
-def sees_place_solution(look, query, keys):
-    """Whether, the keys exchanged, a weight fails to go with its key."""
+def sees_place_solution(attention, query, keys):
+    """Whether, the keys permuted, a weight fails to move with its key."""
     order = torch.arange(len(keys)).roll(1)
-    moved = look(query, keys[order])
-    return not torch.allclose(moved, look(query, keys)[order])
+    moved = attention(query, keys[order])
+    return not torch.allclose(moved, attention(query, keys)[order])
 
 
 def _slanted(query, keys):
-    """A look that sees both: a dot product, and later rows count more."""
+    """Content and position: a dot product, and later rows count more."""
     later = torch.arange(len(keys)).to(keys) / 2
     return (keys @ query + later).softmax(-1)
 
@@ -426,7 +429,7 @@ def _first_number(query, keys):
 
 def _shares(query, keys):
     """1 / (1 + |k|) of each key's first number k, as a share of all, which are
-    added one after the other: of a product the machine chooses the order."""
+    added one after the other: in a product the order is not ours."""
     sizes = 1 / (1 + keys[:, 0].abs())
     return sizes / sum(sizes.tolist())
 
@@ -444,95 +447,108 @@ def _all_alike(query, keys):
 
 def _wrong(name):
     return (
-        f"Wrong of this one: {name}. It sees places: False. Move the keys, "
-        "and ask of every weight whether it has gone with its key."
+        f"Your answer is wrong for this one: {name}. It sees no position, so "
+        "it is False. Permute the keys, and test for every weight whether it "
+        "has moved with its key."
     )
 
 
 _OLD = (
-    "You say yes of the dot product. If the keys change places, its weights "
-    "change places with them: so compare the new weights with the OLD ones in "
+    "You say yes of the dot product. If the keys are permuted, its weights are "
+    "permuted with them, so compare the new weights with the OLD ones in "
     "the same new order. (With a permutation and its inverse exchanged it "
     "fails too.)"
 )
 _STAY = (
-    "You say no of the soft window, which reads nothing but places. Its "
-    "weights stay where they are when the keys move: that they do not change "
-    "is the very sign."
+    "You say no of the soft window, which depends on nothing but the position. "
+    "Its weights stay where they are when the keys move, and that is the sign: "
+    "they do not move with their keys."
 )
 _BOTH = (
-    "You say no of a look that sees both. Its weights change when the keys "
-    "move, but not as the keys do: compare them with the old weights in the "
-    "new order."
+    "You say no of attention that sees content and position. Its weights "
+    "change when the keys move, but not as the keys do: compare them with the "
+    "old weights in the new order."
 )
 _ANY = (
-    "You say no of a look whose last rows count double. Only keys that come "
-    "to these rows or leave them show that. So move all of them, and ask "
-    "whether ANY weight has not gone along."
+    "You say no of attention whose last rows count double. Only keys that come "
+    "to these rows or leave them show that. So move all of them, and test "
+    "whether ANY weight has not moved along."
 )
 _EVENLY = (
-    "You say no of a look whose places weigh the same from both ends. To turn "
-    "the keys round, or to exchange the first with the last, takes each to a "
-    "place of its old weight. Take an order without symmetry, such as roll(1)."
+    "You say no of attention that weighs positions the same from both ends. "
+    "If you reverse the keys, or exchange the first with the last, each comes "
+    "to a position of its old weight. Take an order without symmetry, such as "
+    "roll(1)."
 )
-_PLACED = (  # look, truth, hint
+_TIED = (
+    "You say yes of the memory network. Where all keys are equal, its arg max "
+    "has to take one of them, and takes the first: that is a tie, not a "
+    "position. Do not make the keys equal. Permute them, and test whether "
+    "each weight has moved with its key."
+)
+_PLACED = (  # attention, truth, hint
     (lookups.dot, False, _OLD),
     (_slanted, True, _BOTH),
     (_last_doubled, True, _ANY),
     (_from_both_ends, True, _EVENLY),
     (lookups.soft_window, True, _STAY),
-    (lookups.memory_network, False, _wrong("memory network")),
+    (lookups.memory_network, False, _TIED),
     (_all_alike, False, _wrong("the plain mean")),
     (lookups.linear, False, _wrong("linear")),
     (
         _shares,
         False,
-        _wrong("shares by the size of the keys' first numbers"),
+        _wrong("weights by the size of the keys' first numbers"),
     ),
 )
 _ROUNDED = (
-    "You say yes of a look whose weights do go with their keys, but for the "
-    "last digit: a sum that is taken in another order is rounded differently. "
-    "Compare with a tolerance, as torch.allclose does."
+    "You say yes of attention whose weights do move with their keys, but for "
+    "the last digit: a sum that is taken in another order is rounded "
+    "differently. Compare with a tolerance, as torch.allclose does."
 )
 _TURNED = (
-    "All your answers are turned round: True is for a look of which some "
-    "weight does NOT go with its key."
+    "All your answers are the wrong way round: True is for attention of which "
+    "some weight does NOT move with its key."
 )
 
 
 @exercise(sees_place_solution)
 def sees_place(mine):
-    """Whether a look sees places, found by experiment."""
-    for seed, (look, truth, hint) in enumerate(_PLACED):
-        given = _asked(look, seed, source=12)
+    """Whether the weights depend on positions, found by experiment."""
+    for seed, (attention, truth, hint) in enumerate(_PLACED):
+        given = _asked(attention, seed, source=12)
 
-        def says(look, given=given):
-            return _yes_or_no(mine(look, *given))
+        def says(attention, given=given):
+            return _yes_or_no(mine(attention, *given))
 
-        if (said := says(look)) == truth:
+        if (said := says(attention)) == truth:
             continue
-        if said and not says(_first_number):
+        if said and hint is not _TIED and not says(_first_number):
             raise Hint(_ROUNDED)
         if all(says(one) != it for one, it, _ in _PLACED):
             raise Hint(_TURNED)
         raise Hint(hint)
-    return "nine looks: content, place, both, and neither."
+    return (
+        "nine kinds of attention: by content, by position, by both, by neither."
+    )
 
 
-_MOVED = "torch.allclose(moved, look(query, keys)[order])"
-_SORTED = "moved.sort().values, look(query, keys).sort().values"
-_GAP = "(moved - look(query, keys)[order]).abs()"
+_MOVED = "torch.allclose(moved, attention(query, keys)[order])"
+_SORTED = "moved.sort().values, attention(query, keys).sort().values"
+_GAP = "(moved - attention(query, keys)[order]).abs()"
 _ORDER = "torch.arange(len(keys)).roll(1)"
 for _hint, *_typed in (
     (_OLD, "keys)[order])", "keys))"),
     (
         _OLD,
-        *("moved, look(query, keys)[order]", "moved[order], look(query, keys)"),
+        *(
+            "moved, attention(query, keys)[order]",
+            "moved[order], attention(query, keys)",
+        ),
     ),
     (_BOTH, f"not {_MOVED}", "False"),
     (_BOTH, "not", "", "keys)[order])", "keys))"),
-    (_STAY, "(moved, look(query, keys)[order])", f"({_SORTED})"),
+    (_STAY, "(moved, attention(query, keys)[order])", f"({_SORTED})"),
     (_ROUNDED, "allclose", "equal"),
     (_TURNED, "not ", ""),
     (_ANY, f"not {_MOVED}", f"({_GAP} > 1e-9).all()"),
@@ -544,6 +560,11 @@ for _hint, *_typed in (
         _ORDER,
         "torch.tensor([len(keys) - 1, *range(1, len(keys) - 1), 0])",
     ),
+    (
+        _TIED,
+        f"not {_MOVED}",
+        "len({*attention(query, torch.ones_like(keys)).tolist()}) > 1",
+    ),
     (f"{_BOOLEAN}Tensor.", f"not {_MOVED}", _GAP),
     (f"{_BOOLEAN}str.", f"not {_MOVED}", "'no'"),
 ):
@@ -551,28 +572,29 @@ for _hint, *_typed in (
 
 
 @sees_place.style
-def _by_every_swap(look, query, keys):
+def _by_every_swap(attention, query, keys):
     for i in range(len(keys) - 1):
         order = torch.arange(len(keys))
         order[[i, i + 1]] = order[[i + 1, i]]
-        one, other = look(query, keys), look(query, keys[order])
+        one, other = attention(query, keys), attention(query, keys[order])
         if (other[order] - one).abs().max() > 1e-9:
             return True
     return False
 
 
 @sees_place.style
-def _by_inverse(look, query, keys):
+def _by_inverse(attention, query, keys):
     order = torch.randperm(
         len(keys), generator=torch.Generator().manual_seed(3)
     )
     back = order.argsort()
-    return not torch.allclose(look(query, keys[order])[back], look(query, keys))
+    return not torch.allclose(
+        attention(query, keys[order])[back], attention(query, keys)
+    )
 
 
 def all_but_one_solution(query, keys):
-    """Twice a look that sees both, less a uniform one: sums to 1, dips below
-    0."""
+    """Twice an attention that sees both, less a uniform one."""
     later = torch.arange(len(keys)).to(keys) / 2
     weights = (keys @ query / math.sqrt(len(query)) + later).softmax(-1)
     return 2 * weights - 1 / len(keys)
@@ -581,7 +603,7 @@ def all_but_one_solution(query, keys):
 _SAID = {
     "sums_to_one": "sum to 1",
     "sees_content": "see content",
-    "sees_place": "see place",
+    "sees_place": "see the position",
     "gradient_to_query": "let a gradient reach the query",
 }
 
@@ -589,8 +611,8 @@ _SAID = {
 _EACH_KEY = "There is a weight for each key, not for each number of a key."
 _KEYS = "There is a weight for each key."
 _POSITIVE = (
-    "Yours has all five: no weight was ever negative. Find one whose weights "
-    "sum to 1 and still fall below 0."
+    "Yours has all five traits: no weight was ever negative. Find one whose "
+    "weights sum to 1 although some of them are negative."
 )
 
 
@@ -603,21 +625,21 @@ def _lacks(*traits):
 
 @exercise(all_but_one_solution)
 def all_but_one(mine):
-    """A look with every trait but one: its weights may be negative."""
+    """Attention with every trait but one: its weights may be negative."""
     query, keys = _asked(mine, 0)
     known = {(4,): _EACH_KEY, (): _KEYS}
     for source in (5, 3):
         as_tensor(mine(query, keys[:source]), (source,), "[source]", known)
 
-    def look(query, keys):
-        """The reader's look, its gradient as it is, float32's rounding off."""
+    def attention(query, keys):
+        """The reader's weights as float64, with their gradient."""
         weights = mine.function(query, keys)
         total = weights.detach().double().sum()
         close = rounding(weights.detach().float(), at_least=1e-6)
         alike = (total - 1).abs() < close
         return weights.double() / (total if alike else 1)
 
-    found = lookups.traits(look)
+    found = lookups.traits(attention)
     lacking = [
         words for name, words in _SAID.items() if not getattr(found, name)
     ]
@@ -628,15 +650,15 @@ def all_but_one(mine):
     return "four traits of five, in twenty memories."
 
 
-all_but_one.slip(_lacks("see place"), lookups.scaled_dot)
-all_but_one.slip(_lacks("sum to 1", "see place"), lookups.fast_weights)
+all_but_one.slip(_lacks("see the position"), lookups.scaled_dot)
+all_but_one.slip(_lacks("sum to 1", "see the position"), lookups.fast_weights)
 all_but_one.slip(_lacks("sum to 1", "see content"), lookups.soft_window)
 all_but_one.slip(
-    _lacks("see place", "let a gradient reach the query"),
+    _lacks("see the position", "let a gradient reach the query"),
     lookups.memory_network,
 )
 for _hint, *_typed in (
-    (_lacks("see place"), " + later", ""),
+    (_lacks("see the position"), " + later", ""),
     (_lacks("sum to 1"), "1 / len(keys)", "1"),
     (_POSITIVE, "2 * weights - 1 / len(keys)", "weights"),
     (_EACH_KEY, "2 * weights - 1 / len(keys)", "query"),

@@ -1,6 +1,6 @@
 // @ts-check
-// Type a sentence, and watch a machine translate it: what it could have said,
-// where it looked, and what becomes of it without its look. Python: translate.py.
+// Type a sentence, and watch a model translate it: what it could have said, where
+// its attention was, and what becomes of it without. Python: translate.py.
 
 import { fetched, plainBytes, right } from "./lib/fetched.js";
 import { squares } from "./lib/grid.js";
@@ -55,7 +55,7 @@ export const SKILLS = {
   /** @param {import("./translator.js").Asked & {name: string}} given */
   translate({ name, ...asked }) {
     const one = awake.get(name);
-    if (!one) throw new Error("The machine is asleep.");
+    if (!one) throw new Error("The model is not loaded.");
     return one.translate(asked);
   },
 };
@@ -63,13 +63,13 @@ serve(SKILLS);
 
 /** @type {[string, string][]} */
 const LOOKS = [
-  ["own", "as it learned"],
-  ["uniform", "at all pieces alike"],
-  ["diagonal", "straight along the diagonal"],
+  ["own", "as learned"],
+  ["uniform", "uniform"],
+  ["diagonal", "on the diagonal"],
 ];
 const LENGTH = 2 * limits.pieces + 10; // pieces written, at most
 
-/** One head of the machine, "1.0", or none. @type {import("./lib/link.js").Fits<State>} */
+/** One head of the model, "1.0", or none. @type {import("./lib/link.js").Fits<State>} */
 const isHead = (x, { machines, machine }) => {
   const { layers, heads } = machines[machine] ?? { layers: 0, heads: 0 };
   const [layer, head] = String(x)
@@ -79,7 +79,7 @@ const isHead = (x, { machines, machine }) => {
   return x === "" || (layer < layers && head < heads);
 };
 
-/** Where a word looked: a head's energies and weights, or the mean of a layer's.
+/** A word's attention: a head's energies and weights, or the mean of a layer's.
  * @param {Step} step @param {string} seen "layer.head", or "" for the last layer
  * @returns {{energies: number[] | null, weights: number[]}} */
 export function lookOf({ looks }, seen) {
@@ -103,10 +103,10 @@ export function sentence({ source, pieces, given }, { steps }, i, seen) {
   const best = weights.indexOf(most);
   const where =
     most - Math.min(...weights) < 1e-9
-      ? "it looks at all pieces alike, or at none."
-      : `it looks most at ${quoted(source, best)}, weight ${digits(most)}.`;
+      ? "its attention is on all pieces equally, or on none."
+      : `its attention is mostly on ${quoted(source, best)}, weight ${digits(most)}.`;
   const whose =
-    i < given.length ? "given by you; the machine's probability for it was" : "probability";
+    i < given.length ? "given by you; the model's probability for it was" : "probability";
   return `Piece ${i + 1} of ${steps.length}, “${pieces[id]}”, ${whose} ${share(p)}: ${where}`;
 }
 
@@ -152,7 +152,8 @@ function lookMap(now, { steps }, seen, go) {
       "table",
       {
         role: "grid",
-        "aria-label": "weights: a row for each piece written, a column for each read",
+        "aria-label":
+          "attention weights: a row for each piece written, a column for each piece read",
       },
       element("thead", {}, titles),
       element("tbody", {}, ...rows),
@@ -190,10 +191,13 @@ function rivals(take) {
       element(
         "p",
         { class: "head" },
-        "What it held likely here. Choose one, and it goes on from there:",
+        "What it considered likely here. Choose one, and it continues from there:",
       ),
       list,
-      bar(element("label", {}, "or a word of yours ", box), button("go-on", "Go on from it", own)),
+      bar(
+        element("label", {}, "or a word of yours ", box),
+        button("go-on", "Continue from it", own),
+      ),
       problem,
     ),
     /** @param {string} text */
@@ -264,7 +268,7 @@ function beamList(now, rival, step, choose) {
   );
 }
 
-/** Fetches the machines when they are wanted, and asks them; one question at a time.
+/** Fetches the models when they are wanted, and asks them; one question at a time.
  * @param {Model} model @param {(text: string, share?: number) => void} report */
 function asking(model, report) {
   const machines = model.get("machines");
@@ -393,7 +397,7 @@ function build(model, read) {
     (n) => attempt({ width: Number(n), step: 0, rival: 0 }),
   );
   const look = select("look", LOOKS, (name) => attempt({ look: name, step: 0, rival: 0 }));
-  /** Each head of a machine. @param {Machine} one @returns {[string, string][]} */
+  /** Each head of a model. @param {Machine} one @returns {[string, string][]} */
   const headsOf = ({ layers, heads }) =>
     Array.from({ length: layers * heads }, (_, i) => {
       const [layer, head] = [Math.floor(i / heads), i % heads];
@@ -404,8 +408,8 @@ function build(model, read) {
   /** What was asked for and has not come yet. @type {Partial<State>} */
   let pending = {};
   const [goneLabel, seenLabel] = [
-    element("label", {}, "without ", gone),
-    element("label", {}, "whose look ", seen),
+    element("label", {}, "head removed ", gone),
+    element("label", {}, "attention shown ", seen),
   ];
 
   const shown = () => {
@@ -432,7 +436,7 @@ function build(model, read) {
   const [french, chart, numbers, beams] = [
     element("p", { class: "words", lang: "fr", "data-role": "french" }),
     element("div", { class: "chart" }),
-    scroller("energies and weights of this piece"),
+    scroller("energies and attention weights of this piece"),
     element("details", { "data-role": "beam" }, element("summary", {}, "The beam and its rivals")),
   ];
   const inBeam = element("div", {});
@@ -440,7 +444,7 @@ function build(model, read) {
   const look1 = element(
     "details",
     { "data-role": "numbers" },
-    element("summary", {}, "Energies and weights of this piece"),
+    element("summary", {}, "Energies and attention weights of this piece"),
     numbers,
   );
   const table = button(
@@ -467,9 +471,9 @@ function build(model, read) {
     walk.to,
     bar(element("label", { class: "typed" }, "English ", box), start),
     bar(
-      element("label", {}, "machine ", machine),
+      element("label", {}, "model ", machine),
       element("label", {}, "search ", width),
-      element("label", {}, "look ", look),
+      element("label", {}, "attention ", look),
       goneLabel,
     ),
     problem,
@@ -490,11 +494,11 @@ function build(model, read) {
     const heads = headsOf(one);
     const options = (/** @type {[string, string][]} */ all) =>
       all.map(([value, text]) => element("option", { value }, text));
-    gone.replaceChildren(...options([["", "nothing"], ...heads]));
+    gone.replaceChildren(...options([["", "none"], ...heads]));
     seen.replaceChildren(...options([["", "the last layer, mean of its heads"], ...heads]));
     [gone.value, seen.value] = [state.gone, state.seen];
     goneLabel.hidden = seenLabel.hidden = heads.length === 1;
-    start.textContent = asleep ? `Wake the ${one.title} (${size(one.bytes)})` : "Translate";
+    start.textContent = asleep ? `Load the ${one.title} (${size(one.bytes)})` : "Translate";
   }
 
   /** @type {{now: Translation | null, rival: number, seen: string,

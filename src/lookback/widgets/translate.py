@@ -1,7 +1,7 @@
-"""Type a sentence, and let the book's own machines translate it in the page.
+"""Type a sentence, and let the book's own models translate it in the page.
 
     RNNsearch (arXiv 1409.0473) and the Transformer (arXiv 1706.03762), trained
-    by `experiments.tuned`, their weights in a byte each (`lab.int8`)
+    by `experiments.tuned`, quantized to int8 (`lab.int8`)
 
 The weights are no part of the state: the page fetches them when they are
 wanted, a notebook asks the kernel. What runs is translator.js, in a worker.
@@ -34,14 +34,15 @@ HEAD = re.compile(r"\d\.\d")
 
 
 class Translate(machines.Widget):
-    """English in, French out, and where the machine looked.
+    """English in, French out, and the attention weights of each piece.
 
     `machines` says of each file its `title`, `layers` and `heads`, and what
     it is known by: `file`, `bytes`, `sha256`. `width` is the beam's; `look`
-    puts other weights in place of the machine's, `gone` removes the head
-    "layer.head"; `given` are the numbers of the pieces that the French begins
-    with; `rival` is which of the beam's translations is drawn, `step` its word,
-    `seen` whose look: "layer.head", or "" for the last layer's mean.
+    puts other attention weights in place of the model's, `gone` removes the
+    head "layer.head"; `given` are the numbers of the pieces that the French
+    begins with; `rival` is which of the beam's translations is drawn, `step`
+    its word, `seen` whose attention: "layer.head", or "" for the mean of
+    the last layer's heads.
 
     Raises:
         TraitError: for what does not fit.

@@ -97,17 +97,32 @@ def blanks(figure: Figure, labels: list[str]) -> None:
 
 
 def route(figure: Figure, stops: list[str]) -> None:
-    """Boxes in a row, an arrow from each to the next."""
+    """Boxes in a row, an arrow from each to the next; long texts in lines."""
     figure.set_size_inches(6.4, 1.2)
-    axes = figure.subplots()
-    axes.set(xlim=(-0.5, len(stops) - 0.5), ylim=(-1, 1))
+    figure.set_layout_engine("none")
+    axes = figure.add_axes((0, 0, 1, 1))
     axes.axis("off")
+    lines = ["\n".join(_in_lines(text, stops)) for text in stops]
+    wide = [max(map(len, text.split("\n"))) + 3 for text in lines]
+    gap = max(4, (70 - sum(wide)) / len(stops))  # in letters, as all of it
     box = {"boxstyle": "round,pad=.5", "fc": "white", "ec": BLUE}
-    for x, text in enumerate(stops):
-        axes.text(x, 0, text, ha="center", va="center", bbox=box)
-        if x:
-            arrow = {"arrowstyle": "->", "color": INK}
-            axes.annotate("", (x - 0.4, 0), (x - 0.6, 0), arrowprops=arrow)
+    arrow = {"arrowstyle": "->", "color": INK}
+    left = gap / 2
+    for i, (text, width) in enumerate(zip(lines, wide, strict=True)):
+        axes.text(left + width / 2, 0, text, ha="center", va="center", bbox=box)
+        if i:
+            ends = (left - 0.2, 0), (left - gap + 0.2, 0)
+            axes.annotate("", *ends, arrowprops=arrow)
+        left += width + gap
+    axes.set(xlim=(0, left - gap / 2), ylim=(-1, 1))
+
+
+def _in_lines(text: str, stops: list[str]) -> list[str]:
+    """A stop's text, in lines as short as their number asks."""
+    most = max(8, 60 // len(stops))
+    return [
+        part for line in text.split("\n") for part in textwrap.wrap(line, most)
+    ]
 
 
 def ranking(figure: Figure, labels, numbers, title: str) -> None:
