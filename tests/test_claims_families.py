@@ -19,7 +19,7 @@ from lookback.families import (
     BodyConfig,
     attention_mask,
     sampling_probs,
-    weigh,
+    rescore,
 )
 from lookback.lab import corpus, int8, records, weights
 from lookback.lab import pictures as letters
@@ -119,8 +119,8 @@ def test_both_families_read_the_same_batches(small, monkeypatch):
     )
     monkeypatch.setattr(
         families,
-        "spoiled_words",
-        lambda body, spoiled, tokens, chosen: (
+        "masked_words",
+        lambda body, corrupted, tokens, chosen: (
             seen["BERT"].append(tokens),
             body.last.weight.sum()[None],
         )[1],
@@ -699,7 +699,7 @@ def test_from_the_left_a_suit_would_do_and_by_all_it_would_not(machine):
     caption = "a man in a red shirt is playing the guitar .".split()
     tokens = torch.tensor([START, *words.encode(caption), END])
     tried = ["red", "black", "white", "green", "t-shirt", "suit", "hat"]
-    guess = weigh(body, tokens, 5, torch.tensor(words.encode(tried)))
+    guess = rescore(body, tokens, 5, torch.tensor(words.encode(tried)))
     left, whole = guess.left.softmax(0), guess.whole.softmax(0)
     said("families", "From the left a suit or a hat would do as well")
     assert min(left[5:]) > 0.03 and max(whole[5:]) < 0.005

@@ -50,6 +50,7 @@ CORPUS = {  # the languages that an experiment reads
     "quantization": [("en", "fr")],
     "brevity": [("en", "fr")],
     "families": [("en", "fr")],
+    "pretraining": [("en", "fr")],
     "ablation": [("en", "fr")],
     "probing": [("en", "fr")],
     "neighbours": [("en", "fr")],

@@ -242,26 +242,26 @@ def _by_index(length, prefix):
     return torch.logical_or(j <= i, j < prefix).long()
 
 
-def spoil_words_solution(tokens, chosen, fate, other, mask):
+def corrupt_tokens_solution(tokens, chosen, fate, other, mask):
     """80 % of the chosen become <mask>, 10 % another word, 10 % stay."""
-    spoiled = torch.where(chosen & (fate < 0.9), other, tokens)
-    return torch.where(chosen & (fate < 0.8), mask, spoiled)
+    corrupted = torch.where(chosen & (fate < 0.9), other, tokens)
+    return torch.where(chosen & (fate < 0.8), mask, corrupted)
 
 
-def _spoiled(tokens, chosen, fate, other, mask):
+def _corrupted(tokens, chosen, fate, other, mask):
     """Word by word, in plain numbers."""
-    spoiled = float64(tokens)
+    corrupted = float64(tokens)
     for n, i in chosen.nonzero().tolist():
         if float(fate[n, i]) < 0.8:
-            spoiled[n, i] = mask
+            corrupted[n, i] = mask
         elif float(fate[n, i]) < 0.9:
-            spoiled[n, i] = float(other[n, i])
-    return spoiled
+            corrupted[n, i] = float(other[n, i])
+    return corrupted
 
 
-@exercise(spoil_words_solution)
-def spoil_words(mine):
-    """BERT's exercise, with all chance given."""
+@exercise(corrupt_tokens_solution)
+def corrupt_tokens(mine):
+    """BERT's masking, with all randomness given."""
     cases = []
     for seed, (batch, length) in enumerate(((3, 40), (1, 7), (2, 90))):
         a, b, c, d = random_inputs(seed, *[(batch, length)] * 4)
@@ -272,8 +272,8 @@ def spoil_words(mine):
         chosen = d < 0
         chosen[0, :2] = True
         given = tokens, chosen, fate, other, 4
-        cases.append((given, _spoiled(*given)))
-    spoil_words.compare(
+        cases.append((given, _corrupted(*given)))
+    corrupt_tokens.compare(
         mine,
         cases,
         "[batch, length]",
@@ -283,7 +283,7 @@ def spoil_words(mine):
     return "three batches: chosen and not, masked, exchanged and left."
 
 
-_LAST = "return torch.where(chosen & (fate < 0.8), mask, spoiled)"
+_LAST = "return torch.where(chosen & (fate < 0.8), mask, corrupted)"
 for _hint, _typed in {
     "You exchanged the two tenths: from 0.8 to 0.9 a word becomes `other`, "
     "from 0.9 on it stays. (The page's `mask_tokens` deals these two the other "
@@ -302,8 +302,8 @@ for _hint, _typed in {
     "later line writes over what the earlier one did; a fate below 0.8 is "
     "below 0.9, too.": (
         _LAST,
-        "spoiled = torch.where(chosen & (fate < 0.8), mask, tokens)\n"
-        "    return torch.where(chosen & (fate < 0.9), other, spoiled)",
+        "corrupted = torch.where(chosen & (fate < 0.8), mask, tokens)\n"
+        "    return torch.where(chosen & (fate < 0.9), other, corrupted)",
     ),
     "In yours every chosen word below 0.9 becomes `mask`, and none `other`: "
     "from 0.8 on that is its turn.": ("0.8", "0.9"),
@@ -315,8 +315,8 @@ for _hint, _typed in {
     "become.": (
         "other, tokens",
         "mask, tokens",
-        "mask, spoiled",
-        "other, spoiled",
+        "mask, corrupted",
+        "other, corrupted",
     ),
     "Almost: look at the edges. A fate of exactly 0.8 is no longer below 0.8, "
     "and becomes `other`; one of exactly 0.9 stays.": ("fate <", "fate <="),
@@ -328,9 +328,9 @@ for _hint, _typed in {
     ),
     "Almost: look at the edge of 0.8. Yours leaves a fate of exactly 0.8 as it "
     "is; it becomes `other`.": ("(fate < 0.9)", "(fate > 0.8) & (fate < 0.9)"),
-    "You spoil every word by its fate. Only the chosen ones have one; the "
+    "You corrupt every word by its fate. Only the chosen ones have one; the "
     "others stay.": ("chosen & ", ""),
-    "You spoil the words that were not chosen.": ("chosen &", "~chosen &"),
+    "You corrupt the words that were not chosen.": ("chosen &", "~chosen &"),
     "You take 15 in a hundred anew. Who is chosen is given.": (
         "chosen &",
         "(fate < 0.15) &",
@@ -346,26 +346,26 @@ for _hint, _typed in {
         *("chosen & (fate < 0.8)", "chosen | (fate < 0.8)"),
         *("other, tokens", "tokens, tokens"),
     ),
-    "Nothing is spoiled: those are the tokens as they came.": (
+    "Nothing is corrupted: those are the tokens as they came.": (
         _LAST,
         "return tokens",
     ),
 }.items():
-    spoil_words.slip(_hint, *_typed)
+    corrupt_tokens.slip(_hint, *_typed)
 
 
-spoil_words.style(_spoiled)
+corrupt_tokens.style(_corrupted)
 
 
-@spoil_words.style
+@corrupt_tokens.style
 def _in_place(tokens, chosen, fate, other, mask):
-    spoiled = tokens.clone()
-    spoiled[chosen & (fate < 0.9)] = other[chosen & (fate < 0.9)]
-    spoiled[chosen & (fate < 0.8)] = mask
-    return spoiled
+    corrupted = tokens.clone()
+    corrupted[chosen & (fate < 0.9)] = other[chosen & (fate < 0.9)]
+    corrupted[chosen & (fate < 0.8)] = mask
+    return corrupted
 
 
-@spoil_words.style
+@corrupt_tokens.style
 def _of_lists(tokens, chosen, fate, other, mask):
     def one(token, is_chosen, chance, word):
         if not is_chosen or chance >= 0.9:
@@ -378,7 +378,7 @@ def _of_lists(tokens, chosen, fate, other, mask):
     return torch.tensor([list(map(one, *row)) for row in rows])
 
 
-@spoil_words.style
+@corrupt_tokens.style
 def _by_sums(tokens, chosen, fate, other, mask):
     masked = (chosen & (fate < 0.8)).long()
     another = (chosen & (fate < 0.9)).long() - masked

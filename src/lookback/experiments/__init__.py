@@ -31,6 +31,7 @@ EXPERIMENTS = (
     "handwriting",
     "ntm",
     "families",
+    "pretraining",
     "stacks",
     "pictures",
     "shakespeare",

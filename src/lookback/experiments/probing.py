@@ -37,7 +37,7 @@ from lookback.families import (
     attention_mask,
     mask_tokens,
     next_words,
-    spoiled_words,
+    masked_words,
 )
 from lookback.lab import aligner, corpus, weights
 from lookback.lab.corpus import Pair, batches
@@ -120,8 +120,8 @@ def trained(family: str, seed: int, folder: Path) -> tuple[Body, dict]:
         tokens = plan[update].to(device())
         if family == "GPT":
             return next_words(body, tokens).mean()
-        spoiled, chosen = mask_tokens(tokens, len(vocabulary))
-        return spoiled_words(body, spoiled, tokens, chosen).mean()
+        corrupted, chosen = mask_tokens(tokens, len(vocabulary))
+        return masked_words(body, corrupted, tokens, chosen).mean()
 
     losses = teach(body, loss, len(plan), families.RATE, seed, folder)
     return body, {
@@ -152,9 +152,9 @@ def drilled(
     dice = random.Random(seed)
     for _ in range(updates):
         tokens = rows(dice.sample(list(sentences), 32), vocabulary)
-        spoiled, chosen = mask_tokens(tokens, len(vocabulary))
+        corrupted, chosen = mask_tokens(tokens, len(vocabulary))
         adam.zero_grad()
-        spoiled_words(body, spoiled, tokens, chosen).mean().backward()
+        masked_words(body, corrupted, tokens, chosen).mean().backward()
         clip_grad_norm_(body.parameters(), 1.0)
         adam.step()
     return body.eval(), vocabulary
