@@ -34,6 +34,9 @@ PAGES = (
     "opened",
     "ladder",
     "ablations",
+    "families",
+    "probing",
+    "explanation",
 )
 
 # What only this book says, and the term that has to have stood before.

@@ -130,8 +130,8 @@ def prefix_mask_solution(length, prefix):
 
 
 _ADDED = (
-    "Give back True and False, True where one may look: what is added to the "
-    "scores comes later."
+    "Return True and False, True where a position may attend: what is added to "
+    "the scores comes later."
 )
 
 
@@ -174,9 +174,9 @@ def _ruled(rule):
 
 
 for _hint, _rule in {
-    "You say True where nobody may look. In this book True means: may "
+    "You say True where nobody may attend. In this book True means: may "
     "attend.": lambda i, j, p: ~((j <= i) | (j < p)),
-    "Rows look and columns are looked at: yours is the transpose.": (
+    "Rows attend and columns are attended to: yours is the transpose.": (
         lambda i, j, p: (i <= j) | (i < p)
     ),
     "That is GPT's mask. The words of the prefix see one another in both "
@@ -209,9 +209,9 @@ for _hint, _rule in {
     ),
     "You ask for two things at once, left and in the prefix. Either is "
     "enough: |, not &.": lambda i, j, p: (j <= i) & (j < p),
-    "You moved the whole triangle by `prefix`. Then each place looks a few "
+    "You moved the whole triangle by `prefix`. Then each position sees a few "
     "places ahead, also after the prefix.": lambda i, j, p: j <= i + p,
-    "You moved the whole triangle by `prefix` − 1. Then each place looks a few "
+    "You moved the whole triangle by `prefix` − 1. Then each position sees a few "
     "places ahead, also after the prefix.": lambda i, j, p: j <= i + p - 1,
     "In yours those after the prefix see one another in both directions, and "
     "the prefix does not.": lambda i, j, p: (j <= i) | ((i >= p) & (j >= p)),
@@ -286,8 +286,8 @@ def corrupt_tokens(mine):
 _LAST = "return torch.where(chosen & (fate < 0.8), mask, corrupted)"
 for _hint, _typed in {
     "You exchanged the two tenths: from 0.8 to 0.9 a word becomes `other`, "
-    "from 0.9 on it stays. (The page's `mask_tokens` deals these two the other "
-    "way round; the shares are the same.)": ("fate < 0.9", "fate >= 0.9"),
+    "from 0.9 on it stays. (The page's `mask_tokens` takes these two the other "
+    "way round.)": ("fate < 0.9", "fate >= 0.9"),
     "Every chosen word became `mask`. A tenth of them become another word, and "
     "a tenth stay as they are.": ("chosen & (fate < 0.8)", "chosen"),
     "In yours no chosen word stays as it is: from 0.9 on they do.": (
@@ -307,8 +307,8 @@ for _hint, _typed in {
     ),
     "In yours every chosen word below 0.9 becomes `mask`, and none `other`: "
     "from 0.8 on that is its turn.": ("0.8", "0.9"),
-    "You took the shares 10, 10 and 80 in a hundred: below 0.1 `mask`, below "
-    "0.2 `other`. It is 80, 10 and 10.": ("0.9", "0.2", "0.8", "0.1"),
+    "You took 10%, 10% and 80%: below 0.1 `mask`, below "
+    "0.2 `other`. It is 80%, 10% and 10%.": ("0.9", "0.2", "0.8", "0.1"),
     "You count the fates from above: `mask` goes to those below 0.8, not to "
     "those above 0.2.": ("< 0.9", "> 0.1", "< 0.8", "> 0.2"),
     "`mask` and `other` have changed places: it is `mask` that those below 0.8 "
@@ -331,7 +331,7 @@ for _hint, _typed in {
     "You corrupt every word by its fate. Only the chosen ones have one; the "
     "others stay.": ("chosen & ", ""),
     "You corrupt the words that were not chosen.": ("chosen &", "~chosen &"),
-    "You take 15 in a hundred anew. Who is chosen is given.": (
+    "You choose 15% anew. Who is chosen is given.": (
         "chosen &",
         "(fate < 0.15) &",
     ),
@@ -468,13 +468,13 @@ for _hint, _typed in {
     ),
     "Your softmax is over the captions of the batch; it has to be over the "
     "words, the last axis.": ("dim=-1", "dim=0"),
-    "You ask each place for the next word. That is GPT's question; BERT is "
-    "asked what stood at the place itself.": (
+    "You ask each place for the next word. That is GPT's objective; "
+    "BERT predicts what stood at the place itself.": (
         *("logits, dim", "logits[:, :-1], dim", "tokens[...", "tokens[:, 1:"),
         *("[chosen]", "[chosen[:, 1:]]"),
     ),
-    "You ask each chosen place for the next word. That is GPT's question; "
-    "BERT is asked what stood at the place itself.": (
+    "You ask each chosen place for the next word. That is GPT's "
+    "objective; BERT predicts what stood at the place itself.": (
         *("logits, dim", "logits[:, :-1], dim", "tokens[...", "tokens[:, 1:"),
         *("[chosen]", "[chosen[:, :-1]]"),
     ),
@@ -548,8 +548,8 @@ def _left(words, places, marks):
     return source, [*target, marks[len(places)]]
 
 
-_TWO = "Give back two lists of words: the source, the target."
-_STRING = "Give back lists of words, not one string."
+_TWO = "Return two lists of words: the source, the target."
+_STRING = "Return lists of words, not one string."
 _NESTED = (
     "One of your lists has a list inside it. Add its words one by one: += or "
     "extend, not append."
@@ -570,7 +570,7 @@ def _two_lists(mine, words, places, marks):
 
 @exercise(leave_spans_solution)
 def leave_spans(mine):
-    """T5's exercise: what is left, and what was left out."""
+    """T5's spans: what is left, and what was left out."""
     marks = ["<X>", "<Y>", "<Z>", "<U>", "<V>", "<W>"]
     sources, both = [], []
     for text, places in (
@@ -644,7 +644,7 @@ for _hint, _typed in {
     "Each gap has a mark of its own, or one cannot tell which is which: the "
     "first <X>, the second "
     "<Y>.": ("mark]", "marks[0]]", "[mark,", "[marks[0],"),
-    "That is the whole text. T5 is asked only for what is missing.": (
+    "That is the whole text. T5 predicts only what is missing.": (
         _ENDED,
         "list(words)",
     ),

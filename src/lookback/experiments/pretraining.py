@@ -6,7 +6,7 @@ the third word of new sentences: the GPT from the left, the BERT from both
 sides.
 
 *Fine-tuning*: was the picture taken in a street or by the water? The words that
-say so are replaced by <unk>. Three stacks of one size learn it from 50 to 600
+say so are replaced by <unk>. Three stacks of one size learn it from 50 or 200
 labelled captions: the book's BERT, its GPT, and one with random weights. The
 classifier reads the vector of one token, of <start> in the
 place of BERT's [CLS], or of <end> where the mask is a GPT's.
@@ -47,7 +47,7 @@ SENTENCES, TESTS = 4000, 1000  # of the phrasebook
 UPDATES, EVERY, BATCH, RATE = 1500, 150, 32, 3e-3
 SIZES = {"d_model": 64, "layers": 2, "d_ff": 128}
 THIRD = 3  # the position of the third word, after <start>
-COUNTS = (50, 200, 600)  # labelled captions
+COUNTS = (50, 200)  # labelled captions
 PASSES, FINE, FINE_BATCH = 10, 5e-4, 16  # epochs, rate and batch, fine-tuning
 PLACES = (
     {"street", "sidewalk", "road"},
