@@ -571,7 +571,9 @@ def test_the_convolution_is_ahead_with_few_pictures():
     few = {name: one["right"]["600"] for name, one in results.items()}
     said("families", "So with few the convolution is ahead")
     assert min(few["convolution"]["each"]) > max(few["ViT"]["each"])
-    said("families", "What position embeddings gain near where they were learned")
+    said(
+        "families", "What position embeddings gain near where they were learned"
+    )
     for count in ("600", "6000"):
         with_places = results["ViT"]["right"][count]
         without = results["no positions"]["right"][count]

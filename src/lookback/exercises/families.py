@@ -211,8 +211,8 @@ for _hint, _rule in {
     "enough: |, not &.": lambda i, j, p: (j <= i) & (j < p),
     "You moved the whole triangle by `prefix`. Then each position sees a few "
     "places ahead, also after the prefix.": lambda i, j, p: j <= i + p,
-    "You moved the whole triangle by `prefix` − 1. Then each position sees a few "
-    "places ahead, also after the prefix.": lambda i, j, p: j <= i + p - 1,
+    "You moved the whole triangle by `prefix` − 1. Then each position sees a "
+    "few places ahead, also after the prefix.": lambda i, j, p: j <= i + p - 1,
     "In yours those after the prefix see one another in both directions, and "
     "the prefix does not.": lambda i, j, p: (j <= i) | ((i >= p) & (j >= p)),
     _ADDED: lambda i, j, p: torch.where((j <= i) | (j < p), 0.0, -torch.inf),
