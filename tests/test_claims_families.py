@@ -24,8 +24,8 @@ from lookback.families import (
     Body,
     BodyConfig,
     attention_mask,
-    sampling_probs,
     rescore,
+    sampling_probs,
 )
 from lookback.lab import corpus, int8, records, weights
 from lookback.lab import pictures as letters

@@ -18,14 +18,14 @@ from lookback.families import (
     ViTConfig,
     attention_mask,
     generate,
+    gibbs_sample,
     mask_tokens,
+    masked_words,
     next_words,
     patches,
-    gibbs_sample,
+    rescore,
     sampling_probs,
     spans,
-    masked_words,
-    rescore,
 )
 from lookback.vocabulary import END, PAD, SPECIALS, START, Vocabulary
 

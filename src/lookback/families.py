@@ -17,8 +17,9 @@ transpose of the embedding matrix (weight tying):
 
 Departures: sizes; words for subwords; GPT and BERT are post-norm, as in
 2017, this is pre-norm, as ViT is; BERT's second objective (does one sentence
-follow the other?) is left out, as in most of its heirs; T5 needs two stacks, and `attention_mask` has their masks side by
-side, which is the prefix mask of a single stack.
+follow the other?) is left out, as in most of its heirs; T5 needs two stacks,
+and `attention_mask` has their masks side by side, which is the prefix mask of
+a single stack.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-r"""Probing: can a linear classifier read, after a layer, what a word means here?
+r"""Probing: can a linear classifier read after a layer what a word means?
 
 A *probe* is a linear classifier that reads the sense of a word from its vector
 after one layer of an encoder (Alain & Bengio 2016, arXiv 1610.01644).

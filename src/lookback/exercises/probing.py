@@ -270,7 +270,10 @@ for _hint, *_typed in (
         "You multiplied the two accuracies; take their mean.",
         *(_MEAN, f"{_ZERO} * {_ONE}"),
     ),
-    ("That is the proportion that is WRONG.", "said == senses", "said != senses"),
+    (
+        "That is the proportion that is WRONG.",
+        *("said == senses", "said != senses"),
+    ),
     (
         "That is the mean of two counts. Divide each by how many have its "
         "sense: two accuracies, and their mean.",

@@ -31,10 +31,10 @@ from lookback.families import (
     BodyConfig,
     attention_mask,
     generate,
-    mask_tokens,
-    next_words,
     gibbs_sample,
+    mask_tokens,
     masked_words,
+    next_words,
     rescore,
 )
 from lookback.lab import corpus, weights
