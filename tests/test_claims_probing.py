@@ -338,7 +338,7 @@ def test_two_neighbours_beat_every_body_on_apple(found):
 
 def test_the_verdict_follows_the_neighbours(found):
     top = found["apple"]["turned"][4]
-    said("probing", "it is mostly the neighbours that decide")
+    said("probing", "it is mostly the neighbors that decide")
     assert top["turned"]["other sense"] > 2 * top["turned"]["same sense"]
     said("probing", "with an equal number of more distant words, only to")
     assert top["right without"]["near"] < top["right without"]["far"]
