@@ -781,3 +781,14 @@ def test_pretraining_runs_and_writes_its_record(small, monkeypatch):
     results = records.load("pretraining")["results"]
     assert len(results["curves"]["BERT"]) == 2
     assert results["fine-tuning"]["GPT"]["200"]["mean"] == 0.5
+
+
+def test_pre_training_helps_where_labels_are_few(learned):
+    tuned = learned["fine-tuning"]
+    said("families", "is worth most where labels are few")
+    for name in ("BERT", "GPT"):
+        gains = [
+            tuned[name][n]["mean"] - tuned["random"][n]["mean"]
+            for n in ("50", "200")
+        ]
+        assert gains[0] > 0.05 and gains[1] > 0
