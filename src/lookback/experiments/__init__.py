@@ -31,7 +31,6 @@ EXPERIMENTS = (
     "handwriting",
     "ntm",
     "families",
-    "pretraining",
     "stacks",
     "pictures",
     "shakespeare",

@@ -1,34 +1,26 @@
-"""How long a small BERT needs to overtake a small GPT; and fine-tuning.
+"""Pre-train a small GPT or BERT where you read it, and fine-tune a large one.
 
-*Curves*: a GPT and a BERT, alike but for mask and training objective, learn
-from the English half of the phrasebook. Every 150 updates both are asked for
-the third word of new sentences: the GPT from the left, the BERT from both
-sides.
+*Pre-training*: a GPT and a BERT, alike but for mask and training objective,
+learn from the English half of the phrasebook, and are asked for the third word
+of new sentences: the GPT from the left, the BERT from both sides.
 
 *Fine-tuning*: was the picture taken in a street or by the water? The words that
-say so are replaced by <unk>. Three stacks of one size learn it from 50 or 200
-labelled captions: the book's BERT, its GPT, and one with random weights. The
-classifier reads the vector of one token, of <start> in the
-place of BERT's [CLS], or of <end> where the mask is a GPT's.
-
-    python -m lookback.experiments.pretraining
-    python -m lookback.experiments.pretraining --only BERT
-
-writes records/pretraining.json.
+say so are replaced by <unk>. Three stacks of one size learn it from labelled
+captions: the book's BERT, its GPT, and one with random weights. The classifier
+reads the vector of one token, of <start> in the place of BERT's [CLS], or of
+<end> where the mask is a GPT's.
 """
 
 import random
-from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, partial
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lookback.experiments.families import over_seeds, rows
-from lookback.experiments.runs import bare, campaign
+from lookback.experiments.families import rows
 from lookback.families import (
     MASK,
     MASKED,
@@ -42,12 +34,10 @@ from lookback.families import (
 from lookback.lab import corpus, phrasebook, weights
 from lookback.vocabulary import PAD, Vocabulary
 
-SEEDS = 3
 SENTENCES, TESTS = 4000, 1000  # of the phrasebook
-UPDATES, EVERY, BATCH, RATE = 1500, 150, 32, 3e-3
+BATCH, RATE = 32, 3e-3
 SIZES = {"d_model": 64, "layers": 2, "d_ff": 128}
 THIRD = 3  # the position of the third word, after <start>
-COUNTS = (50, 200)  # labelled captions
 PASSES, FINE, FINE_BATCH = 10, 5e-4, 16  # epochs, rate and batch, fine-tuning
 PLACES = (
     {"street", "sidewalk", "road"},
@@ -72,7 +62,6 @@ def pretrain(
     updates: int,
     seed: int = 0,
     share: float = 0.15,
-    watch: Callable[[Body], None] = lambda body: None,
 ) -> Body:
     """A small GPT or BERT, trained on the phrasebook's English."""
     english, _, vocabulary = read()
@@ -80,7 +69,7 @@ def pretrain(
     dice = random.Random(seed)
     body = Body(BodyConfig(len(vocabulary), **SIZES))
     adam = torch.optim.Adam(body.parameters(), RATE)
-    for update in range(1, updates + 1):
+    for _ in range(updates):
         tokens = rows(dice.sample(english, BATCH), vocabulary)
         if family == "GPT":
             loss = next_words(body, tokens).mean()
@@ -90,9 +79,6 @@ def pretrain(
         adam.zero_grad()
         loss.backward()
         adam.step()
-        if update % EVERY == 0:
-            watch(body.eval())
-            body.train()
     return body.eval()
 
 
@@ -114,18 +100,6 @@ def by_frequency() -> float:
     seen, asked = (rows(s, vocabulary)[:, THIRD] for s in (learned, new))
     counts = torch.bincount(seen, minlength=len(vocabulary)) + 1.0
     return float(-(counts / counts.sum()).log()[asked].mean())
-
-
-def curves(family: str, seed: int, folder: Path) -> dict:
-    """The nats of one family, every EVERY updates."""
-    nats: list[float] = []
-    pretrain(
-        family,
-        UPDATES,
-        seed,
-        watch=lambda body: nats.append(third_word(body, family)),
-    )
-    return {"nats": nats, "by frequency": by_frequency()}
 
 
 def of_places(
@@ -220,56 +194,3 @@ def fine_tuned(start: str, count: int, seed: int) -> float:
     with torch.no_grad():
         said = torch.cat([model(part).argmax(1) for part in new.split(100)])
     return float((said == truth).float().mean())
-
-
-def fine_tunings(start: str, seed: int, folder: Path) -> dict:
-    """One start, for every number of labelled captions."""
-    return {str(n): fine_tuned(start, n, seed) for n in COUNTS}
-
-
-def summary(found: dict[str, list[dict]]) -> dict:
-    """Means and spreads over the seeds."""
-    runs = {name: [bare(run) for run in each] for name, each in found.items()}
-    return {
-        "by frequency": runs["BERT"][0]["by frequency"],
-        "curves": {
-            name: over_seeds([run["nats"] for run in runs[name]])
-            for name in ("GPT", "BERT")
-        },
-        "fine-tuning": {
-            start: over_seeds(runs[f"fine-tuning {start}"]) for start in STARTS
-        },
-    }
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    torch.set_num_threads(1)
-    campaign(
-        "pretraining",
-        __doc__,
-        {family: partial(curves, family) for family in ("GPT", "BERT")}
-        | {f"fine-tuning {s}": partial(fine_tunings, s) for s in STARTS},
-        summary,
-        config={
-            "sentences": SENTENCES,
-            "tests": TESTS,
-            "updates": UPDATES,
-            "every": EVERY,
-            "batch": BATCH,
-            "rate": RATE,
-            "sizes": SIZES,
-            "counts": list(COUNTS),
-            "places": [sorted(place) for place in PLACES],
-            "passes": PASSES,
-            "fine_rate": FINE,
-            "fine_batch": FINE_BATCH,
-        },
-        data=corpus.digests("en", "fr"),
-        seeds=SEEDS,
-        device=torch.device("cpu"),
-        arguments=arguments,
-    )
-
-
-if __name__ == "__main__":
-    main()
