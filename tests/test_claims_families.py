@@ -756,8 +756,8 @@ def test_with_few_updates_the_gpt_is_ahead():
         for family in ("GPT", "BERT")
     }
     assert nats["GPT"] < nats["BERT"] - 0.5
-    said("families", "hardly learned more than how frequent words are")
-    assert abs(nats["BERT"] - pretraining.by_frequency()) < 0.6
+    said("families", "the BERT is still worse than whoever knows only")
+    assert nats["BERT"] > pretraining.by_frequency()
 
 
 def test_with_the_captions_read_six_times_the_bert_is_ahead():
