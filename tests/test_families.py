@@ -18,14 +18,14 @@ from lookback.families import (
     ViTConfig,
     attention_mask,
     generate,
+    gibbs_sample,
     mask_tokens,
+    masked_words,
     next_words,
     patches,
-    rewrite,
+    rescore,
     sampling_probs,
     spans,
-    spoiled_words,
-    weigh,
 )
 from lookback.vocabulary import END, PAD, SPECIALS, START, Vocabulary
 
@@ -159,25 +159,25 @@ def test_gpt_s_question_is_the_next_word(body):
 
 
 def test_bert_s_question_is_the_chosen_words_and_no_other(body):
-    spoiled = TOKENS.clone()
-    spoiled[0, 2] = MASK
+    corrupted = TOKENS.clone()
+    corrupted[0, 2] = MASK
     chosen = torch.zeros_like(TOKENS, dtype=torch.bool)
     chosen[0, 2] = chosen[1, 1] = True  # the second was left as it is
-    found = spoiled_words(body, spoiled, TOKENS, chosen)
-    logits = body(spoiled, attention_mask(spoiled, "BERT")).log_softmax(-1)
+    found = masked_words(body, corrupted, TOKENS, chosen)
+    logits = body(corrupted, attention_mask(corrupted, "BERT")).log_softmax(-1)
     truth = torch.stack([-logits[0, 2, 8], -logits[1, 1, 6]])
     torch.testing.assert_close(found, truth)
 
 
-def test_spoil_takes_fifteen_in_a_hundred_and_80_10_10_of_these():
+def test_masking_takes_fifteen_in_a_hundred_and_80_10_10_of_these():
     torch.manual_seed(0)
     tokens = torch.randint(5, 1000, (400, 102))
     tokens[:, 0], tokens[:, 50], tokens[:, 51:] = START, END, PAD
-    spoiled, chosen = mask_tokens(tokens, 1000)
+    corrupted, chosen = mask_tokens(tokens, 1000)
     word = (tokens > MASK) | (tokens == 1)
-    assert not chosen[~word].any() and (spoiled == tokens)[~chosen].all()
+    assert not chosen[~word].any() and (corrupted == tokens)[~chosen].all()
     assert float(chosen[word].float().mean()) == pytest.approx(0.15, abs=0.01)
-    now, was = spoiled[chosen], tokens[chosen]
+    now, was = corrupted[chosen], tokens[chosen]
     assert float((now == MASK).float().mean()) == pytest.approx(0.8, abs=0.03)
     assert float((now == was).float().mean()) == pytest.approx(0.1, abs=0.02)
     assert int(now.min()) == MASK  # never a special word
@@ -272,16 +272,16 @@ def test_a_gpt_goes_on_until_the_end(body):
 def test_gibbs_sampling_leaves_the_ends_and_writes_words(body):
     torch.manual_seed(0)
     blank = torch.tensor([[START, MASK, MASK, MASK, END]])
-    written = rewrite(body, blank, 2)
+    written = gibbs_sample(body, blank, 2)
     assert blank[0, 1] == MASK  # the caller's is left alone
     assert (written[0, 0], written[0, -1]) == (START, END)
     assert int(written[0, 1:-1].min()) > MASK
 
 
-def test_weigh_is_the_chain_rule(body):
+def test_rescoring_is_the_chain_rule(body):
     row = TOKENS[0]
     tried = torch.tensor([8, 10, 11])
-    left, whole = weigh(body, row, 2, tried)
+    left, whole = rescore(body, row, 2, tried)
     for i, word in enumerate(tried):
         one = row.clone()
         one[2] = word
@@ -312,12 +312,12 @@ def test_a_body_learns_a_tiny_language(family):
     adam = torch.optim.Adam(body.parameters(), 1e-2)
     chosen = torch.zeros_like(tokens, dtype=torch.bool)
     chosen[:, 2] = True
-    spoiled = tokens.masked_fill(chosen, MASK)
+    corrupted = tokens.masked_fill(chosen, MASK)
     for _ in range(60):
         if family == "GPT":
             loss = next_words(body, tokens).mean()
         else:
-            loss = spoiled_words(body, spoiled, tokens, chosen).mean()
+            loss = masked_words(body, corrupted, tokens, chosen).mean()
         adam.zero_grad()
         loss.backward()
         adam.step()

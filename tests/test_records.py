@@ -1074,7 +1074,7 @@ def test_every_experiment_has_its_record():
 
 def test_every_experiment_is_known_here():
     folder = Path(records.__file__).parents[1] / "experiments"
-    shared = {"__init__", "__main__", "train_small", "runs"}
+    shared = {"__init__", "__main__", "pretraining", "train_small", "runs"}
     assert {p.stem for p in folder.glob("*.py")} - shared == set(EXPERIMENTS)
 
 

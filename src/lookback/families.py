@@ -1,25 +1,25 @@
-r"""GPT, BERT, T5 and ViT of one body: who may see whom, and what is asked.
+r"""BERT, GPT, T5 and ViT: one stack, four masks, four training objectives.
 
-A stack of the Transformer's encoder layers and, over it, the embedding read
-backwards:
+A stack of the Transformer's encoder layers and, as its output layer, the
+transpose of the embedding matrix (weight tying):
 
-    x = √d E[token] + P[place]
+    x = √d E[token] + P[position]
     x = layer_L(… layer_1(x, mask) …, mask)
     p(token | what was seen) = softmax(E LN(x))
 
-    GPT   Radford et al. 2018: i sees j ≤ i; asked for the word at i + 1
-    BERT  Devlin et al. 2018, arXiv 1810.04805: all see all; asked for the
+    GPT   Radford et al. 2018: i sees j ≤ i; predicts the word at i + 1
+    BERT  Devlin et al. 2018, arXiv 1810.04805: all see all; predicts the
           words that `mask_tokens` has masked
     T5    Raffel et al. 2019, arXiv 1910.10683: the source sees itself, the
-          target the source and j ≤ i; asked for the `spans` that are missing
+          target the source and j ≤ i; predicts the missing `spans`
     ViT   Dosovitskiy et al. 2020, arXiv 2010.11929: all see all; the tokens
-          are `patches` of a picture, and it is asked what the picture shows
+          are `patches` of a picture, and it predicts what that shows
 
-Departures: sizes; words for pieces of words; GPT and BERT put their norms
-behind the parts, as in 2017, here they stand before them, as in ViT; BERT's
-second task (do two sentences follow each other?) is left out, as most of its
-heirs do; T5 needs two stacks, and `attention_mask` has their masks side by
-side, which is the prefix mask of a single stack.
+Departures: sizes; words for subwords; GPT and BERT are post-norm, as in
+2017, this is pre-norm, as ViT is; BERT's second objective (does one sentence
+follow the other?) is left out, as in most of its heirs; T5 needs two stacks,
+and `attention_mask` has their masks side by side, which is the prefix mask of
+a single stack.
 """
 
 from collections.abc import Sequence
@@ -97,7 +97,7 @@ def stack(
 
 
 class Body(nn.Module):
-    """Words in, scores of words out; whose body it is, the mask decides."""
+    """Words in, logits out; which family it is, the mask decides."""
 
     def __init__(self, config: BodyConfig):
         super().__init__()
@@ -140,7 +140,7 @@ class Body(nn.Module):
 def next_words(
     body: Body, tokens: Int[Tensor, "batch length"], family: str = "GPT"
 ) -> Float[Tensor, " words"]:
-    """GPT's question: −log p of each word, given the words before it."""
+    """Causal language model: −log p of each word, given those before it."""
     given, asked = tokens[:, :-1], tokens[:, 1:]
     x = body.hidden_states(given, attention_mask(given, family))[-1]
     there = asked != PAD
@@ -149,15 +149,15 @@ def next_words(
     )
 
 
-def spoiled_words(
+def masked_words(
     body: Body,
-    spoiled: Int[Tensor, "batch length"],
+    corrupted: Int[Tensor, "batch length"],
     tokens: Int[Tensor, "batch length"],
     chosen: Bool[Tensor, "batch length"],
     family: str = "BERT",
 ) -> Float[Tensor, " words"]:
-    """BERT's question: −log p of each chosen word, given what is left."""
-    x = body.hidden_states(spoiled, attention_mask(spoiled, family))[-1]
+    """Masked language model: −log p of each chosen word, given the rest."""
+    x = body.hidden_states(corrupted, attention_mask(corrupted, family))[-1]
     return F.cross_entropy(
         body.logits(x[chosen]).float(), tokens[chosen], reduction="none"
     )
@@ -168,19 +168,19 @@ def mask_tokens(
     vocab: int,
     share: float = 0.15,
 ) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "batch length"]]:
-    """BERT's exercise: tokens with some words spoiled, and which they were.
+    """BERT's masking: tokens with some words corrupted, and which these are.
 
     Each word is chosen with probability `share`. Of the chosen, 80 % become
-    <mask>, 10 % any word at all, and 10 % stay as they are; the loss asks for
-    all of the chosen, and for no other. The ends and padding are never chosen.
+    <mask>, 10 % any word at all, and 10 % stay as they are; the loss is of all
+    of the chosen, and of no other. The ends and padding are never chosen.
     """
     word = (tokens != PAD) & (tokens != START) & (tokens != END)
     chosen = word & (torch.rand(tokens.shape, device=tokens.device) < share)
     fate = torch.rand(tokens.shape, device=tokens.device)
     other = torch.randint_like(tokens, MASK + 1, vocab)
-    spoiled = torch.where(chosen & (fate < 0.8), MASK, tokens)
-    spoiled = torch.where(chosen & (fate >= 0.9), other, spoiled)
-    return spoiled, chosen
+    corrupted = torch.where(chosen & (fate < 0.8), MASK, tokens)
+    corrupted = torch.where(chosen & (fate >= 0.9), other, corrupted)
+    return corrupted, chosen
 
 
 SENTINELS = ("<X>", "<Y>", "<Z>")  # marks of missing spans; T5 has a hundred
@@ -189,7 +189,7 @@ SENTINELS = ("<X>", "<Y>", "<Z>")  # marks of missing spans; T5 has a hundred
 def spans(
     words: Sequence[str], places: Sequence[tuple[int, int]]
 ) -> tuple[list[str], list[str]]:
-    """T5's exercise: the text without some spans, and the spans alone.
+    """T5's corruption: the text without some spans, and the spans alone.
 
     `places` are the spans, (first word, how many words), from left to right;
     they do not touch. Each leaves one mark, a sentinel, in the source. In the
@@ -206,7 +206,7 @@ def spans(
 def patches(
     pictures: Float[Tensor, "batch side side"], size: int
 ) -> Float[Tensor, "batch patches pixels"]:
-    """ViT's words: squares of size · size pixels, row by row, each laid flat.
+    """ViT's tokens: squares of size · size pixels, row by row, each flattened.
 
     Raises ValueError where they do not cover the picture.
     """
@@ -234,7 +234,7 @@ class ViTConfig:
 
 
 class ViT(nn.Module):
-    """Patches for words, and one more place, whose vector is asked at the end.
+    """Patches for words, and one more token, whose last vector is classified.
 
     x_0 = c + p_0,   x_i = W patch_i + b + p_i
     p(class) = softmax(V LN(x_0 after L layers))
@@ -270,7 +270,7 @@ def sampling_probs(
     top_k: int | None = None,
     top_p: float = 1.0,
 ) -> Float[Tensor, "*batch vocab"]:
-    """The probabilities from which the next word is drawn.
+    """The probabilities from which the next word is sampled.
 
     softmax(logits / temperature); of these the `top_k` largest, if it is
     given; of these the fewest, largest first, whose sum reaches `top_p` of
@@ -300,7 +300,7 @@ def generate(
     top_k: int | None = None,
     top_p: float = 1.0,
 ) -> list[int]:
-    """GPT at work: a word is drawn and set behind the others, until <end>."""
+    """Sample from a GPT: one word after another, until <end>."""
     written = list(tokens)
     where = body.last.weight.device
     while len(written) < body.config.longest and most > 0:
@@ -316,10 +316,10 @@ def generate(
 
 
 @torch.no_grad()
-def rewrite(
+def gibbs_sample(
     body: Body, tokens: Int[Tensor, "batch length"], rounds: int
 ) -> Int[Tensor, "batch length"]:
-    """BERT made to write: cover a word, draw it anew, then another (Gibbs
+    """Sample from a BERT: mask a word, draw it anew, then another (Gibbs
     sampling; Wang & Cho 2019). In each round it takes every word once."""
     tokens = tokens.clone()
     inner = torch.arange(1, tokens.shape[1] - 1).tolist()
@@ -334,20 +334,20 @@ def rewrite(
 
 
 class Guess(NamedTuple):
-    """What a GPT gives each candidate at one place of a sentence."""
+    """What a GPT gives each candidate at one position of a sentence."""
 
     left: Float[Tensor, " candidates"]  # log p(word | the words before)
     whole: Float[Tensor, " candidates"]  # log p(the sentence with it)
 
 
 @torch.no_grad()
-def weigh(
+def rescore(
     body: Body,
     tokens: Int[Tensor, " length"],
     place: int,
     candidates: Int[Tensor, " candidates"],
 ) -> Guess:
-    """A GPT asked for a word inside a sentence, by the left side and by all.
+    """A GPT's log-likelihood of candidates for one word of a sentence.
 
     `whole` leaves out what is the same for every candidate: the words before.
     """

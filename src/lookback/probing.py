@@ -1,7 +1,7 @@
-r"""Probing: which of its meanings a word has here, and which level knows it.
+r"""Probing: can a linear classifier read after a layer what a word means?
 
 A *probe* is a linear classifier that reads the sense of a word from its vector
-at one level of an encoder (Alain & Bengio 2016, arXiv 1610.01644).
+after one layer of an encoder (Alain & Bengio 2016, arXiv 1610.01644).
 
     z = (x − m) / s                m the mean of x, s² the mean of ‖x − m‖²
     p(sense 1 | x) = σ(w · z + b)
@@ -108,7 +108,7 @@ def bag(
 def balanced_accuracy(
     said: Int[Tensor, " occurrences"], senses: Int[Tensor, " occurrences"]
 ) -> float:
-    """½ (share right of sense 0 + share right of sense 1)."""
+    """½ (accuracy on sense 0 + accuracy on sense 1)."""
     right = (said == senses).double()
     return float((right[senses == 0].mean() + right[senses == 1].mean()) / 2)
 
@@ -129,7 +129,7 @@ def fit(
     senses: Int[Tensor, " occurrences"],
     penalty: float,
 ) -> Probe:
-    """The probe that fits best, by Newton's method; both senses weigh alike.
+    """The probe that fits best, by Newton's method; both senses count equally.
 
     λ, the penalty, is on w of z = (x − m) / s; given back are w and b of x.
     """
@@ -143,9 +143,9 @@ def fit(
     a = torch.zeros_like(z[0])  # [w; b]
     for _ in range(NEWTON):
         p = (z @ a).sigmoid()
-        slope = z.T @ (c * (p - y)) + ridge * a
+        gradient = z.T @ (c * (p - y)) + ridge * a
         curvature = (z.T * (c * p * (1 - p))) @ z + ridge.diag()
-        step = torch.linalg.solve(curvature, slope)
+        step = torch.linalg.solve(curvature, gradient)
         a = a - step
         if step.abs().max() < 1e-3:
             break
@@ -218,7 +218,7 @@ def examine(
     """Balanced accuracy on folds that the probes have not seen.
 
     `shuffled` is the control: every occurrence gets another one's sense, first
-    of all, and then everything is done as ever.
+    of all, and then everything is done as usual.
     """
     if shuffled:
         dice = torch.Generator().manual_seed(seed + 1000)

@@ -31,7 +31,7 @@ test("what the level says, and without the word that counts most", () => {
   const said = sentence(["his", "red", "apple"], found, /** @type {any} */ (state));
   assert.equal(
     said,
-    "Level 1 says “device”, probability 0.90. " +
+    "Layer 1 says “device”, probability 0.90. " +
       "What counts most is “his”: without it, “food”, 0.70.",
   );
 });

@@ -1,4 +1,4 @@
-"""The two machines of the chapter `families` in the built page.
+"""The two models of the chapter `families` in the built page.
 
 What they should say comes from torch, on the same bytes.
 """
@@ -147,6 +147,20 @@ def test_it_draws_to_the_end_and_again(gpt):
     assert first.startswith("a man in a red shirt")
     act(gpt, "again").click()
     expect(say).to_contain_text("After")
+    expect(say).to_contain_text("The caption has ended")
+    assert gpt.locator('[data-role="caption"]').inner_text() != first
+
+
+@pytest.mark.nightly
+def test_begin_starts_an_ended_caption_anew(gpt):
+    act(gpt, "end").click()
+    say = gpt.locator('[data-role="live"]')
+    expect(say).to_contain_text("The caption has ended")
+    first = gpt.locator('[data-role="caption"]').inner_text()
+    act(gpt, "begin").click()
+    expect(say).to_contain_text("After “a man in a red shirt”")
+    expect(gpt.locator(".drawn")).to_have_count(0)
+    act(gpt, "end").click()
     expect(say).to_contain_text("The caption has ended")
     assert gpt.locator('[data-role="caption"]').inner_text() != first
 

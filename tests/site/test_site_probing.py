@@ -1,4 +1,4 @@
-"""The two widgets of the chapter `probing`, by mouse and by keyboard.
+"""The widget of the chapter `probing`, by mouse and by keyboard.
 
 What they should show is computed anew by torch.
 """
@@ -10,7 +10,7 @@ import torch
 from lookback.families import attention_mask
 from lookback.lab import int8
 from lookback.vocabulary import END, START
-from lookback.widgets import OtherWeights, machines
+from lookback.widgets import machines
 from stepping import act, live, numbers, problem, widgets
 
 PAGE = "book/probing"
@@ -68,7 +68,7 @@ def test_a_caption_is_read_and_a_word_covered(asker):
     )
     check(root, state, state["text"], [1])
     act(root, "level").nth(1).click()
-    assert "Level 1 says" in live(root)
+    assert "Layer 1 says" in live(root)
     act(root, "table").click()
     assert root.locator("tbody tr:visible").count() > 3
     act(root, "table").click()
@@ -82,51 +82,3 @@ def test_a_caption_without_its_words_is_refused(asker):
     act(root, "text").fill("a man sits .")
     act(root, "begin").click()
     assert "one of these words" in problem(root)
-
-
-@pytest.fixture
-def weigher(at_start):
-    """The page, the root of `other_weights`, its state."""
-    one = at_start(PAGE)
-    [(root, state)] = widgets(one.page, "other-weights")
-    yield one, root, state
-    assert one.troubles == []
-
-
-def twin(state: dict, **place) -> OtherWeights:
-    kept = ("vocabularies", "machine", "sentences", "text")
-    return OtherWeights(**{k: state[k] for k in kept}, **place)
-
-
-@pytest.mark.nightly
-def test_weights_are_exchanged_and_the_word_follows(weigher):
-    one, root, state = weigher
-    for _ in range(2):
-        act(root, "next").click()
-    own = numbers(root, "own")
-    act(root, "pick").nth(0).click()
-    act(root, "pick").nth(1).click()
-    mine = numbers(root, "yours")
-    assert mine == [own[1], own[0], *own[2:]]
-    _, _, before, now = twin(state, step=2, weights=mine).told()
-    moved = float((before - now).abs().sum() / 2)
-    assert numbers(root, "moved")[0] == pytest.approx(moved, abs=1e-5)
-    act(root, "own").click()
-    assert numbers(root, "moved")[0] == 0
-    act(root, "seek").click()
-    assert numbers(root, "moved")[0] <= 0.05
-    act(root, "uniform").click()
-    assert len(set(numbers(root, "yours"))) == 1
-    act(root, "table").click()
-    assert root.locator("table:visible").count() == 2
-
-
-def test_the_look_by_keyboard(weigher):
-    one, root, state = weigher
-    act(root, "next").focus()
-    one.page.keyboard.press("End")
-    assert "it looks most at" in live(root)
-    one.page.keyboard.press("Home")
-    act(root, "shuffle").focus()
-    one.page.keyboard.press("Enter")
-    assert sorted(numbers(root, "yours")) == sorted(numbers(root, "own"))

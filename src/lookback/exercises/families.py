@@ -130,8 +130,8 @@ def prefix_mask_solution(length, prefix):
 
 
 _ADDED = (
-    "Give back True and False, True where one may look: what is added to the "
-    "scores comes later."
+    "Return True and False, True where a position may attend: what is added to "
+    "the scores comes later."
 )
 
 
@@ -174,9 +174,9 @@ def _ruled(rule):
 
 
 for _hint, _rule in {
-    "You say True where nobody may look. In this book True means: may "
+    "You say True where nobody may attend. In this book True means: may "
     "attend.": lambda i, j, p: ~((j <= i) | (j < p)),
-    "Rows look and columns are looked at: yours is the transpose.": (
+    "Rows attend and columns are attended to: yours is the transpose.": (
         lambda i, j, p: (i <= j) | (i < p)
     ),
     "That is GPT's mask. The words of the prefix see one another in both "
@@ -209,10 +209,10 @@ for _hint, _rule in {
     ),
     "You ask for two things at once, left and in the prefix. Either is "
     "enough: |, not &.": lambda i, j, p: (j <= i) & (j < p),
-    "You moved the whole triangle by `prefix`. Then each place looks a few "
+    "You moved the whole triangle by `prefix`. Then each position sees a few "
     "places ahead, also after the prefix.": lambda i, j, p: j <= i + p,
-    "You moved the whole triangle by `prefix` − 1. Then each place looks a few "
-    "places ahead, also after the prefix.": lambda i, j, p: j <= i + p - 1,
+    "You moved the whole triangle by `prefix` − 1. Then each position sees a "
+    "few places ahead, also after the prefix.": lambda i, j, p: j <= i + p - 1,
     "In yours those after the prefix see one another in both directions, and "
     "the prefix does not.": lambda i, j, p: (j <= i) | ((i >= p) & (j >= p)),
     _ADDED: lambda i, j, p: torch.where((j <= i) | (j < p), 0.0, -torch.inf),
@@ -242,26 +242,26 @@ def _by_index(length, prefix):
     return torch.logical_or(j <= i, j < prefix).long()
 
 
-def spoil_words_solution(tokens, chosen, fate, other, mask):
+def corrupt_tokens_solution(tokens, chosen, fate, other, mask):
     """80 % of the chosen become <mask>, 10 % another word, 10 % stay."""
-    spoiled = torch.where(chosen & (fate < 0.9), other, tokens)
-    return torch.where(chosen & (fate < 0.8), mask, spoiled)
+    corrupted = torch.where(chosen & (fate < 0.9), other, tokens)
+    return torch.where(chosen & (fate < 0.8), mask, corrupted)
 
 
-def _spoiled(tokens, chosen, fate, other, mask):
+def _corrupted(tokens, chosen, fate, other, mask):
     """Word by word, in plain numbers."""
-    spoiled = float64(tokens)
+    corrupted = float64(tokens)
     for n, i in chosen.nonzero().tolist():
         if float(fate[n, i]) < 0.8:
-            spoiled[n, i] = mask
+            corrupted[n, i] = mask
         elif float(fate[n, i]) < 0.9:
-            spoiled[n, i] = float(other[n, i])
-    return spoiled
+            corrupted[n, i] = float(other[n, i])
+    return corrupted
 
 
-@exercise(spoil_words_solution)
-def spoil_words(mine):
-    """BERT's exercise, with all chance given."""
+@exercise(corrupt_tokens_solution)
+def corrupt_tokens(mine):
+    """BERT's masking, with all randomness given."""
     cases = []
     for seed, (batch, length) in enumerate(((3, 40), (1, 7), (2, 90))):
         a, b, c, d = random_inputs(seed, *[(batch, length)] * 4)
@@ -272,8 +272,8 @@ def spoil_words(mine):
         chosen = d < 0
         chosen[0, :2] = True
         given = tokens, chosen, fate, other, 4
-        cases.append((given, _spoiled(*given)))
-    spoil_words.compare(
+        cases.append((given, _corrupted(*given)))
+    corrupt_tokens.compare(
         mine,
         cases,
         "[batch, length]",
@@ -283,11 +283,11 @@ def spoil_words(mine):
     return "three batches: chosen and not, masked, exchanged and left."
 
 
-_LAST = "return torch.where(chosen & (fate < 0.8), mask, spoiled)"
+_LAST = "return torch.where(chosen & (fate < 0.8), mask, corrupted)"
 for _hint, _typed in {
     "You exchanged the two tenths: from 0.8 to 0.9 a word becomes `other`, "
-    "from 0.9 on it stays. (The page's `mask_tokens` deals these two the other "
-    "way round; the shares are the same.)": ("fate < 0.9", "fate >= 0.9"),
+    "from 0.9 on it stays. (The page's `mask_tokens` takes these two the other "
+    "way round.)": ("fate < 0.9", "fate >= 0.9"),
     "Every chosen word became `mask`. A tenth of them become another word, and "
     "a tenth stay as they are.": ("chosen & (fate < 0.8)", "chosen"),
     "In yours no chosen word stays as it is: from 0.9 on they do.": (
@@ -302,21 +302,21 @@ for _hint, _typed in {
     "later line writes over what the earlier one did; a fate below 0.8 is "
     "below 0.9, too.": (
         _LAST,
-        "spoiled = torch.where(chosen & (fate < 0.8), mask, tokens)\n"
-        "    return torch.where(chosen & (fate < 0.9), other, spoiled)",
+        "corrupted = torch.where(chosen & (fate < 0.8), mask, tokens)\n"
+        "    return torch.where(chosen & (fate < 0.9), other, corrupted)",
     ),
     "In yours every chosen word below 0.9 becomes `mask`, and none `other`: "
     "from 0.8 on that is its turn.": ("0.8", "0.9"),
-    "You took the shares 10, 10 and 80 in a hundred: below 0.1 `mask`, below "
-    "0.2 `other`. It is 80, 10 and 10.": ("0.9", "0.2", "0.8", "0.1"),
+    "You took 10%, 10% and 80%: below 0.1 `mask`, below "
+    "0.2 `other`. It is 80%, 10% and 10%.": ("0.9", "0.2", "0.8", "0.1"),
     "You count the fates from above: `mask` goes to those below 0.8, not to "
     "those above 0.2.": ("< 0.9", "> 0.1", "< 0.8", "> 0.2"),
     "`mask` and `other` have changed places: it is `mask` that those below 0.8 "
     "become.": (
         "other, tokens",
         "mask, tokens",
-        "mask, spoiled",
-        "other, spoiled",
+        "mask, corrupted",
+        "other, corrupted",
     ),
     "Almost: look at the edges. A fate of exactly 0.8 is no longer below 0.8, "
     "and becomes `other`; one of exactly 0.9 stays.": ("fate <", "fate <="),
@@ -328,10 +328,10 @@ for _hint, _typed in {
     ),
     "Almost: look at the edge of 0.8. Yours leaves a fate of exactly 0.8 as it "
     "is; it becomes `other`.": ("(fate < 0.9)", "(fate > 0.8) & (fate < 0.9)"),
-    "You spoil every word by its fate. Only the chosen ones have one; the "
+    "You corrupt every word by its fate. Only the chosen ones have one; the "
     "others stay.": ("chosen & ", ""),
-    "You spoil the words that were not chosen.": ("chosen &", "~chosen &"),
-    "You take 15 in a hundred anew. Who is chosen is given.": (
+    "You corrupt the words that were not chosen.": ("chosen &", "~chosen &"),
+    "You choose 15% anew. Who is chosen is given.": (
         "chosen &",
         "(fate < 0.15) &",
     ),
@@ -346,26 +346,26 @@ for _hint, _typed in {
         *("chosen & (fate < 0.8)", "chosen | (fate < 0.8)"),
         *("other, tokens", "tokens, tokens"),
     ),
-    "Nothing is spoiled: those are the tokens as they came.": (
+    "Nothing is corrupted: those are the tokens as they came.": (
         _LAST,
         "return tokens",
     ),
 }.items():
-    spoil_words.slip(_hint, *_typed)
+    corrupt_tokens.slip(_hint, *_typed)
 
 
-spoil_words.style(_spoiled)
+corrupt_tokens.style(_corrupted)
 
 
-@spoil_words.style
+@corrupt_tokens.style
 def _in_place(tokens, chosen, fate, other, mask):
-    spoiled = tokens.clone()
-    spoiled[chosen & (fate < 0.9)] = other[chosen & (fate < 0.9)]
-    spoiled[chosen & (fate < 0.8)] = mask
-    return spoiled
+    corrupted = tokens.clone()
+    corrupted[chosen & (fate < 0.9)] = other[chosen & (fate < 0.9)]
+    corrupted[chosen & (fate < 0.8)] = mask
+    return corrupted
 
 
-@spoil_words.style
+@corrupt_tokens.style
 def _of_lists(tokens, chosen, fate, other, mask):
     def one(token, is_chosen, chance, word):
         if not is_chosen or chance >= 0.9:
@@ -378,7 +378,7 @@ def _of_lists(tokens, chosen, fate, other, mask):
     return torch.tensor([list(map(one, *row)) for row in rows])
 
 
-@spoil_words.style
+@corrupt_tokens.style
 def _by_sums(tokens, chosen, fate, other, mask):
     masked = (chosen & (fate < 0.8)).long()
     another = (chosen & (fate < 0.9)).long() - masked
@@ -468,13 +468,13 @@ for _hint, _typed in {
     ),
     "Your softmax is over the captions of the batch; it has to be over the "
     "words, the last axis.": ("dim=-1", "dim=0"),
-    "You ask each place for the next word. That is GPT's question; BERT is "
-    "asked what stood at the place itself.": (
+    "You ask each place for the next word. That is GPT's objective; "
+    "BERT predicts what stood at the place itself.": (
         *("logits, dim", "logits[:, :-1], dim", "tokens[...", "tokens[:, 1:"),
         *("[chosen]", "[chosen[:, 1:]]"),
     ),
-    "You ask each chosen place for the next word. That is GPT's question; "
-    "BERT is asked what stood at the place itself.": (
+    "You ask each chosen place for the next word. That is GPT's "
+    "objective; BERT predicts what stood at the place itself.": (
         *("logits, dim", "logits[:, :-1], dim", "tokens[...", "tokens[:, 1:"),
         *("[chosen]", "[chosen[:, :-1]]"),
     ),
@@ -548,8 +548,8 @@ def _left(words, places, marks):
     return source, [*target, marks[len(places)]]
 
 
-_TWO = "Give back two lists of words: the source, the target."
-_STRING = "Give back lists of words, not one string."
+_TWO = "Return two lists of words: the source, the target."
+_STRING = "Return lists of words, not one string."
 _NESTED = (
     "One of your lists has a list inside it. Add its words one by one: += or "
     "extend, not append."
@@ -570,7 +570,7 @@ def _two_lists(mine, words, places, marks):
 
 @exercise(leave_spans_solution)
 def leave_spans(mine):
-    """T5's exercise: what is left, and what was left out."""
+    """T5's spans: what is left, and what was left out."""
     marks = ["<X>", "<Y>", "<Z>", "<U>", "<V>", "<W>"]
     sources, both = [], []
     for text, places in (
@@ -644,7 +644,7 @@ for _hint, _typed in {
     "Each gap has a mark of its own, or one cannot tell which is which: the "
     "first <X>, the second "
     "<Y>.": ("mark]", "marks[0]]", "[mark,", "[marks[0],"),
-    "That is the whole text. T5 is asked only for what is missing.": (
+    "That is the whole text. T5 predicts only what is missing.": (
         _ENDED,
         "list(words)",
     ),

@@ -56,11 +56,13 @@ def _drawn_pairs(drawn):
     ),
 )
 def em_by_hand(first=1, second=1):
-    """One round of IBM model 1, and the expectation of the next."""
+    """One iteration of IBM model 1, and the next expectation."""
     half, all_of = first / 2, first + second
     truth = [(half + second) / all_of, half / all_of, 0.5]
     wrongs = {
-        "Give shares from 0 to 1, and no per cent.": [100 * t for t in truth],
+        "Give proportions from 0 to 1, not percentages.": [
+            100 * t for t in truth
+        ],
         "Those are counts. Divide those of each English word by their sum, so "
         "that its t sum to 1.": [half + second, half, half],
         "You divided by what each FRENCH word has together. t(f | e) sums to "
@@ -76,7 +78,7 @@ def em_by_hand(first=1, second=1):
             half / (2 * first + second),
         ],
         "You counted 1 for every pair of words that meet. In the first pair "
-        "each French word is shared out: a half to red, a half to house.": [
+        "each French word is divided: a half to red, a half to house.": [
             all_of / (2 * first + second),
             first / (2 * first + second),
             0.5,
@@ -90,13 +92,13 @@ def em_by_hand(first=1, second=1):
         ],
         "You exchanged maison and rouge: the first is t(maison | house), the "
         "second t(rouge | house).": [truth[1], truth[0], truth[2]],
-        "You gave the empty word e_0 a share. Here there is none: a French "
+        "You gave the empty word e_0 a part. Here there is none: a French "
         "word comes from red or from house.": [
             (first / 3 + second / 2) / (2 * first / 3 + second / 2),
             (first / 3) / (2 * first / 3 + second / 2),
             0.5,
         ],
-        "That is after a second round. Asked is one round, from t that are "
+        "That is after a second iteration. Asked is one, from t that are "
         "all alike.": _second_round(truth, first, second),
         "You took the word order for known, and rouge for red. Model 1 does "
         "not look at the order; in the first pair both are as likely.": [
@@ -107,7 +109,7 @@ def em_by_hand(first=1, second=1):
     }
     share = 0.5 / (0.5 + truth[1])
     later = {
-        "That was before the round. Now take the new t: t(rouge | red) "
+        "That was before the iteration. Now take the new t: t(rouge | red) "
         "against t(rouge | house).": 0.5,
         "That is t(rouge | house). Divide t(rouge | red) by the sum of both.": (
             truth[1]
@@ -117,12 +119,12 @@ def em_by_hand(first=1, second=1):
         "of both.": 0.5 / truth[1],
         "You compared with t(maison | house). Both t are of rouge: how likely "
         "red becomes it, and how likely house does.": 0.5 / (0.5 + truth[0]),
-        "Nothing is certain after one round: house may still become rouge, "
+        "Nothing is certain after one iteration: house may still become rouge, "
         "with the t that you have found.": 1.0,
         "You multiplied the two. Divide t(rouge | red) by the sum of both.": (
             0.5 * truth[1]
         ),
-        "Give a share from 0 to 1, and no per cent.": 100 * share,
+        "Give a proportion from 0 to 1, not a percentage.": 100 * share,
     }
     if (first, second) == (1, 1):
         wrongs = {k: v for k, v in wrongs.items() if v != truth}
@@ -153,13 +155,13 @@ em_by_hand.style([0.75, 0.25, 0.5, 0.67])
 
 
 def fair_accuracy_solution(said, senses):
-    """The mean of two shares: of each sense, how many are right."""
+    """The mean of two accuracies: of each sense, how many are right."""
     right = said == senses
     return sum(right[senses == k].float().mean() for k in (0, 1)) / 2
 
 
 def _by_counting(said, senses):
-    """The mean of the two shares, one occurrence at a time."""
+    """The mean of the two accuracies, one occurrence at a time."""
     pairs = list(zip(said.tolist(), senses.tolist(), strict=True))
     one = pairs.count((0, 0)) / (pairs.count((0, 0)) + pairs.count((1, 0)))
     two = pairs.count((1, 1)) / (pairs.count((1, 1)) + pairs.count((0, 1)))
@@ -168,7 +170,7 @@ def _by_counting(said, senses):
 
 @exercise(fair_accuracy_solution)
 def fair_accuracy(mine):
-    """Balanced accuracy of a list of verdicts."""
+    """Balanced accuracy of a list of predictions."""
     cases = []
     sizes = ((40, 0.2), (9, 0.4), (25, 0.7))
     for seed, (size, rare) in enumerate(sizes, 3):
@@ -180,11 +182,11 @@ def fair_accuracy(mine):
         cases.append(((said, senses), _by_counting(said, senses)))
     otherwise = (
         "The check does not recognize this mistake. For k = 0 and k = 1: "
-        "among the occurrences whose sense is k, the share said k; then the "
+        "among the occurrences whose sense is k, the accuracy said k; then the "
         "mean of the two."
     )
     fair_accuracy.compare(mine, cases, otherwise=otherwise)
-    return "three lists of verdicts, with rare and with frequent senses."
+    return "three lists of predictions, with rare and with frequent senses."
 
 
 _SHARE = "right[senses == k].float().mean()"
@@ -193,8 +195,8 @@ _MEAN = f"sum({_SHARE} for k in (0, 1)) / 2"
 for _hint, *_typed in (
     (
         "That is the plain accuracy, in which the frequent sense has more to "
-        "say; the two shares weighted by how many there are come to the same. "
-        "Take their plain mean.",
+        "say; the two accuracies weighted by how many there are come to the "
+        "same. Take their plain mean.",
         *(_MEAN, "right.float().mean()"),
     ),
     (
@@ -202,15 +204,20 @@ for _hint, *_typed in (
         "HAVE sense k, how many are right?",
         *("senses == k", "said == k"),
     ),
-    ("That is the sum of the two shares; take half of it.", " / 2", ""),
+    (
+        "You exchanged the two denominators: the hits of each sense are "
+        "divided by how many the OTHER one has.",
+        *(_SHARE, "right[senses == k].sum() / (senses != k).sum()"),
+    ),
+    ("That is the sum of the two accuracies; take half of it.", " / 2", ""),
     (
         "Python divides before it adds: (a + b) / 2 needs its brackets. You "
-        "halved the share of sense 1 alone.",
+        "halved the accuracy of sense 1 alone.",
         *(_MEAN, f"{_ZERO} + {_ONE} / 2"),
     ),
     (
         "Python divides before it adds: (a + b) / 2 needs its brackets. You "
-        "halved the share of sense 0 alone.",
+        "halved the accuracy of sense 0 alone.",
         *(_MEAN, f"{_ONE} + {_ZERO} / 2"),
     ),
     (
@@ -230,45 +237,49 @@ for _hint, *_typed in (
     ),
     (
         "That is scaled so that guessing gives 0. Give the mean of the two "
-        "shares as it is.",
+        "accuracies as it is.",
         *(" / 2", " - 1"),
     ),
     (
-        "That is the geometric mean of the two shares; take half of their sum.",
+        "That is the geometric mean of the two accuracies; take half of their "
+        "sum.",
         *(_MEAN, f"({_ZERO} * {_ONE}) ** 0.5"),
     ),
     (
         "That is the F1 score of sense 1. Asked is half of the sum of two "
-        "shares, one for each sense.",
+        "accuracies, one for each sense.",
         *(_MEAN, "2 * (said & senses).sum() / (said + senses).sum()"),
     ),
     (
-        "That is the share right of sense 1 alone; take the mean of both.",
+        "That is the accuracy right of sense 1 alone; take the mean of both.",
         *(_MEAN, _ONE),
     ),
     (
-        "That is the share right of sense 0 alone; take the mean of both.",
+        "That is the accuracy right of sense 0 alone; take the mean of both.",
         *(_MEAN, _ZERO),
     ),
     (
-        "That is the worse of the two shares; take the mean of both.",
+        "That is the worse of the two accuracies; take the mean of both.",
         *(_MEAN, f"min({_ZERO}, {_ONE})"),
     ),
     (
-        "That is the better of the two shares; take the mean of both.",
+        "That is the better of the two accuracies; take the mean of both.",
         *(_MEAN, f"max({_ZERO}, {_ONE})"),
     ),
     (
-        "You multiplied the two shares; take their mean.",
+        "You multiplied the two accuracies; take their mean.",
         *(_MEAN, f"{_ZERO} * {_ONE}"),
     ),
-    ("That is the share that is WRONG.", "said == senses", "said != senses"),
+    (
+        "That is the proportion that is WRONG.",
+        *("said == senses", "said != senses"),
+    ),
     (
         "That is the mean of two counts. Divide each by how many have its "
-        "sense: two shares, and their mean.",
+        "sense: two accuracies, and their mean.",
         *(".float().mean()", ".sum()"),
     ),
-    ("Give a share from 0 to 1, and no per cent.", " / 2", " * 50"),
+    ("Give a proportion from 0 to 1, not a percentage.", " / 2", " * 50"),
     (
         "You divided the hits of both senses by half of all occurrences. Each "
         "sense is divided by how many it has.",
@@ -361,7 +372,7 @@ def _remembers(size):
     return examine
 
 
-def _heard(answer, *given):
+def heard(answer, *given):
     """An answer's number; or what a function of ours had to complain of."""
     [complaints] = [f.complaints for f in given if hasattr(f, "complaints")]
     complaints.clear()
@@ -379,7 +390,7 @@ def _heard(answer, *given):
 def _heard_twice(answer, *given):
     """An answer's number, which has to be the same in a second call."""
     found, again = (
-        as_number(_heard(answer, *given), "the number of `examine`")
+        as_number(heard(answer, *given), "the number of `examine`")
         for _ in range(2)
     )
     if found != again:
@@ -495,163 +506,3 @@ def _by_mask(examine, x, senses, order, many):
     y = torch.tensor([int(senses[i]) for i in order.tolist()])
     seen = torch.arange(len(x)) < many
     return float(examine(x[seen], y[seen], x[~seen], y[~seen]))
-
-
-def moved_by_solution(weights, values, says, order):
-    """½ Σ |what own weights say − what weights in another order say|."""
-    before = says(weights @ values)
-    after = says(weights[order] @ values)
-    return (before - after).abs().sum() / 2
-
-
-_ONE_VECTOR = (
-    "`says` wants one context vector, [d], and was given {}: c = Σ_j α_j h_j."
-)
-
-
-def _writes(out):
-    """A `says` with this output layer, which complains of what is no vector."""
-
-    def says(context):
-        if tuple(context.shape) != (len(out),):
-            says.complaints.append(_ONE_VECTOR.format(list(context.shape)))
-            return out[0].softmax(-1)
-        return (2 * context @ out).softmax(-1)
-
-    says.complaints = []
-    return says
-
-
-def _by_python(weights, values, says, order):
-    """The half sum, number by number."""
-    p, q = (
-        says(sum(float(w) * v for w, v in zip(own, values, strict=True)))
-        for own in (weights, [weights[j] for j in order])
-    )
-    return sum(abs(float(a - b)) for a, b in zip(p, q, strict=True)) / 2
-
-
-@exercise(moved_by_solution)
-def moved_by(mine):
-    """By how much other weights move the next word."""
-    cases = []
-    sizes = ((5, 4, 6), (3, 2, 9), (7, 3, 4))
-    for seed, (source, d, vocab) in enumerate(sizes):
-        raw, values, out = random_inputs(
-            seed, (source,), (source, d), (d, vocab)
-        )
-        order = torch.arange(source).roll(1)
-        given = (2 * raw).softmax(-1), values, _writes(out), order
-        cases.append((given, _by_python(*given)))
-    otherwise = (
-        "The check does not recognize this mistake. Two contexts, "
-        "weights @ values and weights[order] @ values; what `says` makes of "
-        "each; then half of the sum of the sizes of the differences."
-    )
-    moved_by.compare(mine, cases, otherwise=otherwise, ask=_heard)
-    return "three looks, each with its weights in another order."
-
-
-_HALF = "(before - after).abs().sum() / 2"
-_NOTHING = (
-    "Your answer is 0. Either differences of both signs cancel: abs() before "
-    "sum(). Or nothing has moved, since weights and values were put in the "
-    "same order, so that each word keeps its weight."
-)
-_BACKWARDS = (
-    "You took the order backwards, or put the VALUES in another order, which "
-    "comes to the same. Place j keeps its value, and gets the weight of place "
-    "order[j]."
-)
-for _hint, *_typed in (
-    (
-        "That is twice the total variation: take half of the sum, so that 1 "
-        "is the most.",
-        *(" / 2", ""),
-    ),
-    (_NOTHING, ".abs()", ""),
-    (_NOTHING, "[order] @ values", "[order] @ values[order]"),
-    (
-        "That is the largest change of a single word. Sum over all words, and "
-        "take half.",
-        *("sum() / 2", "max()"),
-    ),
-    (
-        "That is half of the mean over the words. Sum over all of them, and "
-        "take half of that.",
-        *("sum()", "mean()"),
-    ),
-    (
-        "That is half of the largest change of a single word. Sum over all "
-        "words first.",
-        *("sum()", "max()"),
-    ),
-    (
-        "You squared the differences. Sum their sizes, abs(), and take half.",
-        *("abs()", "square()"),
-    ),
-    (
-        "You squared the differences: sum their sizes, and take half of that.",
-        *("abs().sum() / 2", "square().sum()"),
-    ),
-    (
-        "That is half of the Euclidean distance. Sum the sizes of the "
-        "differences, abs(), and take half.",
-        *("abs().sum()", "norm()"),
-    ),
-    (
-        "That is the Euclidean distance. Sum the sizes, and take half.",
-        *("abs().sum() / 2", "norm()"),
-    ),
-    (
-        "That is a Kullback–Leibler divergence; asked is ½ Σ |p − q|.",
-        *(_HALF, "(before * (before / after).log()).sum()"),
-    ),
-    (
-        "That is a Kullback–Leibler divergence, the other way round; asked is "
-        "½ Σ |p − q|.",
-        *(_HALF, "(after * (after / before).log()).sum()"),
-    ),
-    (
-        "That is by how much the WEIGHTS differ. Ask `says` what each of them "
-        "would write, and compare the answers.",
-        *("says(weights @ values)", "weights", "says(weights[order] @ values)"),
-        "weights[order]",
-    ),
-    (
-        "That is by how much the CONTEXTS differ. Ask `says` what each of "
-        "them would write, and compare the answers.",
-        *("says(", "("),
-    ),
-    (
-        "The weights went through a softmax once more. They are shares "
-        "already.",
-        *("weights @", "weights.softmax(0) @"),
-        *("weights[order]", "weights.softmax(0)[order]"),
-    ),
-    (_BACKWARDS, "weights[order]", "weights[order.argsort()]"),
-    (_BACKWARDS, "weights[order] @ values", "weights @ values[order]"),
-    (
-        "That is the mean over the words. Sum over them, and take half.",
-        *("sum() / 2", "mean()"),
-    ),
-    (_ONE_VECTOR.format([5]), " @ values", ""),
-    (_ONE_VECTOR.format([5, 4]), "weights @", "weights[:, None] *"),
-):
-    moved_by.slip(_hint, *_typed)
-
-
-@moved_by.slip("That is the Jensen–Shannon divergence; asked is ½ Σ |p − q|.")
-def _jensen_shannon(weights, values, says, order):
-    p, q = says(weights @ values), says(weights[order] @ values)
-    middle = (p + q) / 2
-    return ((p / middle).log() * p + (q / middle).log() * q).sum() / 2
-
-
-moved_by.style(_by_python)
-
-
-@moved_by.style
-def _by_what_is_shared(weights, values, says, order):
-    p, q = says(weights @ values), says(weights[order] @ values)
-    return 1 - torch.minimum(p, q).sum()

@@ -1,14 +1,14 @@
-"""One body, two masks: who guesses a covered word, who goes on writing?
+"""One stack, two masks: who predicts a covered word, who can write?
 
 The English captions of Multi30k. A GPT and a BERT of the same sizes, drawn
 from the same random numbers, read the same batches in the same order; only
-the mask differs and what is asked. Then both get the same question, one
+the mask and the training objective differ. Then both get the same question, one
 covered word of a caption; each gets the other's mask; the GPT is asked again
 with the whole sentence; and the BERT is made to write.
 
     python -m lookback.experiments.families
 
-writes records/families.json, and the weights of both machines of seed 0.
+writes records/families.json, and the weights of both models of seed 0.
 """
 
 import time
@@ -31,11 +31,11 @@ from lookback.families import (
     BodyConfig,
     attention_mask,
     generate,
+    gibbs_sample,
     mask_tokens,
+    masked_words,
     next_words,
-    rewrite,
-    spoiled_words,
-    weigh,
+    rescore,
 )
 from lookback.lab import corpus, weights
 from lookback.lab.corpus import Pair, batches, pad
@@ -132,8 +132,8 @@ def trained(family: str, seed: int, folder: Path) -> tuple[Body, dict]:
         tokens = plan[update].to(device())
         if family == "GPT":
             return next_words(body, tokens).mean()
-        spoiled, chosen = mask_tokens(tokens, len(vocabulary))
-        return spoiled_words(body, spoiled, tokens, chosen).mean()
+        corrupted, chosen = mask_tokens(tokens, len(vocabulary))
+        return masked_words(body, corrupted, tokens, chosen).mean()
 
     started = time.process_time()
     losses = teach(body, loss, len(plan), RATE, seed, folder)
@@ -229,7 +229,7 @@ def chosen_among(asked: Covered, guess: dict[str, Tensor], gpt: Body) -> dict:
         likely = guess["GPT"][i].topk(CANDIDATES).indices
         tried = torch.cat([word[None], likely[likely != word]])
         tokens = tokens[tokens != PAD].to(device())
-        both = weigh(gpt, tokens, int(asked.place[i]), tried.to(device()))
+        both = rescore(gpt, tokens, int(asked.place[i]), tried.to(device()))
         found["BERT"].append(guess["BERT"][i][tried])
         found["GPT, left"].append(both.left.cpu())
         found["GPT, whole"].append(both.whole.cpu())
@@ -257,7 +257,7 @@ def writing(gpt: Body, bert: Body) -> dict:
     texts = {
         "people": people,
         "GPT": pad(written).to(device()),
-        "BERT": rewrite(bert, blank, ROUNDS),
+        "BERT": gibbs_sample(bert, blank, ROUNDS),
         "shuffled": shuffled,
     }
     with torch.no_grad():
@@ -297,16 +297,16 @@ def ask(seed: int, folder: Path) -> dict:
         for mask in FILES
     }
 
-    def spoiled(tokens: Tensor) -> Tensor:
+    def corrupted(tokens: Tensor) -> Tensor:
         given, chosen = mask_tokens(tokens, len(vocabulary))
-        return spoiled_words(bert, given, tokens, chosen)
+        return masked_words(bert, given, tokens, chosen)
 
     own = {family: guess[family, family] for family in FILES}
     return {
         "covered": {name: marks(log_p, asked) for name, log_p in own.items()},
         "own question": {
             "GPT": per_word(partial(next_words, gpt)),
-            "BERT": per_word(spoiled),
+            "BERT": per_word(corrupted),
         },
         "other mask": {
             "GPT": per_word(partial(next_words, gpt, family="BERT")),

@@ -1,4 +1,4 @@
-"""Which level of an encoder knows the sense of a word, and how do we know?
+"""After which layer of an encoder can a probe read the sense of a word?
 
 English words whose French translation in Multi30k tells their sense, and a
 pseudo-word, *apple*: some words for food and some for devices, written as one.
@@ -36,8 +36,8 @@ from lookback.families import (
     BodyConfig,
     attention_mask,
     mask_tokens,
+    masked_words,
     next_words,
-    spoiled_words,
 )
 from lookback.lab import aligner, corpus, weights
 from lookback.lab.corpus import Pair, batches
@@ -65,6 +65,9 @@ SENSES = {
     "face": (("visage",), ("grimace", "moue", "drôle")),
     "rock": (("rocher", "pierre", "roche"), ("rock",)),
 }
+# Of these the part of speech differs, or one sense is a fixed expression
+# (*tank top*, *to make a face*); of the others the meaning.
+OTHERS = ("jump", "light", "top", "face")
 APPLE = "apple"
 FOOD = (
     "food",
@@ -120,8 +123,8 @@ def trained(family: str, seed: int, folder: Path) -> tuple[Body, dict]:
         tokens = plan[update].to(device())
         if family == "GPT":
             return next_words(body, tokens).mean()
-        spoiled, chosen = mask_tokens(tokens, len(vocabulary))
-        return spoiled_words(body, spoiled, tokens, chosen).mean()
+        corrupted, chosen = mask_tokens(tokens, len(vocabulary))
+        return masked_words(body, corrupted, tokens, chosen).mean()
 
     losses = teach(body, loss, len(plan), families.RATE, seed, folder)
     return body, {
@@ -152,9 +155,9 @@ def drilled(
     dice = random.Random(seed)
     for _ in range(updates):
         tokens = rows(dice.sample(list(sentences), 32), vocabulary)
-        spoiled, chosen = mask_tokens(tokens, len(vocabulary))
+        corrupted, chosen = mask_tokens(tokens, len(vocabulary))
         adam.zero_grad()
-        spoiled_words(body, spoiled, tokens, chosen).mean().backward()
+        masked_words(body, corrupted, tokens, chosen).mean().backward()
         clip_grad_norm_(body.parameters(), 1.0)
         adam.step()
     return body.eval(), vocabulary
@@ -509,6 +512,30 @@ def averages(words: dict[str, dict]) -> dict:
     }
 
 
+def split(words: dict[str, dict]) -> dict:
+    """Means over the words whose senses differ, and over OTHERS."""
+
+    def over(each: Sequence[dict]) -> dict:
+        levels = {}
+        for name in each[0]["levels"]:
+            runs = means(each, name)
+            levels[name] = [
+                {"mean": here, "spread": spread}
+                for here, spread in zip(
+                    by_level(runs), spreads(runs), strict=True
+                )
+            ]
+        bags = {
+            name: mean(one["bags"][name] for one in each)
+            for name in each[0]["bags"]
+        }
+        return {"levels": levels, "bags": bags}
+
+    real = [one for word, one in words.items() if word not in OTHERS]
+    others = [one for word, one in words.items() if word in OTHERS]
+    return {"senses": over(real)} | ({"others": over(others)} if others else {})
+
+
 def summary(found: dict[str, list[dict]]) -> dict:
     """The trainings, each with its curve; means over the words and seeds."""
     results: dict = {
@@ -539,7 +566,8 @@ def summary(found: dict[str, list[dict]]) -> dict:
         for family in TRAINED
     }
     return results | {
-        "senses": {"words": words, "beaten": beaten} | averages(words),
+        "senses": {"words": words, "beaten": beaten, "split": split(words)}
+        | averages(words),
         "apple": apple,
     }
 

@@ -1,5 +1,5 @@
 // @ts-check
-// Put other weights into the look of a trained RNNsearch, and see what it would
+// Put other weights into the attention of a trained RNNsearch, and see what it would
 // write next. Python: other_weights.py; the model: rnnsearch.js.
 import { tiles } from "./lib/chart.js";
 import { integer, real, series } from "./lib/link.js";
@@ -219,7 +219,7 @@ function build(model, read) {
     element(
       "p",
       { class: "head" },
-      "The look: its own weight, then yours. Choose two words to exchange theirs.",
+      "Attention weights: its own, then yours. Choose two words to exchange theirs.",
     ),
     ...bars.map(({ node }) => node),
   );

@@ -84,7 +84,7 @@ export function sentence(typed, found, { probes, covered, level }) {
   const { at, word } = target(typed, probes);
   const { senses } = probes[word];
   const best = decisive(found, level, covered, at);
-  const start = `Level ${level} says ${prediction(found.leans[level], senses, "probability ")}.`;
+  const start = `Layer ${level} says ${prediction(found.leans[level], senses, "probability ")}.`;
   if (best < 0) return start;
   const then = prediction(found.without[best][level], senses);
   return `${start} What counts most is “${readable(typed[best])}”: without it, ${then}.`;
@@ -183,7 +183,7 @@ function build(model, read) {
   const scale = element("div", {
     class: "levels",
     role: "group",
-    "aria-label": "what the probe of each level says: choose a level",
+    "aria-label": "what the probe of each layer says: choose a layer",
   });
   const table = scroller("each word covered in turn", { hidden: true });
   const inner = element("div", {}, row, ends, scale);
@@ -254,9 +254,9 @@ function build(model, read) {
           "level",
           "",
           () => change(model, { level: i }),
-          `level ${i}: ${prediction(p, senses, "probability ")}`,
+          `layer ${i}: ${prediction(p, senses, "probability ")}`,
         );
-        node.append(element("span", {}, `level ${i}`), mark, number);
+        node.append(element("span", {}, `layer ${i}`), mark, number);
         press(node, i === level);
         return node;
       }),
@@ -269,7 +269,7 @@ function build(model, read) {
       say.textContent = sentence(typed, found, { ...state, level });
       table.replaceChildren(
         tableOf(
-          ["covered as well", ...levels.map((_, i) => `level ${i}`)],
+          ["covered as well", ...levels.map((_, i) => `layer ${i}`)],
           [
             ["nothing", ...found.leans.map((p) => digits(p, 3))],
             ...typed.flatMap((one, i) =>

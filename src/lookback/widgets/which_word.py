@@ -100,8 +100,8 @@ class WhichWord(machines.Widget):
         return (
             f"Which word decides? Of “{self.text}”, or of a caption of yours"
             f" with one of the words {known}, cover a word: a BERT in your"
-            " page reads the rest, and a probe at each of its levels says which"
-            " sense it is, and with which probability."
+            " page reads the rest, and a probe after each of its layers says"
+            " which sense it is, and with which probability."
         )
 
     def draw(self, figure: Figure) -> None:

@@ -1,5 +1,5 @@
 // @ts-check
-// The trained GPT goes on from the reader's own words: what it holds likely
+// The trained GPT continues the reader's own words: what it holds likely
 // next, what temperature, top-k and top-p leave of that, and a word drawn.
 import {
   chances,
@@ -119,9 +119,10 @@ function build(model, read) {
       return complain(`At most ${limits.letters} letters, please.`);
     }
     if (typed.includes("_")) {
-      return complain("A blank is the BERT's business: this machine only goes on at the end.");
+      return complain("A blank is the BERT's business: a GPT only continues a text.");
     }
     if (typed.length > limits.words - 5) return complain("That is longer than any caption.");
+    const awake = mind !== null; // then the same words begin a caption anew
     try {
       mind = await wake(NAME);
     } catch (error) {
@@ -129,8 +130,9 @@ function build(model, read) {
     }
     const odd = unknown(typed, mind);
     if (odd) complain(`The captions never have ${odd}: it reads <unk>.`);
-    if (begun === read().text) draw();
-    else change(model, { text: begun, written: [] });
+    const { text, written, seed } = read();
+    if (begun === text && !(awake && written.length)) draw();
+    else change(model, { text: begun, written: [], seed: begun === text ? after(seed) : seed });
   }
   /** @param {number} id */
   const put = (id) => change(model, { written: [...read().written, id] });
@@ -143,6 +145,8 @@ function build(model, read) {
     if (next && !ended()) put(drawn(next.kept, uniform(seed, written.length)));
   };
   const on = () => (ended() ? halt() : draws());
+  /** @param {number} seed */
+  const after = (seed) => (seed + 1) % (limits.seed + 1);
 
   const { start, line, follow } = typing("A caption begins ", begin);
   const heat = slider(
@@ -184,8 +188,8 @@ function build(model, read) {
       halt();
       if (read().written.length) change(model, { written: read().written.slice(0, -1) });
     }),
-    again: button("again", "Again, by other chance", () => {
-      const seed = (read().seed + 1) % (limits.seed + 1);
+    again: button("again", "Resample", () => {
+      const seed = after(read().seed);
       if (read().written.length) change(model, { written: [], seed });
       else change(model, { seed });
       running = true; // only now: a caption that has ended halts when drawn
@@ -196,7 +200,7 @@ function build(model, read) {
   figure.append(table);
   const node = root(
     "write-on",
-    "A GPT that goes on from your words",
+    "A GPT that continues your words",
     line,
     bar(
       element("label", {}, "temperature ", heat, heated),

@@ -1,0 +1,95 @@
+"""What the chapter `explanation` says of its record."""
+
+import pytest
+import torch
+from saying import said
+
+from lookback.experiments import explanation
+from lookback.lab import records, weights
+from lookback.lab.corpus import Pair, collate
+from lookback.rnnsearch import RNNsearch
+
+
+@pytest.fixture(scope="module")
+def looks():
+    return records.load("explanation")["results"]
+
+
+def test_other_weights_move_the_word(looks):
+    said("explanation", "Put in another order, they move the next word")
+    said("explanation", "0 if only by chance")
+    for name in explanation.SUBJECTS:
+        assert looks[name]["other"]["reordered"]["mean"] > 0.4
+        chance = looks[name]["tau"]["chance, left out"]["mean"]
+        assert abs(chance) < 0.06
+    said("explanation", "On captions the search found them for")
+    assert (
+        looks["captions"]["far"]["found"] > looks["phrasebook"]["far"]["found"]
+    )
+    said("explanation", "and for nearly all in the Transformer")
+    assert looks["Transformer"]["far"]["found"] > 0.95
+
+
+def test_measures_half_agree_and_no_better_than_the_diagonal(looks):
+    for name in explanation.SUBJECTS:
+        tau = looks[name]["tau"]
+        said("explanation", "Other measures half agree")
+        assert 0.3 < tau["weights, left out"]["mean"] < 0.7
+        closeness = tau["closeness, left out"]["mean"]
+        said("explanation", "which looks at nothing, does as well")
+        assert closeness > tau["weights, left out"]["mean"] - 0.03
+
+
+def test_an_adversary_cannot_say_the_same(looks):
+    first, chance, paid = (
+        looks["one model"][name]
+        for name in ("first", "another seed", "price 1.0")
+    )
+    said("explanation", "with an adversarial weight λ of 1.0")
+    assert explanation.PRICES == (1.0,)
+    said("explanation", "A model from another seed gets as many words right")
+    assert abs(first["right"]["mean"] - chance["right"]["mean"]) < 0.01
+    twice = paid["said apart"]["mean"] / chance["said apart"]["mean"]
+    said("explanation", "apart, twice what chance brings")
+    assert 1.8 < twice < 2.2
+    said("explanation", "nearly all that is possible")
+    assert 0.65 < paid["looked apart"]["mean"] < 0.6932
+    said("explanation", "but then it cannot say the same")
+    assert paid["right"]["mean"] < first["right"]["mean"] - 0.3
+
+
+def test_a_diagnostic_mlp_tells_the_maps_apart(looks):
+    readers = looks["one model"]["readers"]
+    said(
+        "explanation", "with the first model's weights it gets most words right"
+    )
+    assert readers["first"]["mean"] > readers["uniform"]["mean"] + 0.1
+    said("explanation", "and with the adversary's fewest")
+    assert readers["uniform"]["mean"] > readers["price 1.0"]["mean"] + 0.1
+
+
+def test_what_the_search_finds_for_the_black_cars(monkeypatch):
+    """With fewer steps than on the page: they only raise what is found."""
+    model, english, french = weights.load("phrasebook", RNNsearch)
+    model.cpu().requires_grad_(False)
+    source = "the black cars change .".split()
+    target = "les voitures noires changent .".split()
+    batch = collate([Pair(source, target)], english, french)
+    torch.manual_seed(0)
+    found = {}
+    for word, now in zip(
+        target[:3], explanation.moments(model, batch), strict=False
+    ):
+        assert now.own.shape[1:] == (1, 6)  # four words, full stop and end
+        other = explanation.most_different(model, now, torch.tensor([True]))
+        found[word] = float(explanation.divergence(other, now.own)[0, 0])
+    said("explanation", "At les the search finds very different weights")
+    assert found["les"] > 0.35
+    said("explanation", "At voitures it finds next to none, and at noires")
+    assert found["voitures"] < 0.1 and found["noires"] < 0.25
+
+
+def test_the_example_of_total_variation():
+    said("explanation", "the differences are 0.4 and 0.4, and TV is 0.4")
+    p, q = torch.tensor([0.9, 0.1]), torch.tensor([0.5, 0.5])
+    assert float(explanation.total_variation(p, q)) == pytest.approx(0.4)
