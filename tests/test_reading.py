@@ -75,6 +75,41 @@ def test_the_week_has_seven_days_in_the_order_of_the_book():
     assert f"Together {reading.hours(total)} of reading" in made
 
 
+TEACHERS = (ROOT / "book/teachers.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize(("number", "least", "most"), [(0, 3, 4), (1, 6, 8)])
+def test_half_a_day_and_a_day_are_as_long_as_they_say(number, least, most):
+    pattern = r"^```\{section-plan\} clock\n(.+?)\n```$"
+    plan = re.findall(pattern, TEACHERS, re.M | re.S)[number]
+    total = sum(reading.line(*step)[1] for step in reading.steps(plan))
+    assert 60 * least <= total <= 60 * most, total
+    assert sum(len(asked) for _, _, asked in reading.steps(plan)) > 3
+    assert "A break" in plan
+
+
+def test_ten_weeks_have_every_chapter_as_the_page_says():
+    plan = [one for week in teaching.plan("10").values() for one in week]
+    assert {page.stem for page, _ in plan} == {
+        page.stem for page in teaching.chapters()
+    }
+    said = TEACHERS.split("## A plan of ten weeks\n")[1]
+    said = said.split(", from which students read only the box")[0]
+    boxes = re.findall(r"\{doc\}`(\w+)`", said)
+    assert boxes == [page.stem for page, part in plan if not part]
+
+
+def test_the_first_lecture_names_sections_and_exercises_that_there_are():
+    table = TEACHERS.split("## The first lecture\n")[1].split("\n## ")[0]
+    page = ROOT / "book/bottleneck.md"
+    bottleneck = page.read_text("utf-8").replace("*", "")
+    for line in re.findall(r"^\| \d+–\d+ \|.*\| (.+) \|$", table, re.M):
+        for name in re.findall(r"\*([^*]+)\*", line):
+            assert f"\n## {name}\n" in bottleneck or (
+                f"★ {name} (" in bottleneck
+            ), name
+
+
 def test_every_chapter_s_names_stand_in_the_table():
     table = literature.table()
     for page in literature.chapters():
