@@ -14,6 +14,7 @@ from lookback.widgets import Placement
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
+import glossary  # noqa: E402
 import literature  # noqa: E402
 import notation  # noqa: E402
 import reading  # noqa: E402
@@ -120,6 +121,18 @@ def test_every_chapter_s_names_stand_in_the_table():
             assert f"* - {here}\n  - {papers}" in table
     some = literature.table("heads positions")
     assert some.count("**{doc}`") == 2
+
+
+def test_the_search_knows_what_papers_say():
+    also = glossary.also()
+    assert also["elman network"] == "book/recurrence"
+    assert also["BPE"] == also["weight tying"] == "book/transformer"
+    assert also["ResNet"] == "book/residual"
+    assert not {"rnnsearch", "and", "model", "memory"} & {*also}
+    assert literature.phrases("$q$; *key vector*, in the code `w` (MoE)") == [
+        "key vector",
+        "MoE",
+    ]
 
 
 def test_a_table_of_names_with_other_columns_is_refused(tmp_path):

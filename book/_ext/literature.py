@@ -10,6 +10,7 @@ an argument, `rnnsearch heads`, it takes these chapters alone.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import notation
@@ -37,6 +38,42 @@ def rows(page: Path) -> list[tuple[str, str]]:
     if lines[:1] != [COLUMNS] or any(len(line) != 2 for line in lines):
         raise ValueError(f"{page.name}: the columns are not {COLUMNS}")
     return [(here, papers) for here, papers in lines[2:]]
+
+
+# What only surrounds a name, or could be anybody's.
+ASIDE = re.compile(r"\{[\w:]+\}`[^`]*`|\$[^$]*\$|“[^”]*”|\[[^\]]*\]\([^)]*\)")
+BREAK = re.compile(r"[,;:()]| (?:or|and|in|of|since|also) |\. ")
+COMMON = re.compile(
+    r"^(?:the|an?|its|with|by|as|no|one|two|each|both|here|there|same|today|later"
+    r"|simply|called|mostly|often|what|which)\b|['’]s\b|\b(?:al|for|is|stores)$"
+    r"|\b(?:for|is)\b",
+    re.IGNORECASE,
+)
+NAME = re.compile(
+    r"[A-Z\d]?\w+-\w[\w-]+|[A-Za-z]+[A-Z]+[a-z]*|\S+(?: \S+){1,2}"
+)
+
+
+def phrases(papers: str) -> list[str]:
+    """Names in a cell, as one would search them: two or three words, or one
+    with a hyphen or capitals."""
+    parts = BREAK.split(ASIDE.sub(" , ", papers))
+    plain = (re.sub(r"[*`]", "", part).strip(" .’'") for part in parts)
+    return [
+        name
+        for name in plain
+        if not COMMON.search(name) and NAME.fullmatch(name)
+    ]
+
+
+def names() -> dict[str, str]:
+    """{what papers say: the first page that says so}."""
+    found: dict[str, str] = {}
+    for page in chapters():
+        for _, papers in rows(page):
+            for name in phrases(papers):
+                found.setdefault(name.lower(), page.stem)
+    return found
 
 
 def chapters() -> list[Path]:
