@@ -34,7 +34,8 @@ def test_the_first_chapter_that_was_missed_is_the_place_to_begin(test):
         assert fields.count() == 1
         fields.locator("input").nth(mine).check()
         act(root, "check").click()
-        assert live(root).startswith(f"{number + 1} of 10 answered")
+        told = f"{number + 1} of 10 answered" if number < 9 else "8 of 10 right"
+        assert live(root).startswith(told)
         whys = fields.locator('[data-role="why"]:visible').all_inner_texts()
         assert len(whys) == (2 if number in (4, 7) else 1)
         assert any(
