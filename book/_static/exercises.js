@@ -72,7 +72,7 @@
       room.replaceChildren(
         made(
           "p",
-          "Nothing is ticked yet. Tick an exercise above, and it stands here with its day.",
+          "Nothing is ticked yet. Tick an exercise above, and it appears here with its date.",
         ),
       );
       return;

@@ -266,7 +266,7 @@ function build(model, read) {
     element(
       "div",
       { class: "sum" },
-      element("p", {}, "weights: ", weights, " ", stored),
+      element("p", {}, "weights: ", weights, "; ", stored),
       element("p", {}, "one token in the cache: ", token),
       element("p", {}, "the whole cache: ", total),
     ),
