@@ -44,8 +44,8 @@ LICENCE = """<p>Text and drawings: CC BY 4.0,
 <a href="https://creativecommons.org/licenses/by/4.0/"
 >creativecommons.org/licenses/by/4.0</a>. Code: MIT,
 <a href="https://opensource.org/license/mit">opensource.org/license/mit</a>.</p>"""
-LEFT_OUT = """<p>The code of plots and tables, which the pages fold away, is left
-out here. The pages and the notebooks have it.</p>"""
+LEFT_OUT = """<p>The code of plots and tables, which the pages fold away, is
+left out here. The pages and the notebooks have it.</p>"""
 
 
 @dataclass

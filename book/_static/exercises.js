@@ -8,6 +8,7 @@
   const [MOST, LONGEST] = [5000, 20_000]; // entries of a file, letters of each
   const list = document.querySelector(".exercise-list");
   if (!list) return;
+  const lists = [...list.querySelectorAll("ul")];
 
   /** All that is kept of the book. @returns {Record<string, string>} */
   const kept = () =>
@@ -49,7 +50,7 @@
     const room = document.querySelector(".done-list");
     if (!room) return;
     let [all, minutes] = [0, 0];
-    const chapters = [...list.querySelectorAll("ul")].flatMap((each) => {
+    const chapters = lists.flatMap((each) => {
       const ticks = [...each.querySelectorAll("input")];
       const done = ticks.filter((box) => box.checked);
       if (!done.length) return [];
