@@ -195,10 +195,13 @@ def test_a_placement_test_that_does_not_fit_is_refused():
         ([first, {"question": "?"}], r"questions\[1\] lacks options"),
         (
             [{**first, "options": none}, second],
-            r"questions\[0\]: options: none",
+            r"questions\[0\]: 0 options are",
         ),
         ([{**first, "options": both}, second], "4 options are correct"),
     ]:
         refuses(test, {"questions": questions}, says)
+    mute = [{**option, "why": ""} for option in first["options"]]
+    says = "an option lacks its text or its why"
+    refuses(test, {"questions": [{**first, "options": mute}, second]}, says)
     refuses(test, {"name": " "}, "name is empty")
     refuses(test, {"beyond": {"page": "x"}}, "beyond lacks")

@@ -6,12 +6,11 @@ in placement.js.
 """
 
 from matplotlib.figure import Figure
-from traitlets import Dict, List, TraitError, Unicode, validate
+from traitlets import Dict, List, Unicode, validate
 
 from lookback.widgets import base
 from lookback.widgets.lib import pictures
 from lookback.widgets.lib.checks import need
-from lookback.widgets.quiz import Quiz
 
 PARTS = ("question", "options", "page", "title")
 TRAITS = ("questions", "beyond", "name")
@@ -49,11 +48,13 @@ class Placement(base.Widget):
             where = f"questions[{number}]"
             for part in PARTS:
                 need(part in one, f"{where} lacks {part}")
-            try:
-                Quiz(one["question"], one["options"], where)
-            except TraitError as error:
-                raise TraitError(f"{where}: {error}") from None
-            right = sum(option["correct"] for option in one["options"])
+            need(len(one["options"]) > 1, f"{where}: give at least two options")
+            for option in one["options"]:
+                fit = all(option.get(part) for part in ("text", "why"))
+                need(fit, f"{where}: an option lacks its text or its why")
+            right = sum(
+                option.get("correct", False) for option in one["options"]
+            )
             need(right == 1, f"{where}: {right} options are correct, not one")
         return proposal["value"]
 
