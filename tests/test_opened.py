@@ -312,7 +312,9 @@ def test_sublayers_stand_in_for_one_another():
     """The three findings of the page, each from the record."""
     off = records.load("switches")["results"]["off"]
     gain = {name: row["step"]["gain"] for name, row in off.items()}
-    whole = {n: x for n, x in gain.items() if n in opened.sublayers(machine()[0])}
+    whole = {
+        n: x for n, x in gain.items() if n in opened.sublayers(machine()[0])
+    }
     said("opened", "The costliest of the twenty, the first layer's cross")
     assert min(whole, key=whole.get) == "decoder.0.cross"
     assert len(whole) == 20

@@ -1,8 +1,10 @@
 """Words, myths, exercises: what chapters say, and the pages made of it."""
 
+import csv
 import re
 import sys
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -36,6 +38,33 @@ def test_each_term_stands_once_and_in_three_languages():
         )
         assert not re.search("[\u4e00-\u9fff]", row["french"])
         assert row["sentence"].endswith(".") and "$" not in row["sentence"]
+
+
+PRIVATE = re.compile(
+    r"\b(looks?|bends?|machines|readers?|writers?|rounds|coins?|dials?"
+    r"|table of scores)\b"
+)
+
+
+def test_terms_are_explained_in_the_field_s_words_and_stand_once():
+    lines = glossary.TERMS.read_text("utf-8").splitlines()
+    names = [next(csv.reader([line]))[0] for line in lines]
+    assert len(names) == len(set(names))
+    for row in TERMS:
+        if row["term"] != "alignment":  # which is none of machines
+            assert not PRIVATE.search(row["sentence"]), row
+
+
+def test_the_key_says_how_long_the_stars_take():
+    found = exercise_list.minutes_of_stars()
+    assert sum(map(len, found.values())) > 130
+    middles = [median(minutes) for minutes in found.values()]
+    assert middles == sorted(set(middles))  # more stars take longer
+    for stars, minutes in found.items():
+        assert f"- {stars} {exercise_list.MEANT[stars]}: {len(minutes)} " in (
+            exercise_list.key()
+        )
+        assert f"of {minutes[0]} to {minutes[-1]} min" in exercise_list.key()
 
 
 def test_every_term_is_explained_by_a_chapter():

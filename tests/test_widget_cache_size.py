@@ -1,12 +1,14 @@
 """The size of a cache: against the formula and a cache that is counted."""
 
+import math
+
 import pytest
 import torch
 from widgets_common import ask, refuses, shown
 
 from lookback.modern_gpt import GPT, PUBLISHED, GPTConfig
 from lookback.widgets import CacheSize
-from lookback.widgets.cache_size import LIMITS
+from lookback.widgets.cache_size import LIMITS, PARTS
 
 MODELS = LIMITS["models"]
 
@@ -14,18 +16,14 @@ MODELS = LIMITS["models"]
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("size", LIMITS["bytes"])
 def test_the_script_has_the_published_models_as_the_module_has(name, size):
-    layers, heads, kv_heads, d_k, window = MODELS[name]
     known = PUBLISHED[name]
-    assert MODELS[name] == [
-        known.layers,
-        known.heads,
-        known.kv_heads,
-        known.d_k,
-        known.window or 0,
-    ]
-    state = dict(
-        layers=layers, kv_heads=kv_heads, d_k=d_k, window=window, bytes=size
-    )
+    state = dict(zip(PARTS, MODELS[name], strict=True))
+    for part, value in state.items():
+        assert (getattr(known, part) or 0) == value, part
+    one = CacheSize(**state)
+    assert one.parameters() == known.parameters()
+    assert ask("cache_size", "parameters", state) == known.parameters()
+    state["bytes"] = size
     for length in (100, 4096, 32_000):
         found = ask("cache_size", "cacheSize", state | {"length": length})
         assert found["token"] == known.cache(1, size)
@@ -69,6 +67,19 @@ def test_the_answer_to_the_task():
     assert one.whole(32_000, 32) == 16_777_216_000
 
 
+def test_heads_of_any_width_are_counted_as_tensors():
+    """A head's width need not be that of the model over its heads."""
+    one = CacheSize(
+        layers=3, heads=6, kv_heads=2, d_k=8, d_model=20, d_ff=40, vocab=50
+    )
+    layer = [(48, 20), (16, 20), (16, 20), (20, 48)]  # W_Q, W_K, W_V, W_O
+    layer += [(40, 20)] * 3 + [(20,)] * 2
+    shapes = [(50, 20)] * 2 + 3 * layer + [(20,)]
+    assert one.parameters() == sum(map(math.prod, shapes))
+    state = {part: getattr(one, part) for part in PARTS}
+    assert ask("cache_size", "parameters", state) == one.parameters()
+
+
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
@@ -84,4 +95,6 @@ def test_what_does_not_fit_is_refused(name, value, says):
 
 
 def test_it_has_a_picture_and_words():
-    assert "131,072 bytes a token" in shown(CacheSize())
+    said = shown(CacheSize())
+    assert "131,072 bytes a token" in said
+    assert said.startswith("7,241,732,096 weights.")

@@ -8,6 +8,10 @@
   const all = (selector) => [...article.querySelectorAll(selector)];
   const written = (/** @type {Element} */ one) => new XMLSerializer().serializeToString(one);
 
+  // Code that is folded on the page draws a plot or sets a table: paper shows what
+  // it made. Code that is an idea stands open, and is printed.
+  for (const one of all("details.above-input")) one.remove();
+
   // What only a screen can do.
   for (const one of all("script, button, a.headerlink, .toctree-wrapper, summary")) one.remove();
   for (const one of all(".chapter-strip li:has(a)")) one.remove();

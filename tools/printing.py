@@ -1,7 +1,8 @@
 """The built site as paper wants it: one text, which `pdf.py` and `epub.py` set.
 
 Chromium opens page after page from disk. Widgets are their pictures, BertViz's
-frames are photographed, folds are open, and the solutions go to the end.
+frames are photographed, folded text is open and folded code left out, and the
+solutions go to the end.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ LICENCE = """<p>Text and drawings: CC BY 4.0,
 <a href="https://creativecommons.org/licenses/by/4.0/"
 >creativecommons.org/licenses/by/4.0</a>. Code: MIT,
 <a href="https://opensource.org/license/mit">opensource.org/license/mit</a>.</p>"""
+LEFT_OUT = """<p>The code of plots and tables, which the pages fold away, is
+left out here. The pages and the notebooks have it.</p>"""
 
 
 @dataclass
@@ -82,6 +85,7 @@ def colophon(book: Book) -> str:
         if where
         else "",
         LICENCE,
+        LEFT_OUT,
     ]
     return "".join(lines)
 

@@ -18,6 +18,7 @@ A cell that the notebook has, and the page not, since fields stand there:
 
 from __future__ import annotations
 
+import re
 from html import escape
 from pathlib import Path
 
@@ -33,6 +34,11 @@ from to_notebook.myst import SourceError
 
 logger = logging.getLogger(__name__)
 ROOT = Path(__file__).resolve().parents[2]
+# What it says may lead to a page.
+DOC, LINK = (
+    re.compile(r"\{doc\}`([^`]+) &lt;(\w+)&gt;`"),
+    r'<a href="\2.html">\1</a>',
+)
 COLAB = "https://colab.research.google.com/github"
 
 
@@ -51,7 +57,7 @@ def strip(stem: str, colab: str, minutes: int, needs: str) -> str:
         f'<li><a class="strip-button" href="../notebooks/{stem}.ipynb"'
         " download>Get the notebook</a></li>"
         f"<li><strong>{minutes} minutes</strong>, without the exercises</li>"
-        f"<li>You need: {escape(needs)}</li>"
+        f"<li>You need: {DOC.sub(LINK, escape(needs))}</li>"
         "</ul>\n"
     )
 

@@ -15,6 +15,7 @@ import re
 from pathlib import Path
 
 import facts
+import literature
 import notation
 from docutils import nodes
 from listing import made
@@ -76,6 +77,30 @@ def listed() -> str:
     return "\n".join([*lines, "````"])
 
 
+# What people search for that is neither a term nor a name in papers: its term,
+# or its page.
+ALSO = {
+    "Attention Is All You Need": "transformer",
+    "BPE": "subword; byte-pair encoding",
+    "CTC": "transducer",
+    "flash attention": "FlashAttention",
+    "int8": "quantization",
+    "ResNet": "residual",
+}
+
+
+def also() -> dict[str, str]:
+    """{another name: its page}: those of papers, and those above."""
+    chapters = {row["term"]: row["chapter"] for row in terms()}
+    known = {name.lower() for name in names()}
+    known |= {page.stem for page in notation.pages()}  # RNNsearch is a title
+    found = {name: chapters.get(to, to) for name, to in ALSO.items()}
+    for name, page in literature.names().items():
+        if name not in known:
+            found.setdefault(name, page)
+    return {name: f"book/{page}" for name, page in found.items()}
+
+
 def names() -> dict[str, str]:
     """{name: its chapter}; `a (b)`, `a; b` and `a / b` are two names each."""
     return {
@@ -90,6 +115,7 @@ def search_first(app: Sphinx, pagename: str, *_: object) -> None:
     """Give the page of the search the terms' chapters, and its script."""
     if pagename == "search":
         known = f"const EXPLAINED = {json.dumps(names())}"
+        known += f"\nconst ALSO_CALLED = {json.dumps(also())}"
         app.add_js_file(None, body=known, priority=900)
         app.add_js_file("search.js", priority=900, loading_method="defer")
 

@@ -22,18 +22,23 @@ def made(
 ) -> type[SphinxDirective]:
     """A directive that stands for what `listed` makes of its argument.
 
+    Of the lines between its fences, too, where it has some.
+
     It is made anew when one of the `files` changes, and stands in a `box` of
     that class if one is named.
     """
 
     class Made(SphinxDirective):
         optional_arguments = 1
+        final_argument_whitespace = True
+        has_content = True
 
         def run(self) -> list[nodes.Node]:
             for path in files():
                 self.env.note_dependency(str(path))
             found = nodes.container(classes=[box] if box else [])
-            text = listed(*self.arguments)
+            given = ["\n".join(self.content)] if self.content else []
+            text = listed(*self.arguments, *given)
             lines = StringList(text.split("\n"), self.name)
             self.state.nested_parse(lines, self.content_offset, found)
             return [found] if box else found.children

@@ -206,8 +206,8 @@ def varied(_: str = "") -> str:
             if name in by_hand:
                 links[bool(by_hand[name].variant)].append(exercise_link(one))
     return (
-        f"Other numbers: {', '.join(links[True])}.\n\n"
-        f"The chapter's numbers only: {', '.join(links[False])}."
+        f"With different numbers: {', '.join(links[True])}.\n\n"
+        f"Only with the chapter's: {', '.join(links[False])}."
     )
 
 

@@ -4,7 +4,7 @@
   "use strict";
 
   // @ts-expect-error: constants of Sphinx's scripts and of this page.
-  const [search, chapters, split] = [Search, EXPLAINED, splitQuery];
+  const [search, chapters, also, split] = [Search, EXPLAINED, ALSO_CALLED, splitQuery];
   // @ts-expect-error: constants of Sphinx's language_data.js.
   const [stemmer, stop] = [new Stemmer(), stopwords];
   const { docnames, filenames, terms, titles, titleterms } = search._index;
@@ -51,14 +51,13 @@
       .filter((/** @type {string} */ word) => !stop.includes(word))
       .map((/** @type {string} */ word) => british(stemmer.stemWord(word)));
 
-  /* Each term with its chapter; each chapter with what its title calls it. */
-  const names = Object.entries(chapters).map(([name, page]) => ({
-    name: stems(name),
-    page,
-    whole: 100,
-    part: 100,
-  }));
-  const pages = new Set(Object.values(chapters));
+  /* Each term with its chapter, and what else it is called; each chapter with
+     what its title calls it. */
+  /** @param {Record<string, string>} all @param {number} whole @param {number} part */
+  const named = (all, whole, part) =>
+    Object.entries(all).map(([name, page]) => ({ name: stems(name), page, whole, part }));
+  const names = [...named(chapters, 100, 100), ...named(also, 99, 60)];
+  const pages = new Set([...Object.values(chapters), ...Object.values(also)]);
   for (const page of pages) {
     const title = titles[docnames.indexOf(page)];
     for (const named of title.split(":")[0].split(" and ")) {

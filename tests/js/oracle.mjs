@@ -91,6 +91,7 @@ const jobs = {
     return { kept, results: kept.map(result), whole: whole(state), moved, tiles: order.length };
   },
   cacheSize: ({ bytesOf }, state) => bytesOf(state),
+  parameters: ({ parametersOf }, state) => parametersOf(state),
   copier: ({ run, unpack }, { machine, text, slots }) => {
     const { steps, written, wrong } = run(unpack(machine), text, slots);
     return { steps, written: written.join(""), wrong };

@@ -8,7 +8,7 @@ import { softmax } from "../../src/lookback/widgets/lib/maths.js";
 import { recall, remember } from "../../src/lookback/widgets/lib/progress.js";
 import { digits, quoted, share } from "../../src/lookback/widgets/lib/text.js";
 import { keyedStep } from "../../src/lookback/widgets/lib/view.js";
-import { grade } from "../../src/lookback/widgets/quiz.js";
+import { grade } from "../../src/lookback/widgets/question.js";
 import {
   readScore,
   sentence as softmaxSays,

@@ -73,6 +73,9 @@ def test_strip_takes_its_address_from_the_repository():
     html = chapter.strip("x", address, 50, "vectors & matrices")
     assert 'href="../notebooks/x.ipynb" download' in html
     assert "50 minutes" in html and "vectors &amp; matrices" in html
+    needs = "matrices ({doc}`a refresher <refresher>`)"
+    html = chapter.strip("x", address, 50, needs)
+    assert '(<a href="refresher.html">a refresher</a>)' in html
 
 
 def test_site_address_follows_from_the_repository():

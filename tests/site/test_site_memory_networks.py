@@ -112,8 +112,9 @@ def test_sentences_are_told_moved_and_taken_out(story):
     act(root, "remove").first.click()
     told.pop(0)
     check(root, state, told, asked, HOPS + 1)
-    assert "It is a guess: the story does not answer “where is the bag?”" in live(
-        root
+    assert (
+        "It is a guess: the story does not answer “where is the bag?”"
+        in live(root)
     )
     act(root, "asked").select_option("box")
     check(root, state, told, "box", HOPS + 1)

@@ -148,3 +148,30 @@ def test_the_size_of_a_cache(cache):
     fill(root, "kv_heads", "4")
     assert numbers(root, "token") == [cache_bytes(12, 4, 64, 1, 4)]
     assert problem(root) == ""
+
+
+def test_the_weights_and_a_config_that_is_pasted(cache):
+    one, root = cache
+    press = one.page.keyboard.press
+    assert numbers(root, "weights") == [7_241_732_096]
+    stored = root.locator('[data-role="stored"]')
+    assert stored.inner_text() == (
+        "14.5 GB in fp16, 7.24 GB in int8, 3.62 GB in int4"
+    )
+    act(root, "gated").focus()
+    press("Space")
+    assert numbers(root, "weights") == [7_241_732_096 - 32 * 4096 * 14336]
+    root.locator("summary").focus()
+    press("Enter")
+    act(root, "config").fill("no config")
+    act(root, "read").click()
+    assert "not the text of a config.json" in problem(root)
+    act(root, "config").fill(
+        '{"hidden_size": 24, "num_attention_heads": 6, "vocab_size": 50,'
+        ' "num_key_value_heads": 2, "num_hidden_layers": 3,'
+        ' "intermediate_size": 40, "tie_word_embeddings": true}'
+    )
+    act(root, "read").click()
+    assert problem(root) == ""
+    assert numbers(root, "weights") == [14_616]
+    assert numbers(root, "token") == [cache_bytes(3, 2, 4, 1)]

@@ -93,7 +93,7 @@ def test_each_term_leads_to_its_sentence(site):
 )
 def test_the_search_knows_the_terms_in_three_languages(visit, typed):
     one = visit("search", place=f"?q={typed}")
-    found = one.page.locator("#search-results li", has_text="Words")
+    found = one.page.locator("#search-results li", has_text="Glossary")
     found.first.wait_for()
 
 
@@ -123,6 +123,41 @@ def test_ticks_stay_and_travel_in_a_file(visit, tmp_path):
     page.set_input_files(".exercise-bar input", file)
     expect(told).to_contain_text(f"2 of {count} done.")
     expect(page.locator(f"{TICK}:checked")).to_have_count(2)
+    assert one.troubles == []
+
+
+def test_what_is_done_is_listed_with_its_day_and_printed(visit):
+    one = visit("book/exercises", kept=False)
+    page = one.page
+    room = page.locator(".done-list")
+    expect(room).to_contain_text("Nothing is ticked yet. Tick an exercise")
+    assert not room.locator("button").count()
+    page.evaluate(  # as it was kept before days were
+        "localStorage.setItem('lookback:done:exercise-context-by-hand', 'true')"
+    )
+    page.reload()
+    page.get_by_label("Done: What is a head?").check()
+    year = page.evaluate("new Date().getFullYear()")
+    expect(room.locator("p").first).to_contain_text(": 2 of ")
+    expect(room.locator("p").first).to_contain_text("about 15 minutes.")
+    assert room.locator("li").all_inner_texts()[0] == (
+        "★ A context vector by hand 10 min"
+    )
+    assert room.locator("li").nth(1).inner_text().endswith(f" {year}")
+    assert "Multi-head attention, 1 of " in room.inner_text()
+    page.evaluate(
+        "self.print = () => { self.shown ="
+        " document.documentElement.className.includes('print-done') }"
+    )
+    act = room.locator("[data-action=print]")
+    act.focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("self.shown") is True
+    page.emulate_media(media="print")
+    page.evaluate("document.documentElement.classList.add('print-done')")
+    expect(room).to_be_visible()
+    expect(page.locator(".exercise-list")).to_be_hidden()
+    page.emulate_media(media="null")
     assert one.troubles == []
 
 

@@ -14,7 +14,7 @@ FIRST = {
     "sequence-to-sequence": "bottleneck",
     "seq2seq": "bottleneck",
     "randomization test": "bottleneck",
-    "permutation test": "ladder",
+    "permutation test": "bottleneck",
     "LSTM": "recurrence",
     "vanishing gradients": "recurrence",
     "embedding": "bottleneck",
@@ -32,6 +32,20 @@ FIRST = {
     "label smoothing": "bottleneck",
     "byte-pair encoding": "transformer",
     "1409.0473": "bibliography",
+    "26.75": "rnnsearch",
+    "34.16": "rnnsearch",
+    "nucleus sampling": "families",
+    "top-p": "families",
+    "teacher forcing": "bottleneck",
+    "perplexity": "bottleneck",
+    "MLP": "feedforward",
+    "hard attention": "glimpses",
+    "content-based addressing": "ntm",
+    "BPE": "transformer",
+    "ResNet": "residual",
+    "Attention Is All You Need": "transformer",
+    "flash attention": "modern_gpt",
+    "Elman network": "recurrence",
 }
 # The pages that a reader of the search finds, the first one first.
 FOUND = """(queries) => queries.map((query) =>
@@ -60,6 +74,13 @@ def test_attention_mechanism(found):
     """RNNsearch and the chapter called Attention, before all others."""
     (pages,) = found("attention mechanism")
     assert list(dict.fromkeys(pages))[:2] == ["rnnsearch", "attention"]
+
+
+def test_chapters_stand_before_lists(found):
+    """The glossary, the exercises, the questions say less than a chapter."""
+    lists = {"glossary", "exercises", "questions", "bibliography", "teachers"}
+    for pages in found("RLHF", "KV cache", "seq2seq", "quantization", "26.75"):
+        assert pages and pages[0] not in lists
 
 
 def test_years(found):

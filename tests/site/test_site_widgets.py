@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page
 
 import recompute
 from contents import PAGES
-from lookback.exercises import check
+from lookback.exercises import check, refresher
 from lookback.exercises.checking import Exercise
 from lookback.widgets import base
 from stepping import act, kinds, live, numbers, pages_with, problem, widgets
@@ -270,11 +270,14 @@ def test_quiz_remembers_in_this_browser_alone(visit, site):
     assert one.troubles == []
 
 
+KNOWN = {made.name: made for made in (*check, *refresher.ON_THE_PAGE)}
+
+
 def by_hand(page: Page) -> list[tuple[Locator, Exercise]]:
     """The fields of each exercise by hand, and its check."""
     found = []
     for root, state in widgets(page, "by-hand"):
-        made = getattr(check, state["exercise"]["name"])
+        made = KNOWN[state["exercise"]["name"]]
         assert state["exercise"] == made.page()
         found.append((root, made))
     return found
@@ -373,7 +376,8 @@ def test_every_exercise_by_hand_has_its_fields_and_no_stub(at_start, site):
         for _, made in by_hand(page):
             names.append(made.name)
             assert f"check.{made.name}" not in page.inner_text("main")
-    assert sorted(names) == sorted(made.name for made in BY_HAND)
+    every = (*BY_HAND, *refresher.ON_THE_PAGE)
+    assert sorted(names) == sorted(made.name for made in every)
 
 
 # Every one of these on every page that holds the kind, each from the start.

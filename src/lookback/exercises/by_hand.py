@@ -80,7 +80,14 @@ def stages(table, near):
 
 
 def by_hand(
-    solution, wanted, *rows, known=None, read=None, measure=None, vary=None
+    solution,
+    wanted,
+    *rows,
+    known=None,
+    read=None,
+    measure=None,
+    vary=None,
+    listed=True,
 ):
     """Register the decorated function as an exercise that is done by hand.
 
@@ -94,6 +101,9 @@ def by_hand(
     and what draws them, as those arguments of the decorated function that have
     the chapter's for defaults. `check.name.variant(seed)` is then an exercise
     like this one; its `given` says the numbers.
+
+    One that is not `listed` has fields on its page and nothing else: `check`,
+    and so the notebooks and the assignments, do not know it.
     """
     count = sum(map(len, rows))
 
@@ -143,7 +153,8 @@ def by_hand(
 
         if vary:
             made.variant = variant
-        check.add(made)
+        if listed:
+            check.add(made)
         return made
 
     return register

@@ -28,6 +28,7 @@ __all__ = [
     "OtherWeights",
     "ParameterBudget",
     "Peephole",
+    "Placement",
     "Quiz",
     "Relay",
     "Rungs",

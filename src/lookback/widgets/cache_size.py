@@ -1,34 +1,45 @@
-"""How large is a cache of keys and values?
+"""How large are a language model's weights, and its cache?
+
+The cache of keys and values has
 
     2 · layers · kv_heads · d_k · length · bytes
 
-of so many tokens as have been read or, with a window, as fit into it.
-
-`lookback.modern_gpt.cache_bytes`, run in cache_size.js.
+for as many tokens as have been read or, with a window, as fit into it
+(`lookback.modern_gpt.cache_bytes`). The weights are those of
+`lookback.modern_gpt.Published`, with heads of any width. It runs in
+cache_size.js.
 """
 
 from matplotlib.figure import Figure
-from traitlets import Int, validate
+from traitlets import Bool, Int, validate
 
 from lookback.modern_gpt import cache_bytes
 from lookback.widgets import base
 from lookback.widgets.lib.checks import need
 
 LIMITS = base.limits("cache_size")
-MOST = {
-    "layers": LIMITS["layers"],
-    "heads": LIMITS["heads"],
-    "kv_heads": LIMITS["heads"],
-    "d_k": LIMITS["d_k"],
-    "length": LIMITS["length"],
+# The least and the most of each size.
+RANGES = {
+    "layers": (1, LIMITS["layers"]),
+    "heads": (1, LIMITS["heads"]),
+    "kv_heads": (1, LIMITS["heads"]),
+    "d_k": (1, LIMITS["d_k"]),
+    "window": (0, LIMITS["window"]),
+    "d_model": (1, LIMITS["d_model"]),
+    "d_ff": (1, LIMITS["d_ff"]),
+    "vocab": (1, LIMITS["vocab"]),
+    "positions": (0, LIMITS["positions"]),
+    "length": (1, LIMITS["length"]),
 }
+# A model of cache_size.json, in this order.
+PARTS = (*list(RANGES)[:-1], "tied", "gated", "biases")
 
 
 class CacheSize(base.Widget):
-    """The cache of a model of the reader's choice, in bytes.
+    """Weights and cache of a model of the reader's choice, in bytes.
 
     Raises:
-        TraitError: for a size out of range, or heads that cannot share.
+        TraitError: for a size out of range, or bytes that are not offered.
     """
 
     _esm = base.module("cache_size")
@@ -37,25 +48,40 @@ class CacheSize(base.Widget):
     heads = Int(32).tag(sync=True)
     kv_heads = Int(8).tag(sync=True)
     d_k = Int(128).tag(sync=True)
-    length = Int(4096).tag(sync=True)
     window = Int(4096).tag(sync=True)  # 0: there is none
+    d_model = Int(4096).tag(sync=True)
+    d_ff = Int(14336).tag(sync=True)
+    vocab = Int(32000).tag(sync=True)
+    positions = Int(0).tag(sync=True)  # rows of a learned table
+    tied = Bool(False).tag(sync=True)  # one table for input and output
+    gated = Bool(True).tag(sync=True)  # SwiGLU: a third matrix
+    biases = Bool(False).tag(sync=True)  # and LayerNorm, which has one, too
+    length = Int(4096).tag(sync=True)
     bytes = Int(2).tag(sync=True)
 
-    @validate(*MOST, "window", "bytes")
+    @validate(*RANGES, "bytes")
     def _fits(self, proposal):
-        new = self.proposed(proposal, (*MOST, "window", "bytes"))
-        for name, most in MOST.items():
+        new = self.proposed(proposal, (*RANGES, "bytes"))
+        for name, (least, most) in RANGES.items():
             value = getattr(new, name)
-            fit = 1 <= value <= most
-            need(fit, f"{name} is {value}: give 1 to {most}")
-        most = LIMITS["window"]
-        fit = 0 <= new.window <= most
-        need(fit, f"window is {new.window}: give 0 to {most}")
+            fit = least <= value <= most
+            need(fit, f"{name} is {value}: give {least} to {most}")
         need(
             new.bytes in LIMITS["bytes"],
             f"bytes is {new.bytes}: give one of {LIMITS['bytes']}",
         )
         return proposal["value"]
+
+    def parameters(self) -> int:
+        """Every weight, counted by formula."""
+        d, q, kv = self.d_model, self.heads * self.d_k, self.kv_heads * self.d_k
+        maps = 3 if self.gated else 2
+        norm = d * (1 + self.biases)
+        biases = self.biases * (q + 2 * kv + d + (maps - 1) * self.d_ff + d)
+        attention = 2 * d * q + 2 * d * kv  # W_Q and W_O; W_K and W_V
+        layer = attention + maps * d * self.d_ff + 2 * norm + biases
+        tables = (1 if self.tied else 2) * self.vocab + self.positions
+        return tables * d + self.layers * layer + norm
 
     def token(self) -> int:
         """Bytes of one token."""
@@ -74,9 +100,10 @@ class CacheSize(base.Widget):
 
     def words(self) -> str:
         return (
-            f"{self.layers} layers, {self.kv_heads} KV heads "
-            f"with {self.d_k} numbers of {self.bytes} bytes: {self.token():,} "
-            f"bytes a token, {self.whole(self.length, self.kv_heads):,} for "
+            f"{self.parameters():,} weights. {self.layers} layers, "
+            f"{self.kv_heads} KV heads with {self.d_k} numbers of {self.bytes} "
+            f"bytes: {self.token():,} bytes a token in the cache, "
+            f"{self.whole(self.length, self.kv_heads):,} for "
             f"{self.length:,} tokens"
             + (f" with a window of {self.window:,}." if self.window else ".")
         )
@@ -87,5 +114,5 @@ class CacheSize(base.Widget):
         for name, heads in (("as it is", self.kv_heads), ("all", self.heads)):
             sizes = [self.whole(n, heads) / 1e6 for n in lengths]
             axes.plot(lengths, sizes, label=name)
-        axes.set(xlabel="tokens", ylabel="million bytes")
+        axes.set(xlabel="tokens", ylabel="cache, million bytes")
         axes.legend(title="KV heads")

@@ -4,62 +4,15 @@
 // Progress stays in the reader's browser. Python: quiz.py.
 import { follow, recall, remember } from "./lib/progress.js";
 import { bar, button, element, voice, widget } from "./lib/view.js";
+import { choice, grade, prose } from "./question.js";
 
-/** @typedef {{text: string, correct: boolean, why: string}} Option */
-/** @typedef {{question: string, options: Option[], name: string}} State */
-
-/** Whether exactly the correct options are chosen, and what to say of it.
- * @param {Option[]} options @param {number[]} chosen */
-export function grade(options, chosen) {
-  const right = options.filter(({ correct }, i) => correct === chosen.includes(i)).length;
-  const hit = options.filter(({ correct }, i) => correct && chosen.includes(i)).length;
-  const correct = options.filter((option) => option.correct).length;
-  const all = right === options.length;
-  const some = correct > 1 ? `: ${hit} of the ${correct} correct answers` : "";
-  return { all, hit, correct, words: all ? "Right." : `Not yet${some}.` };
-}
+/** @typedef {{question: string, options: import("./question.js").Option[], name: string}} State */
 
 /** The options that were chosen and checked in this browser.
  * @param {string} key @returns {number[] | null} */
 function recallChosen(key) {
   const chosen = recall(key)?.chosen;
   return Array.isArray(chosen) ? chosen : null;
-}
-
-/** Text in which `backticks` mark code. @param {string} text */
-const prose = (text) =>
-  text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
-
-/** One option: its box or dot, its text, its verdict and the reason.
- * @param {Option} option @param {boolean} several may be correct */
-function choice(option, several) {
-  const input = element("input", {
-    type: several ? "checkbox" : "radio",
-    name: "choice",
-    "data-action": "choose",
-  }); // the name's scope is the form
-  const verdict = element("span", { class: "verdict" });
-  const why = element("p", { class: "why", "data-role": "why", hidden: true });
-  const node = element(
-    "div",
-    { class: "option" },
-    element("label", {}, input, element("span", {}, ...prose(option.text))),
-    why,
-  );
-  why.append(verdict, " ", ...prose(option.why));
-  return {
-    node,
-    input,
-    /** @param {boolean} checked @param {boolean} chosen @param {boolean} told explained? */
-    draw(checked, chosen, told) {
-      if (checked) input.checked = chosen;
-      input.disabled = checked;
-      why.hidden = !told;
-      node.dataset.verdict = told ? (option.correct ? "correct" : "wrong") : "";
-      verdict.textContent =
-        (option.correct ? "✓ Correct" : "✗ Not so") + (chosen ? ", and you chose it." : ".");
-    },
-  };
 }
 
 /** The whole quiz. @param {import("./lib/view.js").Model<State>} model */
