@@ -17,6 +17,7 @@ EXPERIMENTS = (
     "ablation",
     "tuned",
     "quantization",
+    "switches",
     "brevity",
     "scores",
     "positions",
