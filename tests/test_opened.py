@@ -259,12 +259,12 @@ def test_the_lens_of_the_cat():
     said("opened", "says *noir* with 0.33")
     assert [one["piece"] for one in best] == ["chat"] * 2 + ["noir"] * 3
     assert round(best[2]["p"], 2) == 0.33 and best[3]["p"] > 0.9
-    said("opened", "In layer 3, after cross-attention has fetched from *cat*")
+    said("opened", "After layer 3. Up to layer 2 the column is nearest")
     before = [level[told["target"].index("un")][0] for level in told["lens"]]
     assert [one["piece"] for one in before] == ["un"] * 3 + ["chat"] * 2
 
 
-def test_a_patched_noun_brings_its_gender_and_a_patched_column_one_word():
+def test_a_patched_noun_brings_article_and_adjective():
     widget = Opened()
     horse = "A brown horse is standing in a field."
     had = widget.trace("A brown cow is standing in a field.")
@@ -276,9 +276,54 @@ def test_a_patched_noun_brings_its_gender_and_a_patched_column_one_word():
     said("opened", "three French words have changed: noun, article, adjective")
     whole = carried("encoder.3.feedforward.stream", 2)
     assert whole.startswith("une vache brune est debout")
-    said("opened", "The stream after cross-attention in layer 4, at the third")
-    late = [carried("decoder.3.cross.stream", at)[:16] for at in range(3)]
-    assert late == ["une cheval brun ", "un vache brun es", "un cheval brune "]
+
+
+def test_the_adjective_follows_the_french_and_not_the_english():
+    """The table of the exercise, and the forced words beside it."""
+    widget = Opened()
+    horse, cow = (
+        f"A brown {one} is standing in a field." for one in ("horse", "cow")
+    )
+    model, pieces = widget.model, machine()[1]
+    (source, own), had = widget.translate(horse), widget.trace(cow)
+    word = {one: pieces.encode([one])[0] for one in ("brun", "brune")}
+
+    def p(words: list[int], which: str, source=source) -> float:
+        """Of the adjective, after the first two of these words."""
+        start = torch.tensor([[START, *words[:2]]])
+        with torch.no_grad():
+            logits = model(source[None], start)[0, -1]
+        return float(logits.softmax(-1)[word[which]])
+
+    def carried(name: str, position: int = 2) -> float:
+        with opened.patched(model, name, position, had[name][position]):
+            return p(own, "brun")
+
+    found = {
+        part: [
+            round(carried(f"decoder.{i}.{part}.stream"), 2) for i in range(4)
+        ]
+        for part in ("attention", "cross")
+    }
+    said("opened", "| self-attention | 0.81 | 0.20 | 0.09 | 0.01 |")
+    assert found["attention"] == [0.81, 0.20, 0.09, 0.01]
+    said("opened", "| cross-attention | 0.54 | 0.20 | 0.09 | 0.01 |")
+    assert found["cross"] == [0.54, 0.20, 0.09, 0.01]
+    said("opened", "*brun* keeps 0.87 of its 0.89, though the column is now")
+    assert round(p(own, "brun"), 2) == 0.89
+    assert round(carried("encoder.3.feedforward.stream"), 2) == 0.87
+    said("opened", "gives *brune* 0.45 though the source says horse")
+    cows, theirs = widget.translate(cow)
+    assert round(p(theirs, "brune"), 2) == 0.45
+    said("opened", "gives *brun* 0.87 though it says cow")
+    assert round(p(own, "brun", cows), 2) == 0.87
+
+
+def test_the_numbers_between_eight_tokens():
+    said("opened", "Eight tokens in, eight out, and two hundred thousand")
+    found = Opened().trace("A dog bites a man.")
+    assert len(found["encoder.stream"]) == len(found["decoder.stream"]) == 8
+    assert round(sum(t.numel() for t in found.values()), -5) == 200_000
 
 
 def test_the_widget_refuses_what_does_not_fit():

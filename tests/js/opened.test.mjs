@@ -38,9 +38,10 @@ test("words that are new are marked, and how many decides the bet", () => {
   assert.equal(outcome(own, own), 0);
   const swapped = "un homme mord un chien .".split(" ");
   assert.equal(outcome(own, swapped), 1);
+  assert.equal(outcome(own, "un chien mord une femme .".split(" ")), 2);
   assert.deepEqual(changed(["un", "chat", "."], ["un", "chien", "."]).fresh, [false, true, false]);
-  assert.equal(outcome(own, "bain bain bain".split(" ")), 2);
-  assert.equal(outcome(own, []), 2);
+  assert.equal(outcome(own, "bain bain bain".split(" ")), 3);
+  assert.equal(outcome(own, []), 3);
 });
 
 test("a weight is shown with the sum that it comes from", () => {
@@ -55,7 +56,7 @@ test("a weight is shown with the sum that it comes from", () => {
   const [station] = stationsOf(1).filter(({ name }) => name === "encoder.0.attention.weights");
   assert.deepEqual(worked(station, run, 0, 0, 1), [
     "largest: “a”",
-    "α = 1 / Σ exp(e − 1.00) = 1 / 1.37 = 0.731",
+    "α = 1 / Σ exp(e − 1.00) = 1 / 1.368 = 0.731",
   ]);
   assert.deepEqual([...rowOf(trace, station.name, 0, 1)], [0.5, 0.5]);
 });

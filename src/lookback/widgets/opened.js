@@ -44,6 +44,7 @@ import { opened } from "./tracer.js";
 
 /** @typedef {import("./stations.js").Station} Station */
 /** @typedef {import("./stations.js").Run} Run */
+/** @typedef {import("./stations.js").Side} Side */
 /** @typedef {import("./tracer.js").Tensor} Tensor */
 /** @typedef {{piece: string, p: number}[]} Likely */
 /** @typedef {Omit<Run, "trace"> & {text: string, sentence: string, lens: Likely[][]}} Answer */
@@ -65,7 +66,12 @@ const MODES = /** @type {const} */ ([
   ["lens", "Logit lens"],
   ["patch", "Patching"],
 ]);
-const BETS = ["the same words", "some new words", "mostly new words"];
+const BETS = [
+  "the same translation",
+  "the same words in another order",
+  "some other words",
+  "mostly other words",
+];
 const GLOBAL = [
   ["positions", "positions"],
   ["scaling", "scaling by 1/√d_k"],
@@ -176,6 +182,8 @@ const HUES = /** @type {Partial<Record<string, string>>} */ ({
   logits: "good",
   probabilities: "good",
 });
+const LEGEND =
+  "Each column is a token. Blue is above 0, orange below; queries, keys and values have hues of their own; purple is an attention weight, green a unit that is on, a logit, a probability.";
 const BANDS = 32; // of a vector's numbers, each drawn by its largest
 
 /** Vectors, a column each. @param {HTMLCanvasElement} canvas @param {Tensor} tensor
@@ -245,8 +253,9 @@ function thumb(chosen, kind, hovered) {
 }
 
 /** The two stacks: every station of one layer of each, and what is below and above.
- * @param {Station[]} all @param {(changes: Partial<State>) => void} set */
-function picture(all, set) {
+ * @param {Station[]} all @param {(changes: Partial<State>) => void} set
+ * @param {(side: Side, at: number) => void} chosen a token */
+function picture(all, set, chosen) {
   /** @typedef {{kind: string, of: (layer: number) => Station, parts: ReturnType<typeof thumb>[]}} Place */
   /** @type {Place[]} */
   const places = [];
@@ -262,7 +271,9 @@ function picture(all, set) {
           /** @type {Partial<State>} */
           const changes = { station: station.name, layer: place_.layer };
           if (map) changes.head = head;
-          if (column !== null) changes[at] = map ? row : column;
+          // The first click opens a station, the next one chooses a token in it.
+          const open = parts[head].node.getAttribute("aria-current") === "step";
+          if (column !== null && open) changes[at] = map ? row : column;
           set(changes);
         },
         kind,
@@ -273,7 +284,7 @@ function picture(all, set) {
     return parts.map((one) => one.node);
   };
   const place_ = { layer: 0 };
-  const readout = element("p", { class: "readout", "aria-hidden": "true" });
+  const readout = element("p", { class: "readout" }, LEGEND);
   /** Lights a token's column everywhere, and a weight's two ends.
    * @param {Station} station @param {number} head @param {number | null} column
    * @param {number} row */
@@ -292,7 +303,8 @@ function picture(all, set) {
       );
       node.style.setProperty(`--over-${which}`, String(lit[which][0] ?? -9));
     }
-    readout.textContent = "";
+    node.classList.toggle("hovered", column !== null);
+    readout.textContent = LEGEND;
     const run = painted.run;
     if (column === null || !run) return;
     const words = { encoder: run.source, decoder: run.target };
@@ -343,6 +355,16 @@ function picture(all, set) {
         ),
       );
     tokens[side] = element("div", {
+      onkeydown(event) {
+        const step = Number(event.key === "ArrowRight") - Number(event.key === "ArrowLeft");
+        const chips = /** @type {HTMLElement[]} */ ([...tokens[side].children]);
+        const to = chips[chips.indexOf(/** @type {HTMLElement} */ (event.target)) + step];
+        if (!step || !to) return;
+        event.preventDefault();
+        event.stopPropagation();
+        to.click();
+        to.focus();
+      },
       class: "tokens",
       role: "group",
       "aria-label": `${side} tokens`,
@@ -529,15 +551,22 @@ function picture(all, set) {
       const key = JSON.stringify([run.source, run.target]);
       if (laid !== key) {
         laid = key;
-        for (const [side, words, trait] of /** @type {const} */ ([
-          ["encoder", run.source, "source"],
-          ["decoder", run.target, "target"],
+        for (const [side, words] of /** @type {const} */ ([
+          ["encoder", run.source],
+          ["decoder", run.target],
         ])) {
           tokens[side].replaceChildren(
             ...words.map((piece, at) => {
-              const chip = button("token", piece, () => set({ [trait]: at }));
-              chip.onpointerenter = () => node.style.setProperty(`--over-${side}`, String(at));
-              chip.onpointerleave = () => node.style.setProperty(`--over-${side}`, "-9");
+              const chip = button("token", "", () => chosen(side, at), piece);
+              chip.append(element("span", {}, piece));
+              chip.onpointerenter = () => {
+                node.style.setProperty(`--over-${side}`, String(at));
+                node.classList.add("hovered");
+              };
+              chip.onpointerleave = () => {
+                node.style.setProperty(`--over-${side}`, "-9");
+                node.classList.remove("hovered");
+              };
               chip.lang = side === "encoder" ? "en" : "fr";
               return chip;
             }),
@@ -552,15 +581,26 @@ function picture(all, set) {
       };
       for (const [name, value] of Object.entries(marks))
         node.style.setProperty(name, String(value));
-      [...tokens.encoder.children].forEach((one, i) => press(one, i === state.source));
-      [...tokens.decoder.children].forEach((one, i) => press(one, i === state.target));
+      for (const [side, at] of /** @type {const} */ ([
+        ["encoder", state.source],
+        ["decoder", state.target],
+      ])) {
+        [...tokens[side].children].forEach((one, i) => {
+          press(one, i === at);
+          /** @type {HTMLElement} */ (one).tabIndex = i === at ? 0 : -1;
+        });
+      }
       for (const { parts, of, kind } of places) {
         parts.forEach((one, head) => {
           const { name } = of(state.layer);
           const scores = kind === "weights" && station.kind === "scores";
           const here =
             name === station.name || (scores && name === station.name.replace("scores", "weights"));
-          current(one.node, here && (kind !== "weights" || head === state.head));
+          const now = here && (kind !== "weights" || head === state.head);
+          current(one.node, now);
+          one.node.tabIndex = now ? 0 : -1;
+          const walked = node.contains(document.activeElement);
+          if (now && walked && document.activeElement?.matches(".thumb")) one.node.focus();
         });
       }
       weave(run, station, state);
@@ -667,7 +707,7 @@ function build(model, read) {
   /** Goes to another sentence, or wakes the machine. @param {string} text */
   const go = (text) => {
     complain("");
-    change(model, { text, source: 0, target: 0, off: [], tour: 0 });
+    if (text !== read().text) change(model, { text, source: 0, target: 0 });
     retrace(true);
   };
   /** @param {boolean} [always] */
@@ -709,8 +749,7 @@ function build(model, read) {
       ...model.get("answers").map(({ text }) => /** @type {[string, string]} */ ([text, text])),
     ],
     (text) => {
-      if (!text) return;
-      change(model, { text, source: 0, target: 0, off: [] });
+      if (text) set({ text, source: 0, target: 0 });
     },
   );
   const french = element("p", {
@@ -721,11 +760,13 @@ function build(model, read) {
     "aria-label": "translation",
   });
   const modes = MODES.map(([mode, title]) => button(`mode-${mode}`, title, () => set({ mode })));
-  const at = () => ({
-    step: Math.max(
+  const atStep = () =>
+    Math.max(
       0,
       all.findIndex((one) => one.name === read().station),
-    ),
+    );
+  const at = () => ({
+    step: atStep(),
     last: all.length - 1,
   });
   /** @param {number} step */
@@ -749,7 +790,20 @@ function build(model, read) {
   const headButtons = Array.from({ length: heads }, (_, i) =>
     button("head", String(i + 1), () => set({ head: i }), `head ${i + 1}`),
   );
-  const view = picture(all, (changes) => set(changes));
+  const view = picture(
+    all,
+    (changes) => {
+      set(changes);
+      // On a phone the pane stands above the picture, far from the finger.
+      const { top, bottom } = pane.getBoundingClientRect();
+      if (bottom < 0 || top > innerHeight) pane.scrollIntoView({ block: "nearest" });
+    },
+    (side, at) => {
+      const other = read().mode === "tour" && all[atStep()].columns !== side;
+      const station = other ? `${side}.embedding` : read().station;
+      set({ [side === "encoder" ? "source" : "target"]: at, station });
+    },
+  );
 
   const panels = /** @type {Record<string, HTMLElement>} */ (
     Object.fromEntries(
@@ -757,7 +811,12 @@ function build(model, read) {
     )
   );
   const pane = element("div", { class: "pane" }, ...Object.values(panels));
-  const stage = element("div", { class: "stage" }, view.node, pane);
+  const stage = element("div", { class: "stage" }, pane, view.node);
+  const steps = element(
+    "span",
+    { class: "modes", role: "group", "aria-label": "walk" },
+    ...walk.nodes,
+  );
   const node = frame(
     "opened",
     "The Transformer, opened",
@@ -770,7 +829,7 @@ function build(model, read) {
     french,
     bar(
       element("span", { class: "modes", role: "group", "aria-label": "what to do" }, ...modes),
-      element("span", { class: "modes", role: "group", "aria-label": "walk" }, ...walk.nodes),
+      steps,
       element(
         "span",
         { class: "pager", role: "group", "aria-label": "layer" },
@@ -787,10 +846,11 @@ function build(model, read) {
     say,
     stage,
   );
-  // Space goes on in the tour, where no button has it.
+  // Space goes on in the tour; in the panes a button keeps it, elsewhere Enter presses.
   node.addEventListener("keydown", (event) => {
     if (event.key !== " " || read().mode !== "tour") return;
-    if (/** @type {Element} */ (event.target).matches("button, input, select, summary")) return;
+    const target = /** @type {Element} */ (event.target);
+    if (target.matches("input, select, summary") || target.closest(".panel")) return;
     event.preventDefault();
     panels.tour.querySelector('[data-action="on"]')?.dispatchEvent(new MouseEvent("click"));
   });
@@ -820,9 +880,10 @@ function build(model, read) {
             element(
               "ul",
               { class: "worked" },
-              ...worked(station, run, index, state.head, heads).map((one) =>
-                element("li", {}, one),
-              ),
+              ...[
+                ...worked(station, run, index, state.head, heads),
+                ...saidBy(station, run, index),
+              ].map((one) => element("li", {}, one)),
             ),
             numbers(station, run, index, state.head),
           ]
@@ -834,6 +895,25 @@ function build(model, read) {
         element("small", {}, ` src/lookback/${file}; chapter `, chapters),
       ),
     );
+  }
+
+  /** What the output matrix would say of a stream, where the lens is known.
+   * @param {Station} station @param {Run} run @param {number} index */
+  function saidBy({ name, side, kind }, run, index) {
+    const table =
+      lensed.key === nowKey()
+        ? lensed.table
+        : offNow().length
+          ? null
+          : answered(run.text ?? "")?.lens;
+    const level =
+      kind === "position"
+        ? 0
+        : Number(name.match(/^decoder\.(\d)\.feedforward\.stream$/)?.[1] ?? NaN) + 1;
+    const best = side === "decoder" ? table?.[level]?.[index]?.[0] : undefined;
+    return best
+      ? [`Through the output matrix: “${best.piece}”, ${share(best.p)} (logit lens)`]
+      : [];
   }
 
   /** The numbers of one token at a station, as bars. @param {Station} station @param {Run} run
@@ -961,13 +1041,11 @@ function build(model, read) {
     want(
       "terms",
       { weight: `${path}.${matrix}`, row, x: Array.from(vectorOf(run.trace, from, index)) },
-      ({ bias, sum, terms }) => {
-        const largest = terms
-          .slice(0, 3)
-          .map(
-            (/** @type {{w: number, x: number}} */ one) => `${digits(one.w)} · ${digits(one.x)}`,
-          );
-        told.textContent = `Number ${row + 1} = ${largest.join(" + ")} + … + bias ${digits(bias)} = ${digits(sum, 3)}. The largest of ${vectorOf(run.trace, from, index).length} terms stand first, weight · input.`;
+      ({ bias, sum, terms, rest, more }) => {
+        const shown = terms.map(
+          (/** @type {{w: number, x: number}} */ one) => `${digits(one.w)} · ${digits(one.x)}`,
+        );
+        told.textContent = `Number ${row + 1} = ${shown.join(" + ")} + ${digits(rest)} + ${digits(bias)} = ${digits(sum, 3)}: the five largest terms, weight · input; the ${more} others; the bias.`;
       },
     );
   }
@@ -1000,9 +1078,6 @@ function build(model, read) {
       set({ tour: state.tour === tour.length - 1 ? 0 : state.tour + 1 }),
     );
     const back = button("back", "Back", () => set({ tour: Math.max(0, state.tour - 1) }));
-    const held = panels.tour.contains(document.activeElement)
-      ? document.activeElement?.getAttribute("data-action")
-      : null;
     panels.tour.replaceChildren(
       element(
         "p",
@@ -1022,10 +1097,6 @@ function build(model, read) {
         on,
       ),
     );
-    if (held)
-      /** @type {HTMLElement | null} */ (
-        panels.tour.querySelector(`[data-action="${held}"]`)
-      )?.focus();
   }
 
   /** @type {{key: string, answer: any}} any: tracer.switched's */
@@ -1053,9 +1124,6 @@ function build(model, read) {
   /** @param {State} state */
   function drawSwitches(state) {
     const { off, text, layer, costs } = state;
-    const focused = /** @type {HTMLElement | null} */ (document.activeElement);
-    const inside = panels.switches.contains(focused);
-    const held = inside ? (focused?.dataset.name ?? focused?.dataset.action) : null;
     const presets = state.presets.map(([title, names]) => {
       const on = names.length === off.length && names.every((one) => off.includes(one));
       const one = button("preset", title, () => set({ off: on ? [] : names }));
@@ -1075,7 +1143,11 @@ function build(model, read) {
     const grid = element(
       "table",
       { class: "switchboard" },
-      element("caption", {}, `Parts of layer ${layer + 1}: press to switch off`),
+      element(
+        "caption",
+        {},
+        `Parts of layer ${layer + 1}; press to switch off. all: the whole sublayer, 1 to 4: a head, + x: the residual connection, LN: its LayerNorm`,
+      ),
       element(
         "tbody",
         {},
@@ -1183,18 +1255,12 @@ function build(model, read) {
         ...GLOBAL.map(([name, title]) => toggle(title, name)),
       ),
     );
-    if (held) {
-      const heir = [...panels.switches.querySelectorAll("button")].find(
-        (one) => one.dataset.name === held || one.dataset.action === held,
-      );
-      heir?.focus();
-    }
   }
 
   /** @type {{key: string, table: Likely[][], run: Run | null}} */
   let lensed = { key: "", table: [], run: null };
-  /** @param {State} state @param {Run} run */
-  function drawLens(state, run) {
+  /** @param {State} state */
+  function drawLens(state) {
     const off = offNow();
     const key = nowKey();
     const plain_ = off.length === 0 ? answered(state.text) : null;
@@ -1206,7 +1272,9 @@ function build(model, read) {
         draw();
       });
     }
-    const steps = run.steps;
+    const { steps, target } = /** @type {Omit<Run, "trace">} */ (
+      lensed.key === key ? lensed.run : plain_
+    );
     panels.lens.replaceChildren(
       element(
         "p",
@@ -1238,7 +1306,7 @@ function build(model, read) {
               element(
                 "tr",
                 { "aria-selected": String(r === state.target) },
-                element("th", { scope: "row", lang: "fr" }, run.target[r]),
+                element("th", { scope: "row", lang: "fr" }, target[r]),
                 ...table.map((words) => {
                   const [best, ...more] = words[r];
                   const cell = element(
@@ -1264,7 +1332,7 @@ function build(model, read) {
       element(
         "p",
         { class: "soft" },
-        "Framed: the piece that is written in the end. The model never uses what layers below the last would say.",
+        "A row for each column of the decoder; level 0 is the embedded token. Framed: the piece that is written in the end.",
       ),
     );
   }
@@ -1306,6 +1374,11 @@ function build(model, read) {
           "after: ",
           element("span", { lang: "fr" }, ...marked(now.sentence, fresh)),
         ),
+        element(
+          "p",
+          { class: "soft" },
+          "Probability of each piece of the untouched translation, the untouched pieces before it given; the four that change most:",
+        ),
         tableOf(
           ["piece", "before", "after"],
           moved
@@ -1342,7 +1415,28 @@ function build(model, read) {
     );
   }
 
+  /** Where the focus is among the controls of its kind, to find it again. */
+  function held() {
+    const now = /** @type {HTMLElement | null} */ (document.activeElement);
+    const box = now && [french, pane].find((one) => one.contains(now));
+    if (!now || !box || now.matches("input")) return null;
+    const kind = `[data-action="${now.dataset.action}"]`;
+    const find = () => /** @type {NodeListOf<HTMLElement>} */ (box.querySelectorAll(kind));
+    const { name } = now.dataset;
+    const at = [...find()].indexOf(now);
+    return () => {
+      if (box.contains(document.activeElement)) return;
+      const named = name && [...find()].find((one) => one.dataset.name === name);
+      const heir = named || find()[at] || pane.querySelector("button");
+      /** @type {HTMLElement | null} */ (heir)?.focus({ preventScroll: true });
+    };
+  }
   function draw() {
+    const refocus = held();
+    drawAll();
+    refocus?.();
+  }
+  function drawAll() {
     const state = read();
     const { text, mode } = state;
     retrace();
@@ -1358,7 +1452,7 @@ function build(model, read) {
     start.textContent = awake()
       ? "Translate"
       : `Wake the Transformer (${(state.machines[NAME].bytes / 1e6).toFixed(1)} MB)`;
-    examples.value = answered(text) ? text : "";
+    examples.value = "";
     french.replaceChildren(
       ...run.steps.map(({ piece, p }, r) => {
         const chip = button(
@@ -1377,14 +1471,18 @@ function build(model, read) {
     modes.forEach((one, i) => press(one, MODES[i][0] === mode));
     layerButtons.forEach((one, i) => press(one, i === state.layer));
     headButtons.forEach((one, i) => press(one, i === state.head));
-    for (const [name, panel] of Object.entries(panels)) panel.hidden = name !== mode;
+    const walking = mode === "walk" || mode === "tour";
+    for (const [name, panel] of Object.entries(panels))
+      panel.hidden = name !== mode && !(name === "walk" && mode === "tour");
+    steps.hidden = !walking && mode !== "patch";
+    say.hidden = steps.hidden;
     view.draw(run, within_, station);
     say.textContent = sentence(station, run, within_);
     walk.draw();
-    if (mode === "walk") drawWalk(within_, station, run);
+    if (walking) drawWalk(within_, station, run);
     if (mode === "tour") drawTour(within_);
     if (mode === "switches") drawSwitches(within_);
-    if (mode === "lens") drawLens(within_, run);
+    if (mode === "lens") drawLens(within_);
     if (mode === "patch") drawPatch(within_, station, run);
   }
   const repaint = () => {

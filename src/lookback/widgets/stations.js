@@ -11,7 +11,7 @@ import facts from "./opened.json" with { type: "json" };
 /** A tensor of the trace; `columns`: whose tokens it has a vector for.
  * @typedef {{name: string, side: Side, columns: Side, layer: number, part: Part | null,
  *   kind: Kind}} Station layer −1 below all, or `layers` above */
-/** @typedef {{source: string[], target: string[], trace: Trace,
+/** @typedef {{text?: string, source: string[], target: string[], trace: Trace,
  *   steps: import("./tracer.js").Step[]}} Run */
 
 const ATTENTION = /** @type {Kind[]} */ ([
@@ -153,7 +153,7 @@ export function worked(station, run, at, head, heads) {
       const sum = Array.from(e).reduce((all, one) => all + Math.exp(one - e[j]), 0);
       return [
         `largest: “${keys[j]}”`,
-        `α = 1 / Σ exp(e − ${digits(e[j])}) = 1 / ${digits(sum)} = ${share(row[j])}`,
+        `α = 1 / Σ exp(e − ${digits(e[j])}) = 1 / ${digits(sum, 3)} = ${share(row[j])}`,
       ];
     }
     case "heads": {
@@ -216,9 +216,12 @@ export function changed(a, b) {
   return { fresh, share: 1 - table[0][0] / longest };
 }
 
-/** What became of a translation: 0 the same words, 1 less than half of them new, 2 more.
- * @param {string[]} a @param {string[]} b */
+/** What became of a translation: 0 the same, 1 the same words in another order, 2 less
+ * than half of them new, 3 more. @param {string[]} a @param {string[]} b */
 export function outcome(a, b) {
   const { share: part } = changed(a, b);
-  return part === 0 ? 0 : part < 0.5 ? 1 : 2;
+  const sorted = (/** @type {string[]} */ words) => [...words].sort().join(" ");
+  if (part === 0) return 0;
+  if (sorted(a) === sorted(b)) return 1;
+  return part < 0.5 ? 2 : 3;
 }

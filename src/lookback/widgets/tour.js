@@ -22,7 +22,7 @@ export const tour = [
     text: "Attention takes its input as a set. So a vector of sines and cosines, different at each position, is added to every embedding.",
     ask: "Step on to “+ position” in the encoder.",
     answer:
-      "The two lines of numbers show what was added: sin and cos of the position, then of slower waves.",
+      "The lines below show what was added to the first two numbers: sin and cos of the position. The other numbers get slower waves.",
     go: { source: 2, station: "encoder.stream", layer: 0 },
     done: ({ station }) => station === "encoder.stream",
   },
@@ -30,7 +30,8 @@ export const tour = [
     title: "queries, keys, values",
     text: "Three matrices make three vectors of each normalized column: a query (what it asks for), a key (what it is found by) and a value (what it hands over). Each is cut into four heads of 32 numbers.",
     ask: "Open the queries of the encoder’s first layer.",
-    answer: "You see the 32 numbers of one head. Keys and values stand beside them.",
+    answer:
+      "Below are the 32 numbers of one head. Keys and values stand beside the queries in the picture.",
     go: { source: 2, station: "encoder.0.attention.q", layer: 0 },
     done: ({ station }) => /^encoder\.\d\.attention\.q$/.test(station),
   },
@@ -47,7 +48,7 @@ export const tour = [
     title: "back into the stream",
     text: "The four outputs are concatenated, multiplied by W_O, and added to the column they came from. What runs from sum to sum is called the residual stream.",
     ask: "Open the residual stream after self-attention.",
-    answer: "The last line compares lengths: how much the sublayer changed this column.",
+    answer: "The second line below compares lengths: how much the sublayer changed this column.",
     go: { source: 2, station: "encoder.0.attention.stream", layer: 0 },
     done: ({ station }) => /^encoder\.\d\.attention\.stream$/.test(station),
   },

@@ -190,11 +190,10 @@ export function opened(machine) {
         product: numbers[row * shape[1] + k] * one,
       }));
       each.sort((a, b) => Math.abs(b.product) - Math.abs(a.product));
-      return {
-        bias,
-        sum: each.reduce((sum, one) => sum + one.product, bias),
-        terms: each.slice(0, 5),
-      };
+      const sum = each.reduce((total, one) => total + one.product, bias);
+      const terms = each.slice(0, 5);
+      const rest = sum - bias - terms.reduce((total, one) => total + one.product, 0);
+      return { bias, sum, terms, rest, more: each.length - terms.length };
     },
   };
 }
