@@ -48,6 +48,7 @@ CORPUS = {  # the languages that an experiment reads
     "german": [("en", "de")],
     "growth": [("en", "fr")],
     "quantization": [("en", "fr")],
+    "switches": [("en", "fr")],
     "brevity": [("en", "fr")],
     "families": [("en", "fr")],
     "ablation": [("en", "fr")],

@@ -2,7 +2,7 @@
 
 A notebook holds its pictures, and Colab shows neither SVG nor attachments in a
 text cell. Only what has changed is drawn anew: a PNG names the digest of its
-SVG. It is twice as fine as the SVG is wide, for sharp screens.
+SVG. It has one and a half dots for each of the SVG, for sharp screens.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ def main() -> None:
         return
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as home:
         browser = launch(playwright, Path(home))
-        page = browser.new_page(device_scale_factor=2)
+        page = browser.new_page(device_scale_factor=1.5)
         for path in paths:
             page.set_content(path.read_text("utf-8"))
             shot = io.BytesIO(page.locator("svg").screenshot())

@@ -263,7 +263,7 @@ def spying(attend, found: dict[str, Tensor], path: str):
 @torch.no_grad()
 def lens(
     model: Transformer, found: dict[str, Tensor]
-) -> Float[Tensor, "layers_and_1 target vocab"]:
+) -> Float[Tensor, "*batch target vocab"]:
     """The logits that each level of a trace's stream would give: logit lens.
 
     Level 0 is the embedded token, level n the decoder's n-th layer.
@@ -280,7 +280,7 @@ def patched(
     model: Transformer,
     name: str,
     position: int,
-    vector: Float[Tensor, " size"],
+    vector: Float[Tensor, " d_model"],
 ) -> Iterator[None]:
     """Within it one vector of the residual stream, or a head's output, is this.
 

@@ -96,7 +96,8 @@ TWICE = """() => {
 }"""
 OUT_OF_REACH = """() => [...document.querySelectorAll(
     ".lookback-widget :is(button, input, select)")]
-  .filter((one) => one.tabIndex < 0)
+  .filter((one) => one.tabIndex < 0 && !one.parentElement.closest(
+    "[data-roving]:has([tabindex='0'])"))
   .map((one) => one.outerHTML.slice(0, 120))"""
 MOVING = """() => document.getAnimations()
   .filter((one) => one.effect.getComputedTiming().duration > 1)

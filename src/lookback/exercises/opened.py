@@ -187,8 +187,8 @@ def caught_streams(mine):
         given = (model, source, target_in)
         cases.append((given, _layer_by_layer(*given)))
     caught_streams.compare(mine, cases, "[layers, batch, target, d_model]")
-    for (model, *_), _ in cases:
-        if any(part._forward_hooks for part in model.modules()):
+    for part in mine.handed[0].modules():
+        if part._forward_hooks:
             raise Hint(
                 "The streams are right, but your hooks are still there: each "
                 "further call would be caught, too. Keep what "

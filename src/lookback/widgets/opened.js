@@ -365,6 +365,7 @@ function picture(all, set, chosen) {
         to.click();
         to.focus();
       },
+      "data-roving": "tokens",
       class: "tokens",
       role: "group",
       "aria-label": `${side} tokens`,
@@ -412,7 +413,14 @@ function picture(all, set, chosen) {
   }
   const [encoder, decoder] = [stack("encoder"), stack("decoder")];
   const ribbons = svg("svg", { class: "ribbons", "aria-hidden": "true" });
-  const node = element("div", { class: "model" }, encoder, decoder, ribbons, readout);
+  const node = element(
+    "div",
+    { class: "model", "data-roving": "stations" },
+    encoder,
+    decoder,
+    ribbons,
+    readout,
+  );
   const probe = element("i", { hidden: true });
   node.append(probe);
 
@@ -447,10 +455,7 @@ function picture(all, set, chosen) {
         const label = kind === "weights" ? `head ${head + 1}` : title;
         name.textContent = kind === "weights" ? label : (short ?? title);
         node.dataset.station = station.name;
-        node.setAttribute(
-          "aria-label",
-          `${where(station)}${kind === "weights" ? `, ${label}` : ""}`,
-        );
+        node.setAttribute("aria-label", `${name.textContent}: ${where(station)}`);
         node.classList.toggle("empty", !tensor && kind !== "probabilities");
         if (kind === "probabilities") {
           paint(
@@ -1207,6 +1212,7 @@ function build(model, read) {
           const worst = before
             .map((/** @type {number} */ one, /** @type {number} */ i) => [i, one - after[i]])
             .sort((/** @type {number[]} */ x, /** @type {number[]} */ y) => y[1] - x[1])
+            .filter((/** @type {number[]} */ [, lost]) => lost > 0.1)
             .slice(0, 3);
           result.append(
             element(
@@ -1223,7 +1229,7 @@ function build(model, read) {
             element(
               "p",
               { "data-role": "log-p" },
-              `The untouched translation has log-probability ${digits(sum(before))}; with these parts off, ${digits(sum(after))}. Most is lost at ${worst.map((/** @type {number[]} */ [i]) => `“${own.steps[i].piece}” (${share(Math.exp(before[i]))} → ${share(Math.exp(after[i]))})`).join(", ")}.`,
+              `The untouched translation has log-probability ${digits(sum(before))}; with these parts off, ${digits(sum(after))}.${worst.length ? " Most is lost at " : ""}${worst.map((/** @type {number[]} */ [i]) => `“${own.steps[i].piece}” (${share(Math.exp(before[i]))} → ${share(Math.exp(after[i]))})`).join(", ")}.`,
             ),
           );
         } else {

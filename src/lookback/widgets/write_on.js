@@ -67,7 +67,7 @@ function build(model, read) {
   const { ask, news, wake } = fetching(model);
   /** @type {import("./caption.js").Mind | null} */
   let mind = null;
-  /** What was asked last, and what came. @type {{key: string, scores: Float64Array} | null} */
+  /** @type {{key: string, scores: Float64Array} | null} */
   let came = null;
   let wanted = "";
 
@@ -167,7 +167,7 @@ function build(model, read) {
   const list = element("div", {
     class: "next",
     role: "group",
-    "aria-label": "the next word: choose one",
+    "aria-label": "the next word",
   });
   const table = scroller("the next word", { hidden: true });
   const does = {
