@@ -156,6 +156,7 @@ SMALL = 12 * 1024  # bytes, gzipped
 LARGER = {
     "translate": 17 * 1024,
     "lattice": 13 * 1024,
+    "write_on": 12 * 1024 + 100,
     "opened": 40 * 1024,  # the model, its tracer, and every station
 }
 

@@ -138,6 +138,8 @@ TOUCHED = """() => {
   return mute;
 }"""
 MOST = 400_000  # bytes that a page may load when it is opened
+# Its first figure searches with a whole translator, 148 kB of weights.
+HEAVIER = {"book/explanation": 410_000}
 SLACK = 24  # pixels that a figure may miss of the place that was kept for it
 HELP = "run: python tests/site/heights.py, and make book"
 
@@ -207,7 +209,8 @@ def test_page_on_a_desk(visit, site, record_property, name):
         one.rest()
         weight = weigh(one, site)
         record_property("weight", [str(site), name, weight])
-        wrong["weight"] = [] if 0 < weight <= MOST else [weight]
+        most = HEAVIER.get(name, MOST)
+        wrong["weight"] = [] if 0 < weight <= most else [weight]
         page.wait_for_function(FONTS)
         asleep = page.evaluate(ROOMS)
         wrong["rooms"] = misplaced(name, 1280, asleep)

@@ -878,7 +878,7 @@ function build(model, read) {
         { class: "shape" },
         known_
           ? `${title} of “${words[index]}”: ${shapeOf(station, run, heads)}`
-          : "Wake the Transformer to see this station’s numbers.",
+          : "Load the Transformer to see this station’s numbers.",
       ),
       ...(known_
         ? [
@@ -892,7 +892,7 @@ function build(model, read) {
             ),
             numbers(station, run, index, state.head),
           ]
-        : [button("wake", "Wake the Transformer", () => retrace(true))]),
+        : [button("wake", "Load the Transformer", () => retrace(true))]),
       element(
         "p",
         { class: "code" },
@@ -1457,7 +1457,7 @@ function build(model, read) {
     if (document.activeElement !== box) box.value = text;
     start.textContent = awake()
       ? "Translate"
-      : `Wake the Transformer (${(state.machines[NAME].bytes / 1e6).toFixed(1)} MB)`;
+      : `Load the Transformer (${(state.machines[NAME].bytes / 1e6).toFixed(1)} MB)`;
     examples.value = "";
     french.replaceChildren(
       ...run.steps.map(({ piece, p }, r) => {
