@@ -32,6 +32,7 @@ EXPERIMENTS = (
     "handwriting",
     "ntm",
     "families",
+    "pretraining",
     "stacks",
     "pictures",
     "shakespeare",
