@@ -836,8 +836,8 @@ def test_pre_training_helps_where_labels_are_few(learned):
     said("families", "The pre-trained GPT is ahead of random weights in every")
     assert ahead(gpt["50"], fresh["50"]) == 3
     assert ahead(gpt["200"], fresh["200"]) == 3
-    said("families", "and with 50 labels does as well as they do with 200")
-    assert sum(gpt["50"]) >= sum(fresh["200"])
+    said("families", "does better, on average, than they do with 200")
+    assert sum(gpt["50"]) > sum(fresh["200"])
     said("families", "Nor do they catch up by training longer")
     assert ahead(gpt["50"], fresh["longer"]) == 3
     said("families", "The BERT is ahead in every draw only with 200 labels")
