@@ -33,6 +33,7 @@ EXPERIMENTS = (
     "handwriting",
     "ntm",
     "families",
+    "pretraining",
     "stacks",
     "pictures",
     "shakespeare",
