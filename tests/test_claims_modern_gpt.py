@@ -85,7 +85,7 @@ def test_turned_places_and_slopes_are_clear_of_chance():
     }
     said("modern_gpt", "about an eighth more probability for the correct")
     assert 1.11 < math.exp(mean(gains("RoPE"))) < 1.14
-    said("modern_gpt", "and by more than a tenth with every seed")
+    said("modern_gpt", "and by more than a tenth of a nat with every seed")
     assert min(gains("RoPE")) > 0.1
 
 
