@@ -215,6 +215,15 @@ def test_given_a_decay_leaves_the_newest(held, decayed):
     row = decayed["given"]["64"]["decay"]
     assert row["newest"]["mean"] > 0.95 and 0.05 < row["oldest"]["mean"] < 0.15
     said("fastweights", "multiplied by $31/32$ before each write")
+    said("fastweights", "From 32 pairs on its counts lie between those")
+    for n in ("32", "64", "128"):
+        fades = decayed["given"][n]["decay"]["right"]["mean"]
+        rows = held["given"][n]
+        assert (
+            rows["delta"]["right"]["mean"]
+            < fades
+            < rows["sum"]["right"]["mean"]
+        )
     assert records.load("decay")["config"]["decay"] == 31 / 32
     row = held["given"]["64"]["sum"]
     assert row["newest"]["mean"] < 0.9

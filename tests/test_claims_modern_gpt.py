@@ -85,7 +85,7 @@ def test_turned_places_and_slopes_are_clear_of_chance():
     }
     said("modern_gpt", "about an eighth more probability for the correct")
     assert 1.11 < math.exp(mean(gains("RoPE"))) < 1.14
-    said("modern_gpt", "and by more than a tenth with every seed")
+    said("modern_gpt", "and by more than a tenth of a nat with every seed")
     assert min(gains("RoPE")) > 0.1
 
 
@@ -227,7 +227,7 @@ def test_what_the_model_of_today_goes_on_with():
 
 def test_the_cache_has_its_bytes_and_saves_time():
     clock = RESULTS["clock"]
-    said("modern_gpt", "bytes, those of")
+    said("modern_gpt", "bytes, as")
     for count in modern_gpt.WRITTEN:
         one = clock[str(count)]
         kv_heads, layers = modern_gpt.TODAY.kv_heads, modern_gpt.TODAY.layers

@@ -28,7 +28,7 @@ def test_what_is_said_of_the_table_of_traits():
     said("name", "and it alone is not content-based. None of the ten is both")
     blind = [name for name, t in FOUND.items() if not t.sees_content]
     assert blind == ["soft window"]
-    said("name", "Seven of the ten have the same five traits")
+    said("name", "Seven of the ten have the same five entries")
     alike = ("kernel regression", "RNNsearch", "scaled dot")
     assert len({FOUND[name] for name in alike}) == 1
     assert [*FOUND.values()].count(FOUND["RNNsearch"]) == 7

@@ -216,11 +216,11 @@ for _hint, *_typed in (
         ),
     ),
     (
-        "The normaliser is missing: divide by z · φ(q).",
+        "The normalizer is missing: divide by z · φ(q).",
         *(" / (z @ query)", ""),
     ),
     (
-        "You divided by the sum of z. The normaliser is the product z · φ(q).",
+        "You divided by the sum of z. The normalizer is the product z · φ(q).",
         *("(z @ query)", "z.sum()"),
     ),
     (
