@@ -53,6 +53,17 @@ def test_the_first_chapter_that_was_missed_is_the_place_to_begin(test):
     assert result.locator("li", has_text="✗").count() == 2
 
 
+def test_who_does_not_know_yet_is_not_told_off(test):
+    """No verdict on "I do not know yet"; it counts as missed."""
+    _, root, _ = test
+    root.get_by_text("I do not know yet").first.click()
+    act(root, "check").click()
+    whys = root.locator('[data-role="why"]:visible').all_inner_texts()
+    assert any(why.strip().startswith("Noted") for why in whys)
+    assert "Not so" not in " ".join(whys)
+    assert live(root) == "1 of 10 answered, 0 right."
+
+
 def test_by_keyboard_and_after_a_reload(test):
     one, root, state = test
     press = one.page.keyboard.press

@@ -3,7 +3,8 @@
 // quiz.js and placement.js.
 import { element } from "./lib/view.js";
 
-/** @typedef {{text: string, correct: boolean, why: string}} Option */
+/** `unsure` marks an option that says “I do not know”: no verdict on it.
+ * @typedef {{text: string, correct: boolean, why: string, unsure?: boolean}} Option */
 
 /** Whether exactly the correct options are chosen, and what to say of it.
  * @param {Option[]} options @param {number[]} chosen */
@@ -45,9 +46,11 @@ export function choice(option, several) {
       if (checked) input.checked = chosen;
       input.disabled = checked;
       why.hidden = !told;
-      node.dataset.verdict = told ? (option.correct ? "correct" : "wrong") : "";
-      verdict.textContent =
-        (option.correct ? "✓ Correct" : "✗ Not so") + (chosen ? ", and you chose it." : ".");
+      const verdictOf = option.unsure ? "" : option.correct ? "correct" : "wrong";
+      node.dataset.verdict = told ? verdictOf : "";
+      verdict.textContent = option.unsure
+        ? ""
+        : (option.correct ? "✓ Correct" : "✗ Not so") + (chosen ? ", and you chose it." : ".");
     },
   };
 }
