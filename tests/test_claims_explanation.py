@@ -16,7 +16,10 @@ def looks():
 
 
 def test_other_weights_move_the_word(looks):
-    said("explanation", "put in another order, the next word's distribution moves")
+    said(
+        "explanation",
+        "put in another order, the next word's distribution moves",
+    )
     said("explanation", "0 if they agree only by chance")
     for name in explanation.SUBJECTS:
         assert looks[name]["other"]["reordered"]["mean"] > 0.4
