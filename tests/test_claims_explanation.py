@@ -41,6 +41,12 @@ def test_measures_half_agree_and_no_better_than_the_diagonal(looks):
         closeness = tau["closeness, left out"]["mean"]
         said("explanation", "does as well on captions, for both models")
         assert closeness > tau["weights, left out"]["mean"] - 0.03
+    said("explanation", "On the phrasebook it does better")
+    tau = looks["phrasebook"]["tau"]
+    assert (
+        tau["closeness, left out"]["mean"]
+        > tau["weights, left out"]["mean"] + 0.1
+    )
 
 
 def test_an_adversary_cannot_say_the_same(looks):
