@@ -306,7 +306,7 @@ def test_letters_are_the_same_for_a_seed_however_far_they_move():
 
 
 def test_a_moved_letter_is_the_same_letter_elsewhere(monkeypatch):
-    said("families", "Then the letters of the test are moved")
+    said("families", "We then move the letters of the test")
     monkeypatch.setattr(letters, "SPECKS", 0.0)
     here, there = (letters.sample(8, 1, by).pixels for by in (0.0, 4.0))
     ink = there.sum((1, 2)) / here.sum((1, 2))  # some of a tail may be cut
@@ -360,7 +360,7 @@ def test_plays_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
 
 @torch.no_grad()
 def test_nano_gpt_is_torchs_stack_without_biases():
-    said("families", "We wrote its model anew from its formulae")
+    said("families", "We wrote its model anew from its formulas")
     torch.manual_seed(0)
     nano = shakespeare.Nano(30).double().eval()
     sizes = dict(batch_first=True, norm_first=True, bias=False)
@@ -391,7 +391,7 @@ def test_nano_gpt_is_torchs_stack_without_biases():
 
 
 def test_nano_gpt_begins_as_gpt_2_does():
-    said("families", "We wrote its model anew from its formulae")
+    said("families", "We wrote its model anew from its formulas")
     torch.manual_seed(0)
     nano = shakespeare.Nano(65)
     parts = [one for one in nano.named_parameters() if one[1].ndim > 1]
@@ -477,7 +477,7 @@ def test_both_have_as_many_weights_and_read_as_much():
 def test_another_mask_does_harm():
     asked = found("families")["asked"]
     own, other = asked["own question"], asked["other mask"]
-    said("families", "It does worse with the answer before its eyes")
+    said("families", "It does worse with the answer in view")
     assert other["GPT"]["mean"] > own["GPT"]["mean"] + 0.2
     covered = asked["covered"]
     said("families", "more than the GPT needs with the same words in view")
@@ -512,8 +512,8 @@ def test_two_stacks_learn_fastest_and_english_costs_most():
         "one, T5's mask",
         "one, English too",
     )
-    said("families", "the table says who learns faster")
-    said("families", "It is behind with every seed")
+    said("families", "the table says which learns faster")
+    said("families", "Here it is behind with every seed")
     for better, worse in pairwise(results[name] for name in order):
         assert max(better["nats"]["each"]) < min(worse["nats"]["each"])
         assert min(better["bleu"]["each"]) > max(worse["bleu"]["each"])
@@ -524,7 +524,7 @@ def test_two_stacks_learn_fastest_and_english_costs_most():
 
 @pytest.mark.nightly
 def test_about_half_of_the_questions_are_about_english():
-    said("families", "so that about half of its predictions are of English")
+    said("families", "about half of its predictions are of English words")
     learned, _ = stacks.sentences()
     english = sum(len(pair.source) for pair in learned)
     french = sum(len(pair.target) for pair in learned)
@@ -533,7 +533,7 @@ def test_about_half_of_the_questions_are_about_english():
 
 def test_the_stacks_are_beginners():
     """To the last their loss falls."""
-    said("families", "Ours are beginners")
+    said("families", "still at the beginning of training")
     for one in found("stacks").values():
         assert all(curve[-1] < curve[-2] for curve in one["curve"])
 
@@ -550,7 +550,7 @@ def test_our_body_is_no_worse_than_nano_gpt_and_takes_no_longer():
     said("families", "a few updates fewer, so that it takes as long")
     assert ours["seconds"]["mean"] <= 1.02 * nano["seconds"]["mean"]
     gap = nano["nats"]["mean"] - ours["nats"]["mean"]
-    said("families", "most of the difference is the rate, not the stack")
+    said("families", "Most of the difference is therefore the rate")
     assert nano["nats"]["mean"] - at_our_rate["nats"]["mean"] > gap / 2
     said("families", "Our stack has the same sizes")
     assert abs(ours["weights"] / nano["weights"] - 1) < 0.02
@@ -569,10 +569,10 @@ def test_the_settings_of_both_are_those_of_the_page():
 def test_the_convolution_is_ahead_with_few_pictures():
     results = found("pictures")
     few = {name: one["right"]["600"] for name, one in results.items()}
-    said("families", "So with few the convolution is ahead")
+    said("families", "With 600 pictures the convolution is ahead")
     assert min(few["convolution"]["each"]) > max(few["ViT"]["each"])
     said(
-        "families", "What position embeddings gain near where they were learned"
+        "families", "Position embeddings help only near where they were learned"
     )
     for count in ("600", "6000"):
         with_places = results["ViT"]["right"][count]
@@ -590,9 +590,9 @@ def test_with_many_pictures_neither_is_better():
     assert seeds == 3
     error = math.hypot(one["spread"], other["spread"]) / math.sqrt(seeds)
     gap, reach = one["mean"] - other["mean"], 2.78 * error  # t, 4 degrees
-    said("families", "neither can be called better there")
+    said("families", "three seeds do not separate them there")
     assert gap - reach < 0 < gap + reach
-    said("families", "a difference of four percentage points could be hidden")
+    said("families", "could miss a difference of four percentage points")
     assert 0.035 < abs(gap) + reach < 0.045
 
 
@@ -602,7 +602,7 @@ def test_places_help_near_by_and_cost_from_three_pixels_on():
         int(far): moved["ViT"][far]["mean"] - one["mean"]
         for far, one in moved["no positions"].items()
     }
-    said("families", "moved by three pixels and more, the ViT is behind")
+    said("families", "from a shift of three pixels on, the ViT is behind")
     assert all((gain > 0) == (far < 3) for far, gain in gains.items())
     config = records.load("pictures")["config"]
     seen = config["updates"] * config["batch"]
@@ -617,13 +617,13 @@ def test_a_bag_of_patches_knows_a_letter_that_moved_by_a_patch():
     assert bag["6"]["mean"] > bag["4"]["mean"]
     said("families", "hardly more than guessing")
     assert moved["ViT"]["6"]["mean"] < 0.1 < moved["convolution"]["6"]["mean"]
-    said("families", "All four suffer")
+    said("families", "All four networks suffer")
     assert all(
         one["2"]["mean"] < one["0"]["mean"] - 0.1 for one in moved.values()
     )
     level = found("pictures")["ViT"]["right"]["6000"]["mean"]
     other = found("pictures")["convolution"]["right"]["6000"]["mean"]
-    said("families", "with many, at this budget, the ViT has caught up")
+    said("families", "With 6,000, at this budget, the ViT has caught up")
     assert abs(level - other) < 0.02
 
 

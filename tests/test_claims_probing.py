@@ -256,17 +256,17 @@ def test_the_probes_rise_and_an_untrained_body_has_most_of_it(found):
             "probes of a trained BERT get better from layer to layer, up to …",
         )
         assert means == sorted(means)
-        said("probing", "In our networks most of the rise is the first step")
+        said("probing", "most of the rise comes with the first layer")
         assert means[1] - means[0] > 0.7 * (means[4] - means[0])
         bare = over_words(found, f"untrained {family}")
-        said("probing", "an untrained one takes a step there too")
+        said("probing", "and an untrained network rises there too")
         assert bare[1] - bare[0] > 0.05 and max(bare[1:]) < means[1]
     top = max(over_words(found, "BERT"))
     said("probing", "get better from layer to layer, up to …")
     assert top == over_words(found, "BERT")[4]  # the level that is compared
     bare = over_words(found, "untrained BERT")[4]
     alone = over_words(found, "untrained BERT")[0]
-    said("probing", "some two fifths of the way need no training")
+    said("probing", "about two fifths of the rise")
     assert 0.38 < (bare - alone) / (top - alone) < 0.45
     said("probing", "the probe does not find what is not there")
     assert abs(found["senses"]["shuffled"]["mean"] - 0.5) < 0.06
@@ -276,16 +276,16 @@ def test_the_families_do_not_differ_by_more_than_seeds(found):
     bert, gpt = (found["senses"]["levels"][k][4] for k in ("BERT", "GPT"))
     apart = gpt["mean"] - bert["mean"]
     error = ((bert["spread"] ** 2 + gpt["spread"] ** 2) / 3) ** 0.5
-    said("probing", "no difference that three seeds could show")
+    said("probing", "three seeds show no difference")
     assert abs(apart) < 2 * error
-    said("probing", "though one of three hundredths might go unseen")
+    said("probing", "though they could miss one of three hundredths")
     assert 0.02 < abs(apart) + 3.8 * error < 0.035  # Welch, 2.3 degrees
 
 
 def test_what_each_family_is_good_for(found):
     words = found["senses"]["words"]
     left = sum(o["bags"]["before"] > o["bags"]["after"] for o in words.values())
-    said("probing", "Most senses are told by what stands on the left")
+    said("probing", "Most senses can be told from what stands on the left")
     assert left >= 11
 
 
@@ -300,7 +300,7 @@ def test_ten_words_with_two_senses_and_four_others(found):
     )
     said("probing", "two neighbors on either side stay a few hundredths behind")
     assert 0.02 < top - real["bags"]["two"] < 0.05
-    said("probing", "and the whole caption as a bag does as well")
+    said("probing", "the whole caption as a bag does as well as the BERT")
     assert abs(real["bags"]["all"] - top) < 0.005 and bare < top - 0.1
     said("probing", "The four others stand higher than the ten senses")
     for name, levels in real["levels"].items():
@@ -318,7 +318,7 @@ def test_where_no_layer_beats_two_neighbors(found):
     assert len(behind) == found["senses"]["beaten"]["BERT"]
     said("probing", "On ball and pole no layer of the BERT beats")
     assert min(behind.pop("ball"), behind.pop("pole")) > 0.02
-    said("probing", "on face the two are tied")
+    said("probing", "on face BERT and neighbors are tied")
     assert behind.pop("face") < 0.001
     said("probing", "on top both are near the ceiling")
     assert behind.keys() == {"top"}
@@ -422,12 +422,12 @@ def test_what_counts_in_the_captions_of_the_widget():
         "an article, a pronoun or a preposition, one or two positions",
     )
     assert counts[:4] == near and counts[6:] == [("at", 2), ("on", 2)]
-    said("probing", "there dog and man count most, six words off")
+    said("probing", "there dog and man count most, six words away")
     assert counts[4:6] == [("dog", 6), ("man", 6)]
     said("probing", "Sometimes covering one word flips the prediction")
     assert alone == 2
     assert "gymnast" in text
-    said("probing", "of the gymnast's bar, layers 1 and 2 say the opposite")
+    said("probing", "layers 1 and 2 predict the opposite of layer 4")
     assert max(own[1:3]) < 0.5 < own[4]
 
 

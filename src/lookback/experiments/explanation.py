@@ -106,13 +106,13 @@ class Moment(NamedTuple):
     token: Int[Tensor, " batch"]  # the word before
     state: tuple
     memory: tuple
-    own: Float[Tensor, "batch looks source"]  # the model's own weights
+    own: Float[Tensor, "batch heads source"]  # the model's own weights
     places: Bool[Tensor, "batch source"]  # that can be looked at
     wanted: Int[Tensor, " batch"]  # the word itself, PAD behind the end
 
 
 def says(
-    model: Translator, now: Moment, look: Float[Tensor, "batch looks source"]
+    model: Translator, now: Moment, look: Float[Tensor, "batch heads source"]
 ) -> Float[Tensor, "batch vocab"]:
     """The next word's distribution if the weights are these."""
     if isinstance(model, RNNsearch):
@@ -130,7 +130,7 @@ def rnnsearch_says(model: RNNsearch, now: Moment, look: Tensor) -> Tensor:
 
 
 def transformer_says(model: Transformer, now: Moment, look: Tensor) -> Tensor:
-    """A decoder step whose looks back, layer by layer, have these weights."""
+    """A decoder step whose cross-attention has these weights, by layer."""
     caches = [KVCache(*pair) for pair in now.state]
     y = model.target_embedding(now.token[:, None], caches[0].length)
     looks = look.unflatten(1, (len(model.decoder), -1))[:, :, :, None]
@@ -170,8 +170,8 @@ def moments(model: Translator, batch: Batch) -> Iterator[Moment]:
         state = after
 
 
-def reordered(now: Moment) -> Float[Tensor, "batch looks source"]:
-    """The weights in another order, the same one for all looks."""
+def reordered(now: Moment) -> Float[Tensor, "batch heads source"]:
+    """The weights in another order, the same one for all heads."""
     key = torch.rand(now.places.shape).masked_fill(~now.places, 2.0)
     order = key.argsort(-1)  # padding stays behind
     at = order.argsort(-1)[:, None].expand_as(now.own)
@@ -181,13 +181,13 @@ def reordered(now: Moment) -> Float[Tensor, "batch looks source"]:
 def most_different(
     model: Translator,
     now: Moment,
-    free: Bool[Tensor, " looks"],
+    free: Bool[Tensor, " heads"],
     epsilon: float = EPSILON,
-) -> Float[Tensor, "batch looks source"]:
+) -> Float[Tensor, "batch heads source"]:
     """The weights found that differ most while the next word stays the same.
 
     max JS(β, α)  so that  TV(what β says, what α says) ≤ ε,  by Adam on the
-    logits of β: once from a random start, once from near α. Looks that are not
+    logits of β: once from a random start, once from near α. Heads that are not
     `free` stay as they are.
     """
     with torch.no_grad():
@@ -213,7 +213,7 @@ def most_different(
     return best
 
 
-def uniform(now: Moment) -> Float[Tensor, "batch looks source"]:
+def uniform(now: Moment) -> Float[Tensor, "batch heads source"]:
     """All places alike."""
     alike = now.places / now.places.sum(-1, keepdim=True)
     return alike[:, None].expand_as(now.own)

@@ -1,11 +1,11 @@
-"""Which word translates which: IBM model 1, by expectation and maximisation.
+"""Which word translates which: IBM model 1, by expectation and maximization.
 
 Brown, Della Pietra, Della Pietra & Mercer 1993, "The Mathematics of Statistical
 Machine Translation", section 4.1.
 
     p(f | e) = Π_i Σ_j t(f_i | e_j) / (n + 1)              e_0 is nothing
     p(a_i = j | f, e) = t(f_i | e_j) / Σ_k t(f_i | e_k)    expectation
-    t(f | e) ∝ Σ over all pairs of p(a_i = j | f, e)       maximisation
+    t(f | e) ∝ Σ over all pairs of p(a_i = j | f, e)       maximization
                where f_i = f and e_j = e
 
 The order of the words plays no part. A French word is made by one English word
