@@ -791,14 +791,14 @@ def test_with_few_updates_the_gpt_is_ahead(learned):
     gpt, bert = (learned["curves"][name][0]["each"] for name in ("GPT", "BERT"))
     said("families", "The GPT is ahead, although it sees only two words")
     assert max(gpt) < min(bert) - 1
-    said("families", "the BERT is still worse than whoever knows only")
+    said("families", "the BERT is still worse than a model that knows only")
     assert min(bert) > learned["by frequency"]
 
 
 def test_with_more_updates_the_order_turns_round(learned):
     config = records.load("pretraining")["config"]
     gpt, bert = (learned["curves"][name] for name in ("GPT", "BERT"))
-    said("families", "ten times as many updates, and the order turns round")
+    said("families", "ten times as many updates, and the order is reversed")
     said("families", "After 1,500 updates the BERT needs … nats and the GPT")
     assert config["updates"] == 1500 == 150 * len(bert)
     assert max(bert[-1]["each"]) < min(gpt[-1]["each"]) - 0.5
