@@ -757,6 +757,7 @@ function build(model, read) {
       if (text) set({ text, source: 0, target: 0 });
     },
   );
+  examples.setAttribute("aria-label", "example sentences");
   const french = element("p", {
     class: "french",
     lang: "fr",
