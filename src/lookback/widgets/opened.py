@@ -47,7 +47,7 @@ RIVALS, LIKELY = 5, 3
 def machine():
     """The model as the page's bytes have it, and its pieces."""
     model, pieces = machines.load(NAME)
-    return int8.rounded(model).eval(), pieces
+    return int8.rounded(model).cpu().eval(), pieces
 
 
 def shown(pieces, token: int) -> str:
