@@ -709,7 +709,7 @@ def test_from_the_left_a_suit_would_do_and_by_all_it_would_not(machine):
     tried = ["red", "black", "white", "green", "t-shirt", "suit", "hat"]
     guess = rescore(body, tokens, 5, torch.tensor(words.encode(tried)))
     left, whole = guess.left.softmax(0), guess.whole.softmax(0)
-    said("families", "From the left a suit or a hat would do as well")
+    said("families", "From the left, a suit or a hat is possible, too")
     assert min(left[5:]) > 0.03 and max(whole[5:]) < 0.005
 
 

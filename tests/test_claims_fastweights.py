@@ -158,7 +158,7 @@ def test_given_the_sum_rule_holds_more_and_the_delta_rule_is_nearer(held):
     said("fastweights", "The sum rule holds more than the delta rule")
     said("fastweights", "they lie closer to the stored values")
     said("fastweights", "has almost none, softmax all")
-    said("fastweights", "Its column is at the level of guessing")
+    said("fastweights", "It does no better than guessing.")
     for n in ("16", "32", "64", "128"):
         row = held["given"][n]
         assert min(row["sum"]["right"]["each"]) > max(

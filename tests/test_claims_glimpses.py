@@ -208,7 +208,7 @@ def test_five_points_and_a_control_on_a_fixed_order(found):
     said("glimpses", "is one of the two with the largest lead")
     most = sorted(range(5), key=lambda n: -leads[n])[:2]
     assert shares.index(min(shares)) in most
-    said("glimpses", "a control suggests the opposite: without places, the")
+    said("glimpses", "a control warns against that reading: without places,")
     assert found["no place"]["ahead"]["learned"] > 2
 
 

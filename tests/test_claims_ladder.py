@@ -547,7 +547,7 @@ def test_what_is_missing_without_a_part():
     assert learned["gain"] > 0
     said("ablations", "cost points there, and here it is missed")
     assert step("feedforward")["high"] < 0
-    said("ablations", "For the heads they agree only in sign")
+    said("ablations", "For the heads they agree only that four are better")
     for name in ("positions", "heads", "sum", "norm"):
         assert step(name)["low"] > 0, name
     assert step("depth")["low"] < 0 < step("depth")["high"]

@@ -113,10 +113,10 @@ def test_today_gains_no_more_than_turned_places_and_one_seed_learned_badly():
 def test_four_rows_lean_with_every_seed_and_their_intervals_reach_zero(
     name, sign
 ):
-    said("modern_gpt", "Four point one way with every seed")
+    said("modern_gpt", "In four more rows every seed points the same way")
     assert all(sign * one > 0 for one in gains(name))
     low, high = interval(name)
-    said("modern_gpt", "but their intervals reach 0")
+    said("modern_gpt", "but the interval reaches 0")
     assert low < 0 < high
     said("modern_gpt", "with a quarter of the cache, is worse")
     assert 4 * modern_gpt.CHANGES["MQA"].kv_heads == modern_gpt.OLD.kv_heads

@@ -229,7 +229,7 @@ def test_the_layer_did_not_pay_where_it_stood_bare():
 
 
 def test_the_finished_transformer_misses_the_layer():
-    said("feedforward", "Without it BLEU falls, greedily and with a beam")
+    said("feedforward", "Without it BLEU falls, whether the decoder is greedy")
     removals = records.load("ablation")["results"]
     removal = removals["feedforward"]
     for place in (removal["tests"]["all"], removal["tests"]["all"]["beam"]):
@@ -322,7 +322,7 @@ def test_the_bare_sum_beats_post_norm_at_four_layers():
     assert table["residual"]["4"]["mean"] > table["post"]["4"]["mean"] + 0.1
     said("residual", "and very different from seed to seed")
     assert table["post"]["4"]["high"] - table["post"]["4"]["low"] > 0.5
-    said("residual", "a warm-up leaves the means of post-norm as they were")
+    said("residual", "a warm-up hardly changes the means of post-norm")
     for layers in ("2", "4", "8"):
         warm = table["post, warm-up"][layers]["mean"]
         assert abs(warm - table["post"][layers]["mean"]) < 0.05

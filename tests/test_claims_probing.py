@@ -221,7 +221,7 @@ def test_each_sense_is_found_twenty_times(found):
     words = found["senses"]["words"]
     said("probing", "There are fourteen")
     assert len(words) == 14
-    said("probing", "finds at least twenty times in either sense")
+    said("probing", "finds at least twenty times in each sense")
     for word, one in words.items():
         assert min(one["counts"]) >= 20, word
 

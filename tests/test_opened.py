@@ -309,7 +309,7 @@ def test_the_adjective_follows_the_french_and_not_the_english():
     assert found["attention"] == [0.81, 0.20, 0.09, 0.01]
     said("opened", "| cross-attention | 0.54 | 0.20 | 0.09 | 0.01 |")
     assert found["cross"] == [0.54, 0.20, 0.09, 0.01]
-    said("opened", "*brun* keeps 0.87 of its 0.89, though the column is now")
+    said("opened", "the probability of *brun* falls only from 0.89 to 0.87")
     assert round(p(own, "brun"), 2) == 0.89
     assert round(carried("encoder.3.feedforward.stream"), 2) == 0.87
     said("opened", "gives *brune* 0.45 though the source says horse")
@@ -320,7 +320,8 @@ def test_the_adjective_follows_the_french_and_not_the_english():
 
 
 def test_the_numbers_between_eight_tokens():
-    said("opened", "Eight tokens in, eight out, and two hundred thousand")
+    said("opened", "Eight tokens in, eight out, since *bites* and *mord*")
+    said("opened", "and two hundred thousand numbers between them")
     found = Opened().trace("A dog bites a man.")
     assert len(found["encoder.stream"]) == len(found["decoder.stream"]) == 8
     assert round(sum(t.numel() for t in found.values()), -5) == 200_000
@@ -367,7 +368,7 @@ def test_sublayers_stand_in_for_one_another():
     said("opened", "The feed-forward layer that costs most, alone")
     assert min(forward, key=forward.get) == "encoder.0.feedforward"
     assert gain["no feed-forward layers"] < 5 * sum(forward.values())
-    said("opened", "Only the norms before cross-attention can go at little")
+    said("opened", "Only the norms before cross-attention and the decoder's")
     for name, x in gain.items():
         if name.endswith((".norm", ".residual")):
             small = name.endswith("cross.norm") or name == "decoder.norm"
