@@ -53,7 +53,7 @@ import { opened } from "./tracer.js";
 /** @typedef {{change: number, low: number, high: number, same: number}} Cost of a switch, in BLEU */
 /** @typedef {{machines: Record<string, Machine>, answers: Answer[],
  *   first: Record<string, import("./lib/half.js").Packed>, presets: [string, string[]][],
- *   costs: Record<string, Cost>, captions: number, text: string, station: string, layer: number,
+ *   costs: Record<string, Cost>, captions: number, bleu: number, text: string, station: string, layer: number,
  *   head: number, source: number, target: number, mode: string, off: string[], other: string,
  *   tour: number}} State */
 /** @typedef {import("./lib/view.js").Model<State>} Model */
@@ -1252,7 +1252,11 @@ function build(model, read) {
       result.append(button("all-on", "Switch everything on again", () => set({ off: [] })));
     }
     panels.switches.replaceChildren(
-      element("p", { class: "head" }, "Six stories, and what each costs in BLEU:"),
+      element(
+        "p",
+        { class: "head" },
+        `Six stories, and what each changes in BLEU, a score of translations from 0 to 100; untouched ${digits(state.bleu, 1)}:`,
+      ),
       element("div", { class: "bar presets" }, ...presets),
       result,
       grid,
@@ -1438,10 +1442,16 @@ function build(model, read) {
       /** @type {HTMLElement | null} */ (heir)?.focus({ preventScroll: true });
     };
   }
+  let toured = -1;
   function draw() {
     const refocus = held();
     drawAll();
     refocus?.();
+    // The tour's text may be below the screen.
+    const stop_ = read().mode === "tour" ? read().tour : -1;
+    if (stop_ !== toured && stop_ >= 0 && node.isConnected)
+      panels.tour.scrollIntoView({ block: "nearest", behavior: "instant" });
+    toured = stop_;
   }
   function drawAll() {
     const state = read();
@@ -1535,6 +1545,7 @@ export default widget(
     "presets",
     "costs",
     "captions",
+    "bleu",
     "text",
     "station",
     "layer",

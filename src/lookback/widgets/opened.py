@@ -13,7 +13,7 @@ from html import unescape
 
 import torch
 from matplotlib.figure import Figure
-from traitlets import Dict, Int, List, Unicode, validate
+from traitlets import Dict, Float, Int, List, Unicode, validate
 
 from lookback import opened
 from lookback.lab import int8, records
@@ -147,6 +147,7 @@ class Opened(machines.Widget):
     presets = Dict().tag(sync=True, **base.AS_PAIRS)
     costs = Dict().tag(sync=True)
     captions = Int().tag(sync=True)
+    bleu = Float().tag(sync=True)
     text = Unicode().tag(sync=True)
     station = Unicode("decoder.3.cross.weights").tag(sync=True)
     layer = Int(3).tag(sync=True)
@@ -178,6 +179,7 @@ class Opened(machines.Widget):
             },
             costs=cost,
             captions=captions,
+            bleu=records.load("switches")["results"]["bleu"],
             **{"text": LIMITS["examples"][0]} | place,
         )
 
