@@ -276,7 +276,7 @@ def test_narrow_vectors_lose_letters_and_wide_ones_their_order():
     said(
         "bottleneck",
         "With teacher forcing most of the fall is gone",
-        "and fewer than half as many letters are wrong",
+        "fewer than half as many letters are wrong",
         "is less than a fifth smaller",
         "and it still comes back nearly always",
         "the last letter comes back as well or better",

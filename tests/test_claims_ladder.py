@@ -464,7 +464,7 @@ def test_what_other_chapters_say_of_the_way_back():
         assert max(product["each"]) < min(added["each"])
         assert product["precision"] > added["precision"]
         assert product["brevity"] < added["brevity"] - 0.05
-    said("scores", "On average neither writes a second sentence")
+    said("scores", "both models write about one")
     for count in ("2", "3", "4"):
         for name in ("rnnsearch", "dot"):
             assert 0.9 < FOUND[name]["long"][count]["stops"] < 1

@@ -281,7 +281,7 @@ def test_the_orthogonal_network_holds_its_bit_loosely(found):
     said(
         "recurrence",
         "four of the five orthogonal networks that solve 80 letters",
-        "they hold their bit loosely, by the argument above",
+        "By the argument above they hold their bit loosely",
         "of the five plain networks that solve 20 letters, three end with … "
         "or more, and two with",
     )
