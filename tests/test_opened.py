@@ -25,6 +25,8 @@ from lookback.widgets.opened import LIMITS, answer, costs
 NAME = "tuned-en-fr"
 HARD = [f"decoder.{i}.attention.head.{i}" for i in range(4)]
 MIXED = [*HARD, "encoder.1.feedforward", "decoder.2.cross.residual", "mask"]
+NORMS = ["encoder.2.attention.norm", "decoder.1.cross.norm"]
+NORMS += ["encoder.norm", "decoder.norm", "decoder.3.attention"]
 
 
 @cache
@@ -83,7 +85,9 @@ def close(file: str, sources: list[torch.Tensor], off: list[str]) -> None:
                 )
 
 
-@pytest.mark.parametrize("off", [[], MIXED, ["positions", "scaling"]])
+@pytest.mark.parametrize(
+    "off", [[], MIXED, NORMS, ["positions", "scaling", "diagonal"]]
+)
 def test_every_tensor_is_torchs(file, off):
     close(file, captions(3), off)
 

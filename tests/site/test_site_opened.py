@@ -134,3 +134,34 @@ def test_what_cannot_be_read_is_named_and_the_picture_stays(awake):
 def test_the_page_lists_the_examples(asleep):
     options = act(asleep, "example").locator("option").all_inner_texts()
     assert options[1:] == LIMITS["examples"]
+
+
+@pytest.mark.nightly
+def test_what_cannot_be_fetched_is_asked_for_once(visit):
+    """A layer that has not come; else the page would ask for ever."""
+    page, asked = visit(PAGE, kept=False).page, []
+    ((asleep, _),) = widgets(page, KIND)
+
+    def refuse(route):
+        asked.append(route.request.url)
+        route.abort()
+
+    page.route("**/machines/*", refuse)
+    act(asleep, "layer").nth(0).click()
+    expect(asleep.locator('[data-role="problem"]')).to_contain_text("Try again")
+    act(asleep, "next").click()
+    page.wait_for_timeout(500)
+    assert len(asked) == 1
+    page.unroute("**/machines/*")
+    act(asleep, "translate").click()
+    expect(asleep.locator('[data-role="problem"]')).to_be_empty()
+    expect(asleep.locator(".thumb.empty")).to_have_count(0)
+
+
+@pytest.mark.nightly
+def test_its_picture_has_what_is_painted(asleep):
+    bar = asleep.locator("xpath=../following-sibling::*[1]")
+    with asleep.page.expect_download() as saved:
+        bar.locator('[data-action="svg"]').click()
+    text = saved.value.path().read_text("utf-8")
+    assert text.count("<image") > 30 and "data:image/png" in text

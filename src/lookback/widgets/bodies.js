@@ -2,10 +2,8 @@
 // The trained GPT and BERT, asked in a worker: a caption in, scores of all
 // words out; and what both of their widgets make of such scores.
 import { body } from "./body.js";
-import { fetched, plainBytes, right } from "./lib/fetched.js";
-import { inflate, readMachine } from "./lib/int8.js";
 import { END, START } from "./lib/recurrent.js";
-import { helper } from "./lib/worker.js";
+import { loaded, waking } from "./lib/waking.js";
 import { readable, words } from "./moses_tokenizer.js";
 
 /** @typedef {import("./body.js").Family} Family */
@@ -27,14 +25,10 @@ const awake = new Map();
 
 /** What the worker does. */
 export const SKILLS = {
-  /** Its words. @param {{name: string, data: string | ArrayBuffer, wanted: Known}} given */
-  async wake({ name, data, wanted }) {
-    const file = plainBytes(data);
-    if (!(await right(file, wanted))) {
-      throw new Error("The weights are damaged: their digest is not the one this page knows.");
-    }
-    const { weights, config, pieces } = readMachine(await inflate(file));
-    awake.set(name, body(weights, /** @type {any} */ (config)));
+  /** Its words. @param {import("./lib/waking.js").Brought} given */
+  async wake(given) {
+    const { weights, config, pieces } = await loaded(given);
+    awake.set(given.name, body(weights, /** @type {any} */ (config)));
     return pieces;
   },
   /** @param {Asked} asked */
@@ -52,48 +46,20 @@ export const SKILLS = {
   },
 };
 
-/** Megabytes, in words. @param {number} bytes */
-export const size = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
-
 /** Fetches the machines when they are wanted, and asks them.
  * @param {import("./lib/view.js").Model<any>} model any: both widgets'
  * @param {(text: string, share?: number) => void} report */
 export function asking(model, report) {
-  const worker = helper(model.get("_esm"));
-  /** @type {Map<string, Promise<string[]>>} */
-  const known = new Map();
-  /** @param {string} name @returns {Promise<string[]>} */
-  async function rouse(name) {
-    /** @type {Known} */
-    const wanted = model.get("machines")[name];
-    const what = `The weights of the ${wanted.title}, ${size(wanted.bytes)}: `;
-    report(`${what}asked for.`, 0);
-    try {
-      const data = await fetched(model, wanted, (part) =>
-        report(`${what}${Math.round(100 * part)} %.`, part),
-      );
-      return await worker.ask("wake", { name, data, wanted });
-    } finally {
-      report("");
-    }
-  }
+  const { stop, wake, ask } = waking(model, report);
   return {
-    stop: () => worker.stop(),
-    /** The machine's words, once it is awake. @param {string} name */
-    async words(name) {
-      if (!worker.alive()) known.clear();
-      const coming = known.get(name) ?? rouse(name);
-      known.set(name, coming);
-      return coming.catch((error) => {
-        known.delete(name);
-        throw error;
-      });
-    },
+    stop,
+    /** The machine's words, once it is awake. @param {string} name @returns {Promise<string[]>} */
+    words: (name) => wake(name),
     /** @param {Asked} asked @returns {Promise<Float64Array[]>} */
-    scores: (asked) => worker.ask("scores", asked),
+    scores: (asked) => ask("scores", asked),
     /** @param {{name: string, all: number[][], at: number}} asked
      * @returns {Promise<Float64Array[][]>} */
-    levels: (asked) => worker.ask("levels", asked),
+    levels: (asked) => ask("levels", asked),
   };
 }
 

@@ -1,17 +1,7 @@
 // @ts-check
 // The trained BERT fills a blank that the reader makes; the GPT, if it is woken
 // too, says what it would have written there, knowing the left side alone.
-import {
-  chances,
-  HOLE,
-  likeliest,
-  MASK,
-  SKILLS,
-  shown,
-  size,
-  tokensOf,
-  typedWords,
-} from "./bodies.js";
+import { chances, HOLE, likeliest, MASK, SKILLS, shown, tokensOf, typedWords } from "./bodies.js";
 import { fetching, reason, typing, unknown, wordRow } from "./caption.js";
 import limits from "./fill_in.json" with { type: "json" };
 import { flag, integer, series } from "./lib/link.js";
@@ -31,6 +21,7 @@ import {
   voice,
   widget,
 } from "./lib/view.js";
+import { size } from "./lib/waking.js";
 import { serve } from "./lib/worker.js";
 import { readable } from "./moses_tokenizer.js";
 

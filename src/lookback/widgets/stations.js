@@ -225,3 +225,30 @@ export function outcome(a, b) {
   if (sorted(a) === sorted(b)) return 1;
   return part < 0.5 ? 2 : 3;
 }
+
+/** A station's whereabouts, in words. @param {Station} station */
+export function where({ side, layer, part, kind }) {
+  const what = facts.stations[kind][0];
+  const in_ = side === "encoder" ? "Encoder" : "Decoder";
+  return part ? `${in_}, layer ${layer + 1}, ${PARTS[part]}: ${what}` : `${in_}: ${what}`;
+}
+
+/** The step in words. @param {Station} station @param {Run} run
+ * @param {import("./opened.js").State} state */
+export function sentence(station, run, state) {
+  const at = station.columns === "encoder" ? state.source : state.target;
+  const word = (station.columns === "encoder" ? run.source : run.target)[at];
+  const { kind, side, part } = station;
+  const lead = `${where(station)}, for “${word}”.`;
+  if (kind === "weights" && run.trace[station.name]) {
+    const row = rowOf(run.trace, station.name, state.head, at);
+    const best = row.indexOf(Math.max(...row));
+    const keys = part === "cross" || side === "encoder" ? run.source : run.target;
+    return `${lead} Head ${state.head + 1} attends most to “${keys[best]}”, weight ${digits(row[best])}.`;
+  }
+  if (kind === "probabilities") {
+    const { rivals } = run.steps[at];
+    return `${lead} The likeliest next piece is “${rivals[0].piece}”, probability ${share(rivals[0].p)}.`;
+  }
+  return lead;
+}

@@ -2,9 +2,7 @@
 // Type a sentence, and watch a model translate it: what it could have said, where
 // its attention was, and what becomes of it without. Python: translate.py.
 
-import { fetched, plainBytes, right } from "./lib/fetched.js";
 import { squares } from "./lib/grid.js";
-import { inflate, readMachine } from "./lib/int8.js";
 import { among, integer, series } from "./lib/link.js";
 import { digits, quoted, share } from "./lib/text.js";
 import {
@@ -23,7 +21,8 @@ import {
   voice,
   widget,
 } from "./lib/view.js";
-import { helper, serve } from "./lib/worker.js";
+import { loaded, size, waking } from "./lib/waking.js";
+import { serve } from "./lib/worker.js";
 import limits from "./translate.json" with { type: "json" };
 import { translator } from "./translator.js";
 
@@ -42,14 +41,9 @@ const awake = new Map();
 
 /** What the worker does. */
 export const SKILLS = {
-  /** @param {{name: string, data: string | ArrayBuffer,
-   *   wanted: import("./lib/fetched.js").Wanted}} given */
-  async wake({ name, data, wanted }) {
-    const file = plainBytes(data);
-    if (!(await right(file, wanted))) {
-      throw new Error("The weights are damaged: their digest is not the one this page knows.");
-    }
-    awake.set(name, translator(readMachine(await inflate(file))));
+  /** @param {import("./lib/waking.js").Brought} given */
+  async wake(given) {
+    awake.set(given.name, translator(await loaded(given)));
     return true;
   },
   /** @param {import("./translator.js").Asked & {name: string}} given */
@@ -109,9 +103,6 @@ export function sentence({ source, pieces, given }, { steps }, i, seen) {
     i < given.length ? "given by you; the model's probability for it was" : "probability";
   return `Piece ${i + 1} of ${steps.length}, “${pieces[id]}”, ${whose} ${share(p)}: ${where}`;
 }
-
-/** Megabytes, in words. @param {number} bytes */
-const size = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 
 /** The map of one translation; a row's button steps to it.
  * @param {Translation} now @param {Written} written @param {string} seen
@@ -271,43 +262,13 @@ function beamList(now, rival, step, choose) {
 /** Fetches the models when they are wanted, and asks them; one question at a time.
  * @param {Model} model @param {(text: string, share?: number) => void} report */
 function asking(model, report) {
-  const machines = model.get("machines");
-  const worker = helper(/** @type {string} */ (/** @type {any} */ (model).get("_esm")));
-  /** @type {Map<string, Promise<unknown>>} */
-  const awake = new Map();
-  /** @param {string} name */
-  async function rouse(name) {
-    const { title, bytes } = machines[name];
-    const what = `The weights of the ${title}, ${size(bytes)}: `;
-    report(`${what}asked for.`, 0);
-    const data = await fetched(model, machines[name], (part) =>
-      report(`${what}${Math.round(100 * part)} %.`, part),
-    );
-    await worker.ask("wake", { name, data, wanted: machines[name] });
-  }
+  const { stop, wake, ask } = waking(model, report);
   return {
-    stop: () => worker.stop(),
+    stop,
     /** @param {State} state @param {string} word @returns {Promise<Translation>} */
     async translate({ machine, text, width, look, gone, given }, word = "") {
-      try {
-        if (!awake.has(machine)) awake.set(machine, rouse(machine));
-        await awake.get(machine);
-        report("");
-        return await worker.ask("translate", {
-          name: machine,
-          text,
-          width,
-          look,
-          gone,
-          given,
-          word,
-        });
-      } catch (error) {
-        report("");
-        if (!worker.alive()) awake.clear();
-        else await awake.get(machine)?.catch(() => awake.delete(machine));
-        throw error;
-      }
+      await wake(machine);
+      return ask("translate", { name: machine, text, width, look, gone, given, word });
     },
   };
 }

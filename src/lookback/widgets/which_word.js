@@ -2,7 +2,7 @@
 // Which word decides? A trained BERT reads a caption in the page; a probe says at
 // each of its levels which sense a word has, with words covered or not.
 // Python: which_word.py.
-import { HOLE, SKILLS, size, tokensOf, typedWords } from "./bodies.js";
+import { HOLE, SKILLS, tokensOf, typedWords } from "./bodies.js";
 import { fetching, reason, typing, unknown } from "./caption.js";
 import { integer, series } from "./lib/link.js";
 import { dot } from "./lib/maths.js";
@@ -24,6 +24,7 @@ import {
   voice,
   widget,
 } from "./lib/view.js";
+import { size } from "./lib/waking.js";
 import { serve } from "./lib/worker.js";
 import { readable } from "./moses_tokenizer.js";
 import limits from "./which_word.json" with { type: "json" };

@@ -1,17 +1,7 @@
 // @ts-check
 // The trained GPT continues the reader's own words: what it holds likely
 // next, what temperature, top-k and top-p leave of that, and a word drawn.
-import {
-  chances,
-  cut,
-  drawn,
-  likeliest,
-  SKILLS,
-  shown,
-  size,
-  tokensOf,
-  typedWords,
-} from "./bodies.js";
+import { chances, cut, drawn, likeliest, SKILLS, shown, tokensOf, typedWords } from "./bodies.js";
 import { fetching, reason, typing, unknown, wordRow } from "./caption.js";
 import { integer, real } from "./lib/link.js";
 import { uniform } from "./lib/mulberry.js";
@@ -32,6 +22,7 @@ import {
   voice,
   widget,
 } from "./lib/view.js";
+import { size } from "./lib/waking.js";
 import { serve } from "./lib/worker.js";
 import limits from "./write_on.json" with { type: "json" };
 
