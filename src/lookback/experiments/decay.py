@@ -47,9 +47,9 @@ def given(seed: int, folder: Path) -> dict:
         long = LONG * key
         weights = {
             "centred": centred(key),
-            "long": capacity.taken("positive", long, long, ones, 1),
+            "long": capacity.taken("positive", long, long, ones, 1.0),
         } | {
-            rule: capacity.taken(rule, key, key, ones, 1, DECAY)
+            rule: capacity.taken(rule, key, key, ones, 1.0, DECAY)
             for rule in capacity.GATED
         }
         rows[str(n)] = {
