@@ -18,6 +18,7 @@ from lookback import opened
 from lookback.exercises import opened as exercises
 from lookback.lab import corpus, int8, records
 from lookback.lab.decoding import greedy
+from lookback.lab.moses_tokenizer import words
 from lookback.vocabulary import END, START
 from lookback.widgets import Opened, machines
 from lookback.widgets.opened import LIMITS, answer, costs
@@ -43,10 +44,12 @@ def file(tmp_path_factory) -> str:
 
 
 @cache
-def captions(count: int) -> list[torch.Tensor]:
-    _, pieces = machine()
-    found = corpus.load("val")[:count]
-    return [torch.tensor([*pieces.encode(p.source), END]) for p in found]
+def captions(count: int = 0) -> list[torch.Tensor]:
+    """The first captions of the validation set, or the page's examples."""
+    texts = [words(text) for text in LIMITS["examples"]]
+    if count:
+        texts = [pair.source for pair in corpus.load("val")[:count]]
+    return [torch.tensor([*machine()[1].encode(t), END]) for t in texts]
 
 
 def written(source: torch.Tensor, off: list[str]) -> list[int]:
@@ -89,16 +92,16 @@ def close(file: str, sources: list[torch.Tensor], off: list[str]) -> None:
     "off", [[], MIXED, NORMS, ["positions", "scaling", "diagonal"]]
 )
 def test_every_tensor_is_torchs(file, off):
-    close(file, captions(3), off)
+    close(file, captions(), off)
 
 
 @pytest.mark.nightly
+@pytest.mark.multi30k
 def test_every_tensor_of_two_hundred_captions_is_torchs(file):
     close(file, captions(200), [])
 
 
-def translations(file: str, count: int, off: list[str]) -> None:
-    sources = captions(count)
+def translations(file: str, sources: list, off: list[str]) -> None:
     given = {"file": file, "sources": [s.tolist() for s in sources], "off": off}
     found = ask("opened", "translated", given)
     said = [[step["id"] for step in one["steps"]] for one in found]
@@ -107,17 +110,18 @@ def translations(file: str, count: int, off: list[str]) -> None:
 
 @pytest.mark.parametrize("preset", opened.PRESETS)
 def test_what_a_preset_writes_is_what_torch_writes(file, preset):
-    translations(file, 5, opened.preset(machine()[0], preset))
+    translations(file, captions(), opened.preset(machine()[0], preset))
 
 
 @pytest.mark.nightly
+@pytest.mark.multi30k
 @pytest.mark.parametrize("preset", opened.PRESETS)
 def test_two_hundred_captions_of_a_preset(file, preset):
-    translations(file, 200, opened.preset(machine()[0], preset))
+    translations(file, captions(200), opened.preset(machine()[0], preset))
 
 
 def test_every_switch_changes_the_trace_and_is_put_back():
-    model, source = machine()[0], captions(1)[0]
+    model, source = machine()[0], captions()[0]
     target = torch.tensor([START, *written(source, [])[:-1]])
     before = opened.trace(model, source, target)["decoder.logits"]
     for name in opened.switches(model):
@@ -135,7 +139,7 @@ def test_a_switch_that_is_not_there_is_named():
 
 
 def test_the_last_level_of_the_lens_is_the_model_itself():
-    model, source = machine()[0], captions(1)[0]
+    model, source = machine()[0], captions()[0]
     target = torch.tensor([START, *written(source, [])[:-1]])
     found = opened.trace(model, source, target)
     levels = opened.lens(model, found)
@@ -353,9 +357,13 @@ def test_widget_and_oracle_give_the_same_answer(file):
 
 
 def test_what_a_switch_costs_is_in_the_record():
-    told, captions = costs()
-    assert captions == len(corpus.load("val"))
+    told, _ = costs()
     assert set(told) == {*opened.PRESETS, *opened.switches(machine()[0])}
+
+
+@pytest.mark.multi30k
+def test_the_costs_are_counted_on_all_validation_captions():
+    assert costs()[1] == len(corpus.load("val"))
 
 
 def test_sublayers_stand_in_for_one_another():
