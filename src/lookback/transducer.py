@@ -260,10 +260,10 @@ class Transducer(Translator):
 def normalizer(
     places: Places, g: Float[Tensor, "batch target vocab"]
 ) -> Float[Tensor, "batch target source"]:
-    """log Σ_k e^{f_t[k] + g_u[k]}, for every pair of places.
+    """log Σ_k e^{f_t[k] + g_u[k]}, for every node (t, u).
 
-    It is the product of two matrices of exponentials, e^g (e^f)ᵀ: no table of
-    `batch target source vocab` is laid out.
+    It is the product of two matrices of exponentials, e^g (e^f)ᵀ: no tensor
+    `batch target source vocab` is materialized.
     """
     exp_g, max_g = shifted_exp(g)
     mass = product(exp_g, places.exp.mT)
