@@ -136,7 +136,7 @@ class Writer(nn.Module):
         self.build(config)
 
     def build(self, config: WriterConfig) -> None:
-        """Two recurrent layers; what moves the window, and what is said."""
+        """Two recurrent layers; what moves the window; what is predicted."""
         signs, hidden = config.signs, config.hidden
         self.first = nn.GRUCell(3 + signs, hidden)
         self.window = nn.Linear(hidden, 3 * config.kernels)
