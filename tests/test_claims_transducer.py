@@ -144,6 +144,8 @@ def test_three_words_back_is_too_far():
     said("transducer", "with a distribution for each place, loses little")
     outside = FOUND["outside"]["kinds"]["back 3"]["mean"]
     assert FOUND["rnnsearch"]["kinds"]["back 3"]["mean"] - outside < 0.02
+    said("transducer", "the three seeds of outside are equal")
+    assert len(set(kinds("outside", "back 3"))) == 1
     assert min(kinds("outside", "back 3")) > max(kinds("cursors", "back 3"))
     assert min(kinds("outside", "back 3")) > max(kinds("afresh", "back 3"))
     kinds_of = FOUND["cursors"]["runs"][0]["by_kind"]
