@@ -57,7 +57,7 @@ def test_places_at_random_are_three_different_ones(monkeypatch):
 
 def test_the_best_table_is_the_best(small):
     """Against all tables of a first place, for a guess that all share."""
-    said("glimpses", "The table is found by exhaustive search")
+    said("glimpses", "the table is found by exhaustive search")
     eye, seen = small
     with torch.no_grad():
         eye.name.weight.zero_()
@@ -112,7 +112,7 @@ def test_the_expected_reward_is_the_sum_over_all_ways_to_look(
 
 @pytest.mark.nightly
 def test_estimates_meet_the_true_gradient_in_the_mean(small, monkeypatch):
-    said("glimpses", "agree with it on average, as they should")
+    said("glimpses", "Their mean agrees with the true gradient, as it should")
     monkeypatch.setattr(glimpses, "DRAWS", 400)
     eye, seen = small
     found = glimpses.gradients(eye, Policy(eye.config), seen)
@@ -198,6 +198,27 @@ def test_the_policy_is_not_reliably_ahead_and_the_table_is(found):
     assert found["no place"]["ahead"]["table"] == 0
 
 
+def test_two_stages_and_two_ways_to_learn(small):
+    """REINFORCE updates nothing but the policy."""
+    said(
+        "glimpses",
+        "updates $A$, $a$, the $v_l$ and the classifier. Only the policy is",
+        "although it is the best of three runs and the fixed three had only",
+        "so no two pictures of an a are the same",
+    )
+    eye, (pixels, which) = small
+    policy = Policy(eye.config)
+    sampled = glimpses.Sampled(policy)
+    h, _ = look(eye, pixels, 3, sampled)
+    reward = (eye(h).argmax(1) == which).float()
+    (glimpses.reinforce(sampled.log_p, reward)).backward()
+    assert all(part.grad is None for part in eye.parameters())
+    assert all(part.grad is not None for part in policy.parameters())
+    assert len(glimpses.RATES) == 3
+    drawn, _ = glimpses.letters(20, 0)
+    assert len(drawn[:20].unique(dim=0)) == 20
+
+
 def test_five_points_and_a_control_on_a_fixed_order(found):
     times = found["times"]
     shares = times["orders"]["learned"]["each"]
@@ -281,7 +302,7 @@ def test_a_baseline_takes_variance_and_leaves_the_mean(found):
     start = found["times"]["gradient"]["start"]
     said("glimpses", "The baseline removes … of the squared error")
     assert min(start["saved"]["each"]) > 0.5
-    said("glimpses", "agree with it on average, as they should")
+    said("glimpses", "Their mean agrees with the true gradient, as it should")
     assert all(0.9 < off < 1.3 for off in start["off"]["each"])
     said(
         "glimpses", "Three glimpses are few enough to add up all … ways to look"

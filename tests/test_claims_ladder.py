@@ -6,7 +6,6 @@ pages have to be written anew, and those of other pages that quote them.
 
 from dataclasses import replace
 from itertools import pairwise, product
-from statistics import mean
 
 import pytest
 import torch
@@ -105,7 +104,7 @@ def test_the_climb_of_2014():
     said("ladder", "not distinguishable ($p$ = …)")
     said("ladder", "unlikely to cost a whole point")
     assert dot["p"] > 0.05 and -1 < dot["low"] < 0 < dot["high"]
-    said("scores", "The difference is not significant, and on single")
+    said("scores", "On single captions there is no significant difference")
     said("scores", "unlikely to cost more than one point")
     beam = FOUND["dot"]["tests"]["all"]["beam"]["step"]
     assert -1 < beam["low"] < 0 < beam["high"]
@@ -458,21 +457,12 @@ def test_what_other_chapters_say_of_the_way_back():
     said("heads", "Both have … parameters")
     assert sizes[0] == sizes[1]
     said("scores", "proportion of what it writes is right")
-    said("scores", "at every length its best seed is below")
+    said("scores", "At every length the product's best seed is below")
     for count in ("2", "3", "4"):
         added, product = (FOUND[n]["long"][count] for n in ("rnnsearch", "dot"))
         assert max(product["each"]) < min(added["each"])
         assert product["precision"] > added["precision"]
         assert product["brevity"] < added["brevity"] - 0.05
-    said("scores", "both models write about one")
-    for count in ("2", "3", "4"):
-        for name in ("rnnsearch", "dot"):
-            assert 0.9 < FOUND[name]["long"][count]["stops"] < 1
-    said("scores", "nearly as wide as the gap between the means")
-    each = FOUND["dot"]["long"]["2"]["each"]
-    assert (each.index(min(each)), each.index(max(each))) == (2, 1)
-    gap = FOUND["rnnsearch"]["long"]["2"]["bleu"] - mean(each)
-    assert 0.9 * gap < max(each) - min(each) < gap
 
 
 def test_the_product_s_alignments_are_not_the_worse_ones():
@@ -481,7 +471,7 @@ def test_the_product_s_alignments_are_not_the_worse_ones():
         [run["aer"] for run in found[name]["runs"]]
         for name in ("dot", "additive")
     )
-    said("scores", "Does the product align words worse? Not with")
+    said("scores", "The product does not align words worse")
     said("scores", "Every seed of the product is below every seed of")
     assert len(product) == len(added) == 3 and max(product) < min(added)
     said("scores", "at half the width")

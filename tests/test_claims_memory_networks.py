@@ -74,9 +74,12 @@ def test_a_wide_hop_has_as_many_parameters_and_fails_alike():
 
 
 def test_two_hops_do_better_than_the_guess_without_the_chain():
-    said("memory_networks", "Two hops do better than the baseline with three")
+    said("memory_networks", "Two hops guess better than the baseline")
     assert min(right("2 hops", "3")) > RESULTS["guess"]["3"] + 0.1
-    said("memory_networks", "in 17 cases of 27 that person holds the right")
+    said(
+        "memory_networks",
+        "that person holds the right one in 17 cases of 27",
+    )
     assert max(right("2 hops", "3")) < 17 / 27 + 1 / 6 * 10 / 27
 
 
@@ -101,10 +104,11 @@ def test_strong_supervision_teaches_all_hard_or_soft():
 def test_hard_attention_under_weak_supervision_learns_next_to_nothing():
     said(
         "memory_networks",
-        "Hard attention under weak supervision learns next to nothing",
-        "at this learning rate or at one four times as high",
-        "not even questions with a single fact are answered well",
+        "Without strong supervision, hard attention learns next to nothing",
+        "does not answer even the questions with a single fact well",
+        "at 0.005 or at 0.02, since no gradient reaches the scores",
     )
+    assert (rate_of("hard, a quarter"), rate_of("hard")) == (0.005, 0.02)
     for name in ("hard", "hard, a quarter"):
         for facts in ("2", "3"):
             assert max(right(name, facts)) < RESULTS["guess"][facts] - 0.1
@@ -115,7 +119,10 @@ def test_hard_attention_is_good_enough_to_answer_with():
     said(
         "memory_networks",
         "Hard attention hampers learning, not answering",
+        "with three facts correctly, no fewer than before",
     )
+    found = RESULTS["3 hops"]
+    assert found["cold"]["3"] >= mean(right("3 hops", "3"))
     for run in RESULTS["3 hops"]["runs"]:
         assert min(run["cold"].values()) > 0.95
 
@@ -130,32 +137,37 @@ def test_soft_attention_under_weak_supervision_is_a_matter_of_luck():
     said("memory_networks", "two are near the baseline, and two are as good")
     assert others[1] < RESULTS["guess"]["3"] + 0.07
     assert min(right("2 hops", "3")) - 0.01 < others[2]
-    said("memory_networks", "This is at the best of three learning rates")
+    said("memory_networks", "the best of the three rates for soft attention")
     assert max(bare, key=lambda one: (one["2"], one["3"])) is bare[2]
-    said("memory_networks", "all five seeds learn everything; without it, at")
-    said("memory_networks", "at that rate, none learns the questions with")
-    assert RESULTS["3 hops"]["solved"] == dict.fromkeys(FACTS, 5)
-    assert bare[0]["3"] == 0
-    said("memory_networks", "two of five learn these with the linear start")
-    assert RESULTS["3 hops, a quarter"]["solved"]["3"] == 2
+    said("memory_networks", "A different start helps, at the right learning")
+    start = RESULTS["3 hops"]["solved"]["3"]
+    assert start == 5 and bare[0]["3"] == 0
+    assert bare[2]["3"] < RESULTS["3 hops, a quarter"]["solved"]["3"] < start
 
 
-def test_the_rates_of_both_tables():
-    said("memory_networks", "at a higher learning rate, its matrices are not")
+def test_the_rates_of_all_tables():
+    said(
+        "memory_networks",
+        "Three of the four have a learning rate of 0.005",
+        "and at a learning rate of 0.02, its matrices are not tied",
+    )
     rates = {name: rate_of(name) for name in (*RESULTS, *RECENCY)}
-    same = {
-        rates[f"{name}, a quarter"] for name in ("hard", "told", "no start")
-    }
-    assert len(same) == 1 and same.pop() < rates["memory network"]
-    said("memory_networks", "All networks are trained at the highest of the")
-    assert {rates[name] for name in recency.NETWORKS} == {max(rates.values())}
-    said("memory_networks", "those under weak supervision have the linear")
+    for name in ("hard", "told", "no start", "3 hops"):
+        assert rates[f"{name}, a quarter"] == 0.005, name
+        assert rates[name] == 0.02, name
+    assert rates["no start, half the rate"] == 0.01
+    assert rates["memory network"] == 0.02
+    assert "3 hops, half the rate" not in RESULTS  # "not tried"
+    said("memory_networks", "of the next two experiments learn at 0.02, those")
+    for name in (*recency.NETWORKS, "gaps", "long"):
+        assert rates[name] == 0.02, name
+    said("memory_networks", "under weak supervision with the linear start")
     assert {"told", "memory network"} <= set(PLAIN)
-    assert not {"3 hops", "gaps"} & set(PLAIN)
+    assert not {"3 hops", "gaps", "long"} & set(PLAIN)
 
 
 def test_age_decides_where_weak_supervision_has_not_taught_it():
-    said("memory_networks", "Mean accuracy of three seeds")
+    said("memory_networks", "stories of 12 sentences with three seeds each")
     weak, strong = ("3 hops", "gaps"), ("memory network", "told")
     for name in (*weak, *strong):
         assert len(RECENCY[name]["runs"]) == 3
@@ -219,7 +231,11 @@ def test_gaps_mend_more_and_cost_a_little_at_home():
     for facts in FACTS:
         gaps = right("gaps", facts, longest)
         assert min(gaps) > max(right("3 hops", facts, longest, "oldest"))
-    said("memory_networks", "Gaps cost accuracy in short stories")
+    said(
+        "memory_networks",
+        "Gaps cost accuracy in short stories",
+        "Gaps make it worse",
+    )
     gap = RECENCY["3 hops"]["thing"]["right"]["mean"]
     assert gap > RECENCY["gaps"]["thing"]["right"]["mean"] + 0.1
     assert mean(right("gaps", "3")) < mean(right("3 hops", "3"))
