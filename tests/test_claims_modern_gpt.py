@@ -227,7 +227,7 @@ def test_what_the_model_of_today_goes_on_with():
 
 def test_the_cache_has_its_bytes_and_saves_time():
     clock = RESULTS["clock"]
-    said("modern_gpt", "bytes, as")
+    said("modern_gpt", "Does the cache hold what the formula says")
     for count in modern_gpt.WRITTEN:
         one = clock[str(count)]
         kv_heads, layers = modern_gpt.TODAY.kv_heads, modern_gpt.TODAY.layers

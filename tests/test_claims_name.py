@@ -49,6 +49,20 @@ def test_the_table_of_traits_is_what_the_experiments_find():
         assert [mark == "✓" for mark in marks] == [*FOUND[name]], name
 
 
+def test_the_table_of_formulas_lists_the_ten_in_their_order():
+    said("name", "Here are the ten, with the chapter that tells of each")
+    text = PAGE.read_text("utf-8")
+    table = text.split("| formula | weight")[1].split("\n\n")[0]
+    rows = re.findall(r"^\| (\d{4}) ([\w -]+?) \|", table, re.M)
+    assert [(int(year), name) for year, name in rows] == [
+        (year, name) for name, (year, _) in lookups.KIN.items()
+    ]
+    said("name", "Two therefore look the same, end-to-end and dot")
+    query, keys = torch.randn(4), torch.randn(5, 4)
+    gap = lookups.end_to_end(query, keys) - lookups.dot(query, keys)
+    assert gap.abs().max() < 1e-6
+
+
 def test_the_page_comes_after_its_works():
     """1964 is the oldest formula, 2020 the youngest."""
     said("name", "from the kernel regression of 1964", "a Transformer of 2020")

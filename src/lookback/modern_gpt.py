@@ -41,7 +41,7 @@ POSITIONS = ("sinusoidal", "rope", "alibi")
 
 @dataclass(frozen=True)
 class GPTConfig:
-    """The sizes, and a flag for each row of the chapter's table."""
+    """The sizes, and the flags of the chapter's table but `cached`."""
 
     vocab: int = 65  # letters and signs of the text
     d_model: int = 64

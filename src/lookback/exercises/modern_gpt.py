@@ -517,7 +517,7 @@ def _all_at_once(scores, values, tiles):
 
 @exercise(absorb_solution)
 def absorb(mine):
-    """A softmax that is never there as a whole: tile by tile."""
+    """A softmax computed piece by piece: tile by tile."""
     cases = []
     for seed, tiles in enumerate(((3, 2, 2, 4), (1, 1, 1), (5, 5, 5), (2, 6))):
         d_v = 7  # as large as no tile
