@@ -297,12 +297,36 @@ def test_up_and_down_a_stack(seed):
 
 
 def test_eight_layers_need_both_additions_and_the_norm_in_its_place():
-    said("residual", "With one addition alone, or in post-norm, most are wrong")
+    said(
+        "residual",
+        "With only one of the two, or in post-norm, most are wrong",
+    )
     table = DEPTH["by_depth"]
     for kind in ("none", "norm", "residual", "post"):
         assert table[kind]["8"]["high"] < 0.5
     said("residual", "At two layers every row learns something")
     assert all(rows["2"]["low"] > 2 / 16 for rows in table.values())
+
+
+def test_the_norm_limits_the_size_and_post_norm_draws_tokens_together():
+    collapse, gradients = DEPTH["collapse"], DEPTH["gradients"]
+    said("residual", "it is about 180,000 at level 24")
+    assert round(collapse["both"]["size"][24], -4) == 180_000
+    said("residual", "the single stack of the first cell fell still faster")
+    assert collapse["attention"]["median"][3] > 1e-5  # there 2e-6
+    said("residual", "near the output they are at first larger in post-norm")
+    top = {name: gradients[name]["24"] for name in ("norm", "post", "pre")}
+    assert top["post"]["W_2"]["median"][-1] > 3 * top["pre"]["W_2"]["median"][-1]
+    said("residual", "the queries at the top, where all tokens are alike, get")
+    assert top["norm"]["W_Q"]["median"][-1] < 1e-15
+    said("residual", "With both, no gradient explodes")
+    for name in ("post", "pre"):
+        assert max(max(top[name][m]["median"]) for m in ("W_Q", "W_2")) < 1
+    said("residual", "Here it holds at 0.01 and not at 0.003")
+    rate = DEPTH["by_rate"]
+    for at, gains in (("0.01", True), ("0.003", False)):
+        gain = rate["post, warm-up"][at]["mean"] - rate["post"][at]["mean"]
+        assert (gain > 0.5) == gains and (gain < 0.01) != gains
 
 
 def test_three_layers_have_few_more_parameters_than_one():
