@@ -13,10 +13,11 @@ from saying import said
 from torch import nn
 
 from lookback.budget import MODELS, count, touched
+from lookback.experiments.positions import LETTERS, ReaderConfig, strings
 from lookback.lab import records, weights
 from lookback.lab.corpus import text
 from lookback.lab.decoding import translate
-from lookback.positions import LearnedPositions, sinusoidal
+from lookback.positions import LearnedPositions, angles, sinusoidal
 from lookback.residual import token_spread
 from lookback.transformer import Transformer
 from lookback.widgets import Depth
@@ -306,6 +307,43 @@ def test_eight_layers_need_both_additions_and_the_norm_in_its_place():
         assert table[kind]["8"]["high"] < 0.5
     said("residual", "At two layers every row learns something")
     assert all(rows["2"]["low"] > 2 / 16 for rows in table.values())
+
+
+def test_a_matrix_by_hand_attends_to_the_position_before_once_scaled():
+    said("positions", "for which the best key is always that of the position")
+    omega = angles(2, 64, dtype=torch.float64)[1]
+    pe = sinusoidal(500, 64, dtype=torch.float64)
+    back = [
+        torch.stack(
+            [torch.stack([w.cos(), -w.sin()]), torch.stack([w.sin(), w.cos()])]
+        )
+        for w in omega
+    ]
+    scores = pe @ torch.block_diag(*back).T @ pe.T
+    assert (scores[1:].argmax(1) == torch.arange(499)).all()
+    said("positions", "It must also be scaled up, so that softmax gives")
+    for scale, low, high in ((1, 0.01, 0.03), (100, 0.999, 1)):
+        weight = (scale * scores / 8).softmax(1)[1:].diagonal()
+        assert low < weight.min() and weight.max() <= high
+
+
+def test_the_neighbor_toy():
+    said("positions", "so the 20th letter is at position 20")
+    letters = strings(1, 20, torch.Generator())[0]
+    assert letters[0] == 1 and len(letters) == 21  # the start token is first
+    said("positions", "from an alphabet of 64, none of them twice")
+    assert LETTERS == 64 and len(set(letters.tolist())) == 21
+    said("positions", "one layer of self-attention (two, where it says so)")
+    said("positions", "with two heads")
+    assert ReaderConfig().heads == 2 and ReaderConfig().layers == 1
+    said("positions", "Two layers make hardly an error")
+    ways = records.load("positions")["results"]["ways"]
+    assert ways["none, masked, 2 layers"]["low"]["20"] > 0.99
+    said("positions", "more than a third of the score is lost")
+    lost = -RUNGS["words"]["tests"]["all"]["step"]["gain"]
+    assert 1 / 3 < lost / RUNGS["dot"]["tests"]["all"]["bleu"] < 0.4
+    said("positions", "The sinusoids bring back more than half of what")
+    assert RUNGS["positions"]["tests"]["all"]["step"]["gain"] > lost / 2
 
 
 def test_the_norm_limits_the_size_and_post_norm_draws_tokens_together():
