@@ -237,8 +237,20 @@ def test_the_finished_transformer_misses_the_layer():
         assert place["change"]["high"] < 0 and place["change"]["p"] < 0.01
     said("feedforward", "matches the parameter count and does no better")
     seven, full = removals["feedforward, 7 layers"], removals["warmup"]
-    said("feedforward", "it was trained once")
+    said("feedforward", "it was trained once, at the learning rate that suits")
     ((run,), (whole,)) = seven["runs"], full["runs"]
+    said("feedforward", "(five seeds)", "(two seeds)", "(one seed)")
+    tuned = records.load("tuned_baselines")["results"]["transformer"]
+    assert len(tuned["tests"]["all"]["each"]) == 5
+    assert len(removal["runs"]) == 2
+    said("feedforward", "where they have such networks, $d_\\text{ff} = 512$")
+    assert (whole["config"]["d_model"], whole["config"]["d_ff"]) == (128, 512)
+    assert RUNGS["feedforward"]["runs"][0]["config"]["d_ff"] == 512
+    said("feedforward", "its interval assumes that of the finished Transformer")
+    for each in seven, full:  # one run adds no degree of freedom
+        assert each["tests"]["all"]["spread"] is None
+    errors = {each["tests"]["all"]["change"]["seeds"] for each in (seven, full)}
+    assert len(errors) == 1  # the same standard error for each single run
     assert abs(run["parameters"] / whole["parameters"] - 1) < 0.01
     assert seven["tests"]["all"]["bleu"] < removal["tests"]["all"]["bleu"]
 
