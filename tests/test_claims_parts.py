@@ -366,7 +366,9 @@ def test_the_norm_limits_the_size_and_post_norm_draws_tokens_together():
     assert collapse["attention"]["median"][3] > 1e-5  # there 2e-6
     said("residual", "near the output they are at first larger in post-norm")
     top = {name: gradients[name]["24"] for name in ("norm", "post", "pre")}
-    assert top["post"]["W_2"]["median"][-1] > 3 * top["pre"]["W_2"]["median"][-1]
+    assert (
+        top["post"]["W_2"]["median"][-1] > 3 * top["pre"]["W_2"]["median"][-1]
+    )
     said("residual", "the queries at the top, where all tokens are alike, get")
     assert top["norm"]["W_Q"]["median"][-1] < 1e-15
     said("residual", "With both, no gradient explodes")
