@@ -13,10 +13,11 @@ from saying import said
 from torch import nn
 
 from lookback.budget import MODELS, count, touched
+from lookback.experiments.positions import LETTERS, ReaderConfig, strings
 from lookback.lab import records, weights
 from lookback.lab.corpus import text
 from lookback.lab.decoding import translate
-from lookback.positions import LearnedPositions, sinusoidal
+from lookback.positions import LearnedPositions, angles, sinusoidal
 from lookback.residual import token_spread
 from lookback.transformer import Transformer
 from lookback.widgets import Depth
@@ -236,8 +237,20 @@ def test_the_finished_transformer_misses_the_layer():
         assert place["change"]["high"] < 0 and place["change"]["p"] < 0.01
     said("feedforward", "matches the parameter count and does no better")
     seven, full = removals["feedforward, 7 layers"], removals["warmup"]
-    said("feedforward", "it was trained once")
+    said("feedforward", "it was trained once, at the learning rate that suits")
     ((run,), (whole,)) = seven["runs"], full["runs"]
+    said("feedforward", "(five seeds)", "(two seeds)", "(one seed)")
+    tuned = records.load("tuned_baselines")["results"]["transformer"]
+    assert len(tuned["tests"]["all"]["each"]) == 5
+    assert len(removal["runs"]) == 2
+    said("feedforward", "where they have such networks, $d_\\text{ff} = 512$")
+    assert (whole["config"]["d_model"], whole["config"]["d_ff"]) == (128, 512)
+    assert RUNGS["feedforward"]["runs"][0]["config"]["d_ff"] == 512
+    said("feedforward", "its interval assumes that of the finished Transformer")
+    for each in seven, full:  # one run adds no degree of freedom
+        assert each["tests"]["all"]["spread"] is None
+    errors = {each["tests"]["all"]["change"]["seeds"] for each in (seven, full)}
+    assert len(errors) == 1  # the same standard error for each single run
     assert abs(run["parameters"] / whole["parameters"] - 1) < 0.01
     assert seven["tests"]["all"]["bleu"] < removal["tests"]["all"]["bleu"]
 
@@ -297,12 +310,75 @@ def test_up_and_down_a_stack(seed):
 
 
 def test_eight_layers_need_both_additions_and_the_norm_in_its_place():
-    said("residual", "With one addition alone, or in post-norm, most are wrong")
+    said(
+        "residual",
+        "With only one of the two, or in post-norm, most are wrong",
+    )
     table = DEPTH["by_depth"]
     for kind in ("none", "norm", "residual", "post"):
         assert table[kind]["8"]["high"] < 0.5
     said("residual", "At two layers every row learns something")
     assert all(rows["2"]["low"] > 2 / 16 for rows in table.values())
+
+
+def test_a_matrix_by_hand_attends_to_the_position_before_once_scaled():
+    said("positions", "for which the best key is always that of the position")
+    omega = angles(2, 64, dtype=torch.float64)[1]
+    pe = sinusoidal(500, 64, dtype=torch.float64)
+    back = [
+        torch.stack(
+            [torch.stack([w.cos(), -w.sin()]), torch.stack([w.sin(), w.cos()])]
+        )
+        for w in omega
+    ]
+    scores = pe @ torch.block_diag(*back).T @ pe.T
+    assert (scores[1:].argmax(1) == torch.arange(499)).all()
+    said("positions", "It must also be scaled up, so that softmax gives")
+    for scale, low, high in ((1, 0.01, 0.03), (100, 0.999, 1)):
+        weight = (scale * scores / 8).softmax(1)[1:].diagonal()
+        assert low < weight.min() and weight.max() <= high
+
+
+def test_the_neighbor_toy():
+    said("positions", "so the 20th letter is at position 20")
+    letters = strings(1, 20, torch.Generator())[0]
+    assert letters[0] == 1 and len(letters) == 21  # the start token is first
+    said("positions", "from an alphabet of 64, none of them twice")
+    assert LETTERS == 64 and len(set(letters.tolist())) == 21
+    said("positions", "one layer of self-attention (two, where it says so)")
+    said("positions", "with two heads")
+    assert ReaderConfig().heads == 2 and ReaderConfig().layers == 1
+    said("positions", "Two layers make hardly an error")
+    ways = records.load("positions")["results"]["ways"]
+    assert ways["none, masked, 2 layers"]["low"]["20"] > 0.99
+    said("positions", "more than a third of the score is lost")
+    lost = -RUNGS["words"]["tests"]["all"]["step"]["gain"]
+    assert 1 / 3 < lost / RUNGS["dot"]["tests"]["all"]["bleu"] < 0.4
+    said("positions", "The sinusoids bring back more than half of what")
+    assert RUNGS["positions"]["tests"]["all"]["step"]["gain"] > lost / 2
+
+
+def test_the_norm_limits_the_size_and_post_norm_draws_tokens_together():
+    collapse, gradients = DEPTH["collapse"], DEPTH["gradients"]
+    said("residual", "it is about 180,000 at level 24")
+    assert round(collapse["both"]["size"][24], -4) == 180_000
+    said("residual", "the single stack of the first cell fell still faster")
+    assert collapse["attention"]["median"][3] > 1e-5  # there 2e-6
+    said("residual", "near the output they are at first larger in post-norm")
+    top = {name: gradients[name]["24"] for name in ("norm", "post", "pre")}
+    assert (
+        top["post"]["W_2"]["median"][-1] > 3 * top["pre"]["W_2"]["median"][-1]
+    )
+    said("residual", "the queries at the top, where all tokens are alike, get")
+    assert top["norm"]["W_Q"]["median"][-1] < 1e-15
+    said("residual", "With both, no gradient explodes")
+    for name in ("post", "pre"):
+        assert max(max(top[name][m]["median"]) for m in ("W_Q", "W_2")) < 1
+    said("residual", "Here it holds at 0.01 and not at 0.003")
+    rate = DEPTH["by_rate"]
+    for at, gains in (("0.01", True), ("0.003", False)):
+        gain = rate["post, warm-up"][at]["mean"] - rate["post"][at]["mean"]
+        assert (gain > 0.5) == gains and (gain < 0.01) != gains
 
 
 def test_three_layers_have_few_more_parameters_than_one():

@@ -4,7 +4,7 @@ He et al. 2016, arXiv 1512.03385; Ba, Kiros & Hinton 2016, arXiv 1607.06450;
 together in Vaswani et al. 2017, section 5.4 and 3.1:
 
     post-norm   x ← LayerNorm(x + f(x))            as published in 2017
-    pre-norm    x ← x + f(LayerNorm(x))            as most models since
+    pre-norm    x ← x + f(LayerNorm(x))            as many models since
 
 f is attention or the feed-forward layer; dropout acts on f's output. With it
 go the measure of how alike a layer's tokens have become (after Dong et al.
