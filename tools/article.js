@@ -44,7 +44,8 @@
     if (!one.closest("svg")) one.id = `${name}--${one.id}`;
   }
   for (const one of all("a[href]")) {
-    const url = new URL(one.href);
+    // In a drawing, one.href is no string.
+    const url = new URL(one.getAttribute("href"), document.baseURI);
     if (url.protocol !== "file:") continue;
     const page = url.pathname.match(/\/book\/([\w-]+)\.html$/)?.[1] ?? "";
     const place = url.hash && `--${decodeURIComponent(url.hash.slice(1))}`;
