@@ -491,7 +491,9 @@ def test_the_whole_caption_helps_the_gpt():
     said("families", "Its nats fall from …, from the left, to …, by the whole")
     assert whole["nats"]["mean"] < left["nats"]["mean"] - 0.2
     assert whole["right"]["mean"] > left["right"]["mean"]
-    said("families", "which reads only from the left but scores every candidate")
+    said(
+        "families", "which reads only from the left but scores every candidate"
+    )
     assert max(whole["nats"]["each"]) < min(among["BERT"]["nats"]["each"])
 
 
