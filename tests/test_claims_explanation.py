@@ -5,9 +5,10 @@ import torch
 from saying import said
 
 from lookback.experiments import explanation
-from lookback.lab import records, weights
+from lookback.lab import corpus, phrasebook, records, weights
 from lookback.lab.corpus import Pair, collate
 from lookback.rnnsearch import RNNsearch
+from lookback.vocabulary import PAD
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def test_other_weights_move_the_word(looks):
         assert looks[name]["other"]["reordered"]["mean"] > 0.4
         chance = looks[name]["tau"]["chance, left out"]["mean"]
         assert abs(chance) < 0.06
-    said("explanation", "On captions the search found them for")
+    said("explanation", "of RNNsearch's words on the phrasebook and for … on")
     assert (
         looks["captions"]["far"]["found"] > looks["phrasebook"]["far"]["found"]
     )
@@ -33,10 +34,65 @@ def test_other_weights_move_the_word(looks):
     assert looks["Transformer"]["far"]["found"] > 0.95
 
 
+def changed(name, count, orders=3):
+    """How often another word comes first: in another order, all alike."""
+    file, kind, _ = explanation.SUBJECTS[name]
+    model, source, target = weights.load(file, kind)
+    model.cpu().eval().requires_grad_(False)
+    drawn = (
+        phrasebook.sample(count, seed=3)
+        if name == "phrasebook"
+        else corpus.load("test_2016_flickr")[:count]
+    )
+    pairs = [Pair(one.source, one.target) for one in drawn]
+    torch.manual_seed(0)
+    found = [], []
+    for now in explanation.moments(model, collate(pairs, source, target)):
+        here = now.wanted != PAD
+        first = explanation.says(model, now, now.own).argmax(-1)
+        looks = [explanation.reordered(now) for _ in range(orders)]
+        for kept, others in zip(
+            found, (looks, [explanation.uniform(now)]), strict=True
+        ):
+            for other in others:
+                moved = explanation.says(model, now, other).argmax(-1) != first
+                kept.append(moved[here])
+    return [float(torch.cat(one).float().mean()) for one in found]
+
+
+def test_another_word_comes_first_on_the_phrasebook():
+    said("explanation", "the next word usually changes")
+    said("explanation", "mostly changes the word")
+    said("explanation", "We count over forty sentences of the phrasebook")
+    order, alike = changed("phrasebook", 40)
+    assert order > 0.7 and alike > 0.5
+
+
+@pytest.mark.nightly
+@pytest.mark.multi30k
+@pytest.mark.parametrize("name", ["captions", "Transformer"])
+def test_another_word_comes_first_on_captions(name):
+    said("explanation", "another word comes first more often than not")
+    assert changed(name, 24)[0] > 0.5
+
+
+def test_the_mlp_sees_the_word_before_and_an_average():
+    said("explanation", "It sees the French word before, and of the English")
+    said("explanation", "the same bag of English words at every step")
+    made = explanation.short()
+    gist = explanation.Gist(explanation.fresh(made, 0).config)
+    pairs = [Pair(one.source, one.target) for one in made.tests[:1]]
+    batch = collate(pairs, made.source, made.target)
+    n = batch.source.shape[1]
+    alike = torch.full((1, batch.target_in.shape[1], n), 1 / n)
+    backwards = batch._replace(source=batch.source.flip(1))
+    torch.testing.assert_close(gist(batch, alike), gist(backwards, alike))
+
+
 def test_measures_half_agree_and_no_better_than_the_diagonal(looks):
     for name in explanation.SUBJECTS:
         tau = looks[name]["tau"]
-        said("explanation", "Other measures half agree")
+        said("explanation", "The diagonal agrees with leaving out as well as")
         assert 0.3 < tau["weights, left out"]["mean"] < 0.7
         closeness = tau["closeness, left out"]["mean"]
         said("explanation", "does as well on captions, for both models")
@@ -63,14 +119,14 @@ def test_an_adversary_cannot_say_the_same(looks):
     assert 1.8 < twice < 2.2
     said("explanation", "nearly all that is possible")
     assert 0.65 < paid["looked apart"]["mean"] < 0.6932
-    said("explanation", "But then it cannot predict the same words")
+    said("explanation", "but then it cannot predict the same words")
     assert paid["right"]["mean"] < first["right"]["mean"] - 0.3
 
 
 def test_a_diagnostic_mlp_tells_the_maps_apart(looks):
     readers = looks["one model"]["readers"]
     said(
-        "explanation", "with the first model's weights it gets most words right"
+        "explanation", "With the first model's weights it gets most words right"
     )
     assert readers["first"]["mean"] > readers["uniform"]["mean"] + 0.1
     said("explanation", "and with the adversary's fewest")

@@ -232,7 +232,8 @@ def test_the_stacks_differ_in_what_the_page_says():
     assert len(two.encoder) + len(two.decoder) == stacks.LAYERS
     counts = {sum(p.numel() for p in m.parameters()) for m in made.values()}
     assert len(counts) == 1
-    said("families", "The others are a single stack of as many layers")
+    said("families", "Each of the other three is a single stack of four layers")
+    assert stacks.LAYERS == 4
     assert all(len(one.layers) == stacks.LAYERS for one in made.values())
 
 
@@ -465,12 +466,12 @@ def test_the_bert_is_ahead_at_a_covered_word():
 
 
 def test_both_have_as_many_weights_and_read_as_much():
-    said("families", "A GPT and a BERT of one size")
+    said("families", "Three GPTs and three BERTs of one size")
     results = found("families")
     assert results["GPT"]["weights"] == results["BERT"]["weights"]
     lengths = {len(one) for name in ("GPT", "BERT") for one in
                results[name]["curve"]}  # fmt: skip
-    said("families", "in the same order, for … epochs")
+    said("families", "are trained on the 29,000 captions for … epochs")
     assert len(lengths) == 1
 
 
@@ -487,10 +488,12 @@ def test_another_mask_does_harm():
 def test_the_whole_caption_helps_the_gpt():
     among = found("families")["asked"]["among"]
     left, whole = among["GPT, left"], among["GPT, whole"]
-    said("families", "its nats fall from … to")
+    said("families", "Its nats fall from …, from the left, to …, by the whole")
     assert whole["nats"]["mean"] < left["nats"]["mean"] - 0.2
     assert whole["right"]["mean"] > left["right"]["mean"]
-    said("families", "the model that cannot see the right side does better")
+    said(
+        "families", "which reads only from the left but scores every candidate"
+    )
     assert max(whole["nats"]["each"]) < min(among["BERT"]["nats"]["each"])
 
 
@@ -513,7 +516,7 @@ def test_two_stacks_learn_fastest_and_english_costs_most():
         "one, English too",
     )
     said("families", "the table says which learns faster")
-    said("families", "Here it is behind with every seed")
+    said("families", "behind the causal one, with every seed")
     for better, worse in pairwise(results[name] for name in order):
         assert max(better["nats"]["each"]) < min(worse["nats"]["each"])
         assert min(better["bleu"]["each"]) > max(worse["bleu"]["each"])
@@ -814,13 +817,6 @@ def test_with_more_updates_the_order_turns_round(learned):
     assert bert[3]["mean"] > gpt[3]["mean"] and bert[4]["mean"] < gpt[4]["mean"]
 
 
-def test_with_the_captions_read_six_times_the_bert_is_ahead():
-    said("families", "there the BERT is well ahead")
-    covered = found("families")["asked"]["covered"]
-    gpt, bert = (covered[name]["nats"]["mean"] for name in ("GPT", "BERT"))
-    assert bert < gpt - 0.2
-
-
 def test_pre_training_helps_where_labels_are_few(learned):
     tuned = {
         start: {task: one["each"] for task, one in each.items()}
@@ -836,15 +832,15 @@ def test_pre_training_helps_where_labels_are_few(learned):
     said("families", "The pre-trained GPT is ahead of random weights in every")
     assert ahead(gpt["50"], fresh["50"]) == 3
     assert ahead(gpt["200"], fresh["200"]) == 3
-    said("families", "does better, on average, than they do with 200")
+    said("families", "does better, on average, than random weights with 200")
     assert sum(gpt["50"]) > sum(fresh["200"])
-    said("families", "Nor do they catch up by training longer")
+    said("families", "Training longer does not close the gap")
     assert ahead(gpt["50"], fresh["longer"]) == 3
     said("families", "The BERT is ahead in every draw only with 200 labels")
     assert ahead(bert["200"], fresh["200"]) == 3
     said("families", "with 50 it is behind in one of the three")
     assert ahead(bert["50"], fresh["50"]) == 2
-    said("families", "it needs more labels than the GPT")
+    said("families", "Why it needs more labels than the GPT")
     assert sum(bert["50"]) < sum(gpt["50"])
     said("families", "all three stacks gained with 200 labels, the BERT most")
     gains = {
@@ -865,6 +861,13 @@ def test_no_stack_does_well_on_word_order(learned):
     for each in learned["fine-tuning"].values():
         for order in pretraining.ORDERS:
             assert each[order]["mean"] < 0.65
+    said("families", "the best of the nine results is the BERT's for four in a")
+    best = max(
+        (each[order]["mean"], start, order)
+        for start, each in learned["fine-tuning"].items()
+        for order in pretraining.ORDERS
+    )
+    assert best[1:] == ("BERT", "four in a row")
 
 
 @pytest.mark.multi30k

@@ -221,7 +221,7 @@ def test_each_sense_is_found_twenty_times(found):
     words = found["senses"]["words"]
     said("probing", "There are fourteen")
     assert len(words) == 14
-    said("probing", "finds at least twenty times in each sense")
+    said("probing", "the aligner finds each sense at least twenty times")
     for word, one in words.items():
         assert min(one["counts"]) >= 20, word
 
@@ -302,11 +302,35 @@ def test_ten_words_with_two_senses_and_four_others(found):
     assert 0.02 < top - real["bags"]["two"] < 0.05
     said("probing", "the whole caption as a bag does as well as the BERT")
     assert abs(real["bags"]["all"] - top) < 0.005 and bare < top - 0.1
-    said("probing", "The four others stand higher than the ten senses")
+    said("probing", "The other four words stand higher than the ten")
     for name, levels in real["levels"].items():
         for one, other in zip(levels, others["levels"][name], strict=True):
             assert one["mean"] < other["mean"] - 0.05
     assert all(real["bags"][k] < others["bags"][k] for k in ("two", "all"))
+
+
+def test_the_mouth_of_a_dog(found):
+    mouth = found["senses"]["words"]["mouth"]
+    bert, bare = (
+        [sum(seeds) / 3 for seeds in zip(*mouth["levels"][name], strict=True)]
+        for name in ("BERT", "untrained BERT")
+    )
+    said("probing", "after the first layer, and better after each further one")
+    assert bert[0] < 0.6 < 0.7 < bert[1] and bert == sorted(bert)
+    said("probing", "comes within a tenth of the trained one at every layer")
+    for trained, untrained in zip(bert, bare, strict=True):
+        assert 0 < trained - untrained < 0.1
+    said("probing", "the bare list of all words is ahead of both")
+    assert mouth["bags"]["all"] > max(bert) + 0.03
+    said("probing", "The GPT does as well as that list")
+    gpt = max(
+        sum(seeds) / 3 for seeds in zip(*mouth["levels"]["GPT"], strict=True)
+    )
+    assert abs(gpt - mouth["bags"]["all"]) < 0.01
+    said("probing", "what tells the senses apart mostly stands before mouth")
+    assert mouth["bags"]["before"] > mouth["bags"]["after"] + 0.2
+    said("probing", "Two neighbors are not enough here")
+    assert mouth["bags"]["two"] < max(bert)
 
 
 def test_where_no_layer_beats_two_neighbors(found):
@@ -343,7 +367,7 @@ def test_the_verdict_follows_the_neighbours(found):
     said("probing", "with an equal number of more distant words, only to")
     assert top["right without"]["near"] < top["right without"]["far"]
     told = found["apple"]["decides"]
-    said("probing", "where a word picked blindly would in")
+    said("probing", "where a word picked blindly would be in")
     assert told["near"] > 1.3 * told["near by chance"]
 
 

@@ -7,7 +7,7 @@ sides.
 
 *Fine-tuning*: was the picture taken in a street or by the water? The words that
 say so are replaced by <unk>. Three stacks of one size learn it from 50 or 200
-labelled captions: the book's BERT, its GPT, and one with random weights, which
+labeled captions: the book's BERT, its GPT, and one with random weights, which
 also gets four times as many passes over the 50. The classifier reads the vector
 of one token, of <start> in the place of BERT's [CLS], or of <end> where the
 mask is a GPT's.
@@ -51,7 +51,7 @@ SENTENCES, TESTS = 4000, 1000  # of the phrasebook
 UPDATES, EVERY, BATCH, RATE = 1500, 150, 32, 3e-3
 SIZES = {"d_model": 64, "layers": 2, "d_ff": 128}
 THIRD = 3  # the position of the third word, after <start>
-COUNTS = (50, 200)  # labelled captions
+COUNTS = (50, 200)  # labeled captions
 PASSES, FINE, FINE_BATCH = 10, 5e-4, 16  # epochs, rate and batch, fine-tuning
 LONGER = 40  # epochs, of 50 captions and random weights
 ORDERS = ("neighbors", "any two", "four in a row")  # words that are moved
@@ -212,7 +212,7 @@ def fine_tune(
     seed: int = 0,
     passes: int = PASSES,
 ) -> Classifier:
-    """Train all of it, stack and linear layer, on labelled captions."""
+    """Train all of it, stack and linear layer, on labeled captions."""
     torch.manual_seed(seed)
     adam = torch.optim.Adam(model.parameters(), FINE)
     model.train()
@@ -270,7 +270,7 @@ def fine_tuned(
 
 
 def fine_tunings(start: str, seed: int, folder: Path) -> dict:
-    """One start, for every number of labelled captions and every task."""
+    """One start, for every number of labeled captions and every task."""
     few, many = COUNTS
     found = {str(n): fine_tuned(start, n, seed) for n in COUNTS}
     for order in ORDERS:
