@@ -202,7 +202,7 @@ function build(model, read) {
     follow(state.text);
     both.checked = state.both;
     const { bytes } = state.machines.bert;
-    start.textContent = mind ? "Ask" : `Wake the BERT (${size(bytes)})`;
+    start.textContent = mind ? "Ask" : `Load the BERT (${size(bytes)})`;
     figure.hidden = !mind;
     if (!mind) return;
     const { pieces, index } = mind;

@@ -212,7 +212,7 @@ function build(model, read) {
     const state = read();
     follow(state.text);
     choice.value = texts.includes(state.text) ? state.text : "";
-    start.textContent = mind ? "Read it" : `Wake the BERT (${size(state.machines.probing.bytes)})`;
+    start.textContent = mind ? "Read it" : `Load the BERT (${size(state.machines.probing.bytes)})`;
     grey(clear, state.covered.length === 0);
     figure.hidden = !mind;
     if (!mind) return;

@@ -236,7 +236,7 @@ function build(model, read) {
     heated.textContent = digits(state.temperature, 1);
     topped.textContent = digits(state.p);
     const { bytes } = state.machines[NAME];
-    start.textContent = mind ? "Begin" : `Wake the GPT (${size(bytes)})`;
+    start.textContent = mind ? "Begin" : `Load the GPT (${size(bytes)})`;
     figure.hidden = !mind;
     const stopped = !mind || ended();
     for (const name of /** @type {const} */ (["draw", "best", "end"])) grey(does[name], stopped);
