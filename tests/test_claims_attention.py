@@ -166,8 +166,28 @@ def test_without_dropout_a_bare_attention_costs_nothing():
         )
         return before - after
 
-    said("attention", "Trained without dropout, the two models are level")
+    said("attention", "Without dropout, the layer does no harm")
     assert lost("") > 4 and abs(lost(", dropout 0.0")) < 1
+    step = found["self-attention"]["tests"]["all"]["step"]
+    said("attention", "one such layer lowered BLEU by 4.7 points")
+    said("attention", "the layer lowers the test score by 4.7 points")
+    assert round(step["gain"], 1) == -4.7
+    said("attention", "interval is 4.0 to 5.4 points")
+    assert [round(step[end], 1) for end in ("high", "low")] == [-4.0, -5.4]
+
+
+def test_what_is_said_of_fish_and_of_light(loaded):
+    def french(sentence):
+        words, _ = translate(loaded[0], [sentence.split()], *loaded[1:], 5)[0]
+        return " ".join(words)
+
+    said("attention", "lose their verb in French, deux hommes dans un lac")
+    assert french("two men fish in a lake .") == "deux hommes dans un lac ."
+    said("attention", "The light in the street becomes une lumière clair")
+    street = french("a man under a light in the street .")
+    assert "une lumière clair dans" in street
+    said("attention", "clair is what the model writes for a light blue shirt")
+    assert "bleu clair" in french("a man in a light blue shirt .")
 
 
 def test_top_is_told_by_red_and_by_of(loaded):
