@@ -19,6 +19,7 @@ from lookback.heads import attention_weights, prune
 from lookback.lab import corpus, records, weights
 from lookback.lab.corpus import text
 from lookback.lab.decoding import translate
+from lookback.ladder import RUNGS
 from lookback.serial import recurrent, self_attention, ticks
 from lookback.transformer import Transformer
 from lookback.vocabulary import END, PAD, START
@@ -295,42 +296,70 @@ def test_what_a_gpu_takes_for_a_step():
     short, long = (step_ms("rnnsearch", 128, n) for n in (10, 80))
     said("serial", "more than four times as long for 80 tokens as for 10")
     assert 4 < long / short < 5
-    said("serial", "At ten tokens RNNsearch is slightly faster")
+    said("serial", "At 10 tokens the two are too close to be told apart")
     for size in (32, 128, 512, 2048):
         search, layers = (step_ms(name, size, 10) for name in FAMILIES)
         assert search < layers < 1.25 * search
+    said("serial", "sentences of 40 tokens, the two are again too close")
+    search, layers = (step_ms(name, 2048, 40) for name in FAMILIES)
+    assert layers < search < 1.25 * layers
 
 
 def test_where_the_gpu_is_full_16_bits_help():
     said("serial", "RNNsearch takes 117 ms and the Transformer 34")
     assert [round(step_ms(name, 512, 80)) for name in FAMILIES] == [117, 34]
-    said("serial", "59 ms against 52")
-    assert [round(step_ms(name, 2048, 40)) for name in FAMILIES] == [59, 52]
-    said("serial", "take the Transformer to 33 ms and leave RNNsearch at 58")
+    said("serial", "RNNsearch takes 58 ms there and the Transformer 33")
     both = [step_ms(name, 2048, 40, "bf16") for name in FAMILIES]
     assert [round(ms) for ms in both] == [58, 33]
-    said("serial", "the Transformer is 1.8 times as fast")
-    assert round(both[0] / both[1], 1) == 1.8
-    said("serial", "16 bits are slower in 17 of the 22 settings")
+    said("serial", "In most other settings they do not help")
     slower = [
         GPU["paces"][name]["bf16"][size][n] < pace
         for name in FAMILIES
         for size in ("128", "512", "2048")
         for n, pace in GPU["paces"][name]["fp32"][size].items()
     ]
-    assert (sum(slower), len(slower)) == (17, 22)
+    assert sum(slower) > 0.7 * len(slower)
+    said("serial", "takes 41 ms for 128 sentences but 27 ms for 2,048")
+    odd = [step_ms("rnnsearch", size, 20) for size in (128, 2048)]
+    assert [round(ms) for ms in odd] == [41, 27]
+
+
+def test_the_two_translators_and_their_paces_on_a_cpu():
     said(
-        "serial", "At 40 and 80 tokens the Transformer is ahead in every batch"
+        "serial",
+        "RNNsearch has 1.7 million parameters and the Transformer 2.2 million",
     )
-    for precision in ("fp32", "bf16"):
-        for size, n in ((128, 40), (128, 80), (512, 40), (512, 80), (2048, 40)):
-            search, layers = (
-                step_ms(name, size, n, precision) for name in FAMILIES
-            )
-            assert layers < search
-    said("serial", "takes 41 ms for 128 sentences, 28 for 512 and 27 for 2,048")
-    odd = [step_ms("rnnsearch", size, 20) for size in (128, 512, 2048)]
-    assert [round(ms) for ms in odd] == [41, 28, 27]
+    sizes = [
+        sum(p.numel() for p in RUNGS[name].make(3000, 3000).parameters())
+        for name in FAMILIES
+    ]
+    assert [round(size / 1e6, 1) for size in sizes] == [1.7, 2.2]
+    said("serial", "from about 4,500 tokens a second and the Transformer from")
+    paces = records.load("speed")["results"]["rungs"]
+    rounded = [round(paces[name]["train"], -2) for name in FAMILIES]
+    assert rounded == [4500, 3500]
+    said("serial", "the Transformer from about 3,500")
+
+
+def test_what_moves_the_crossing():
+    one = records.load("serial")["results"]["one"]
+    at = one["lengths"].index(64)
+    said("serial", "the GRU takes 3.5 times as long as explicit attention")
+    spent = one["forward"]
+    assert round(spent["GRU"][at] / spent["explicit"][at], 1) == 3.5
+    at = one["lengths"].index(1024)
+    ratio = {n: one["both"][n][at] / spent[n][at] for n in spent}
+    said("serial", "seven times as long as forward alone for the GRU")
+    said("serial", "three times for fused attention, and twice for explicit")
+    found = [round(ratio[n]) for n in ("GRU", "fused", "explicit", "LSTM")]
+    assert found == [7, 3, 2, 2]
+    said("serial", "Against the LSTM fused attention loses its lead earlier")
+    crossing = one["crossing"]
+    assert crossing["fused both LSTM"] < crossing["fused forward LSTM"]
+    said("serial", "keeps its lead over the GRU for longer")
+    assert crossing["explicit both GRU"] > crossing["explicit forward GRU"]
+    said("serial", "fused attention never loses it")
+    assert crossing["fused both GRU"] is None
 
 
 def test_the_bounds_on_a_speedup():
@@ -361,8 +390,8 @@ def test_eight_layers_cost_less_than_four_times_the_words():
     said("serial", "eight make it about five times smaller")
     one = size(1, 8)
     assert 4 < one / size(8, 8) < 6 and 0.5 < one / size(4, 8) < 2
-    said("serial", "smaller by a factor of many thousands")
-    assert one / size(1, 32) > 10_000
+    said("serial", "smaller by a factor of more than 50,000")
+    assert 50_000 < one / size(1, 32) < 60_000
 
 
 def test_the_open_head_and_the_others(loaded):
