@@ -334,7 +334,7 @@ def test_the_two_translators_and_their_paces_on_a_cpu():
         for name in FAMILIES
     ]
     assert [round(size / 1e6, 1) for size in sizes] == [1.7, 2.2]
-    said("serial", "from about 4,500 tokens a second and the Transformer from")
+    said("serial", "it learns from about 4,500 tokens a second and the")
     paces = records.load("speed")["results"]["rungs"]
     rounded = [round(paces[name]["train"], -2) for name in FAMILIES]
     assert rounded == [4500, 3500]
@@ -479,7 +479,9 @@ def test_one_sublayer_ruins_the_translations():
     said("heads", "BLEU falls by 1.1 to 7.4 points")
     gains = [other["step"]["gain"] for other in others]
     assert [round(each, 1) for each in (max(gains), min(gains))] == [-1.1, -7.4]
-    said("heads", "Two of the eight, the self-attention of the encoder's second")
+    said(
+        "heads", "Two of the eight, the self-attention of the encoder's second"
+    )
     unclear = [i for i, o in enumerate(others) if o["step"]["high"] > 0]
     assert unclear == [1, 2]
     assert all(others[i]["step"]["p"] > 0.05 for i in unclear)
@@ -514,7 +516,7 @@ def test_four_pruned_heads_cost_more_than_a_point():
     said("heads", "The curve has no flat beginning")
     four = next(row for row in PRUNING["curve"] if row["removed"] == 4)
     said("heads", "least useful already lowers BLEU by 1.5 points")
-    said("heads", "a ninth of all, cost 1.5 points (0.9 to 2.1, $p$ =")
+    said("heads", "cost 1.5 points (95% interval 0.9 to 2.1, $p$ =")
     step = [round(four["step"][each], 1) for each in ("gain", "high", "low")]
     assert step == [-1.5, -0.9, -2.1]
     assert four["step"]["p"] < 0.001
@@ -528,7 +530,9 @@ def test_one_head_in_the_bare_layer_and_in_the_whole_model():
     said("heads", "layer with one head had lowered the score by 4.7 points")
     assert round(step["step"]["gain"], 1) == -4.7
     whole = records.load("ablation")["results"]["heads"]["tests"]["all"]
-    said("heads", "loses 1.0 points (0.2 to 1.7) if it is trained with one head")
+    said(
+        "heads", "loses 1.0 points (0.2 to 1.7) if it is trained with one head"
+    )
     found = [whole["change"][each] for each in ("gain", "high", "low")]
     assert [round(each, 1) for each in found] == [-1.0, -0.2, -1.7]
 
