@@ -19,6 +19,7 @@ from lookback.heads import attention_weights, prune
 from lookback.lab import corpus, records, weights
 from lookback.lab.corpus import text
 from lookback.lab.decoding import translate
+from lookback.ladder import RUNGS
 from lookback.serial import recurrent, self_attention, ticks
 from lookback.transformer import Transformer
 from lookback.vocabulary import END, PAD, START
@@ -179,8 +180,28 @@ def test_without_dropout_a_bare_attention_costs_nothing():
         )
         return before - after
 
-    said("attention", "Trained without dropout, the two models are level")
+    said("attention", "Without dropout, the layer does no harm")
     assert lost("") > 4 and abs(lost(", dropout 0.0")) < 1
+    step = found["self-attention"]["tests"]["all"]["step"]
+    said("attention", "one such layer lowered BLEU by 4.7 points")
+    said("attention", "the layer lowers the test score by 4.7 points")
+    assert round(step["gain"], 1) == -4.7
+    said("attention", "interval is 4.0 to 5.4 points")
+    assert [round(step[end], 1) for end in ("high", "low")] == [-4.0, -5.4]
+
+
+def test_what_is_said_of_fish_and_of_light(loaded):
+    def french(sentence):
+        words, _ = translate(loaded[0], [sentence.split()], *loaded[1:], 5)[0]
+        return " ".join(words)
+
+    said("attention", "lose their verb in French, deux hommes dans un lac")
+    assert french("two men fish in a lake .") == "deux hommes dans un lac ."
+    said("attention", "The light in the street becomes une lumière clair")
+    street = french("a man under a light in the street .")
+    assert "une lumière clair dans" in street
+    said("attention", "clair is what the model writes for a light blue shirt")
+    assert "bleu clair" in french("a man in a light blue shirt .")
 
 
 def test_top_is_told_by_red_and_by_of(loaded):
@@ -288,42 +309,70 @@ def test_what_a_gpu_takes_for_a_step():
     short, long = (step_ms("rnnsearch", 128, n) for n in (10, 80))
     said("serial", "more than four times as long for 80 tokens as for 10")
     assert 4 < long / short < 5
-    said("serial", "At ten tokens RNNsearch is slightly faster")
+    said("serial", "At 10 tokens the two are too close to be told apart")
     for size in (32, 128, 512, 2048):
         search, layers = (step_ms(name, size, 10) for name in FAMILIES)
         assert search < layers < 1.25 * search
+    said("serial", "sentences of 40 tokens, the two are again too close")
+    search, layers = (step_ms(name, 2048, 40) for name in FAMILIES)
+    assert layers < search < 1.25 * layers
 
 
 def test_where_the_gpu_is_full_16_bits_help():
     said("serial", "RNNsearch takes 117 ms and the Transformer 34")
     assert [round(step_ms(name, 512, 80)) for name in FAMILIES] == [117, 34]
-    said("serial", "59 ms against 52")
-    assert [round(step_ms(name, 2048, 40)) for name in FAMILIES] == [59, 52]
-    said("serial", "take the Transformer to 33 ms and leave RNNsearch at 58")
+    said("serial", "RNNsearch takes 58 ms there and the Transformer 33")
     both = [step_ms(name, 2048, 40, "bf16") for name in FAMILIES]
     assert [round(ms) for ms in both] == [58, 33]
-    said("serial", "the Transformer is 1.8 times as fast")
-    assert round(both[0] / both[1], 1) == 1.8
-    said("serial", "16 bits are slower in 17 of the 22 settings")
+    said("serial", "In most other settings they do not help")
     slower = [
         GPU["paces"][name]["bf16"][size][n] < pace
         for name in FAMILIES
         for size in ("128", "512", "2048")
         for n, pace in GPU["paces"][name]["fp32"][size].items()
     ]
-    assert (sum(slower), len(slower)) == (17, 22)
+    assert sum(slower) > 0.7 * len(slower)
+    said("serial", "takes 41 ms for 128 sentences but 27 ms for 2,048")
+    odd = [step_ms("rnnsearch", size, 20) for size in (128, 2048)]
+    assert [round(ms) for ms in odd] == [41, 27]
+
+
+def test_the_two_translators_and_their_paces_on_a_cpu():
     said(
-        "serial", "At 40 and 80 tokens the Transformer is ahead in every batch"
+        "serial",
+        "RNNsearch has 1.7 million parameters and the Transformer 2.2 million",
     )
-    for precision in ("fp32", "bf16"):
-        for size, n in ((128, 40), (128, 80), (512, 40), (512, 80), (2048, 40)):
-            search, layers = (
-                step_ms(name, size, n, precision) for name in FAMILIES
-            )
-            assert layers < search
-    said("serial", "takes 41 ms for 128 sentences, 28 for 512 and 27 for 2,048")
-    odd = [step_ms("rnnsearch", size, 20) for size in (128, 512, 2048)]
-    assert [round(ms) for ms in odd] == [41, 28, 27]
+    sizes = [
+        sum(p.numel() for p in RUNGS[name].make(3000, 3000).parameters())
+        for name in FAMILIES
+    ]
+    assert [round(size / 1e6, 1) for size in sizes] == [1.7, 2.2]
+    said("serial", "it learns from about 4,500 tokens a second and the")
+    paces = records.load("speed")["results"]["rungs"]
+    rounded = [round(paces[name]["train"], -2) for name in FAMILIES]
+    assert rounded == [4500, 3500]
+    said("serial", "the Transformer from about 3,500")
+
+
+def test_what_moves_the_crossing():
+    one = records.load("serial")["results"]["one"]
+    at = one["lengths"].index(64)
+    said("serial", "the GRU takes 3.5 times as long as explicit attention")
+    spent = one["forward"]
+    assert round(spent["GRU"][at] / spent["explicit"][at], 1) == 3.5
+    at = one["lengths"].index(1024)
+    ratio = {n: one["both"][n][at] / spent[n][at] for n in spent}
+    said("serial", "seven times as long as forward alone for the GRU")
+    said("serial", "three times for fused attention, and twice for explicit")
+    found = [round(ratio[n]) for n in ("GRU", "fused", "explicit", "LSTM")]
+    assert found == [7, 3, 2, 2]
+    said("serial", "Against the LSTM fused attention loses its lead earlier")
+    crossing = one["crossing"]
+    assert crossing["fused both LSTM"] < crossing["fused forward LSTM"]
+    said("serial", "keeps its lead over the GRU for longer")
+    assert crossing["explicit both GRU"] > crossing["explicit forward GRU"]
+    said("serial", "fused attention never loses it")
+    assert crossing["fused both GRU"] is None
 
 
 def test_the_bounds_on_a_speedup():
@@ -354,8 +403,8 @@ def test_eight_layers_cost_less_than_four_times_the_words():
     said("serial", "eight make it about five times smaller")
     one = size(1, 8)
     assert 4 < one / size(8, 8) < 6 and 0.5 < one / size(4, 8) < 2
-    said("serial", "smaller by a factor of many thousands")
-    assert one / size(1, 32) > 10_000
+    said("serial", "smaller by a factor of more than 50,000")
+    assert 50_000 < one / size(1, 32) < 60_000
 
 
 def test_the_open_head_and_the_others(loaded):
@@ -439,10 +488,13 @@ def test_one_sublayer_ruins_the_translations():
     assert (last["kind"], last["layer"]) == ("cross", 2)
     assert last["bleu"] < 10
     assert min(other["bleu"] for other in others) > 45
-    said("heads", "Eight of the nine sublayers could go, one at a time")
+    said("heads", "Without any one of eight sublayers the model still")
+    said("heads", "BLEU falls by 1.1 to 7.4 points")
     gains = [other["step"]["gain"] for other in others]
-    assert gains[1] == max(gains) and gains[5] == min(gains)
-    said("heads", "Two of them, the self-attention of the encoder's second")
+    assert [round(each, 1) for each in (max(gains), min(gains))] == [-1.1, -7.4]
+    said(
+        "heads", "Two of the eight, the self-attention of the encoder's second"
+    )
     unclear = [i for i, o in enumerate(others) if o["step"]["high"] > 0]
     assert unclear == [1, 2]
     assert all(others[i]["step"]["p"] > 0.05 for i in unclear)
@@ -476,8 +528,26 @@ def test_two_sublayers_cost_more_than_the_sum(loaded):
 def test_four_pruned_heads_cost_more_than_a_point():
     said("heads", "The curve has no flat beginning")
     four = next(row for row in PRUNING["curve"] if row["removed"] == 4)
-    assert four["step"]["gain"] < -1 and four["step"]["high"] < 0
+    said("heads", "least useful already lowers BLEU by 1.5 points")
+    said("heads", "cost 1.5 points (95% interval 0.9 to 2.1, $p$ =")
+    step = [round(four["step"][each], 1) for each in ("gain", "high", "low")]
+    assert step == [-1.5, -0.9, -2.1]
     assert four["step"]["p"] < 0.001
+    said("heads", "the four heads that were least missed when last measured")
+    said("heads", "After every four removals the test set is translated")
+    assert (pruning.CANDIDATES, pruning.STEP) == (4, 4)
+
+
+def test_one_head_in_the_bare_layer_and_in_the_whole_model():
+    step = records.load("ladder")["results"]["self-attention"]["tests"]["all"]
+    said("heads", "layer with one head had lowered the score by 4.7 points")
+    assert round(step["step"]["gain"], 1) == -4.7
+    whole = records.load("ablation")["results"]["heads"]["tests"]["all"]
+    said(
+        "heads", "loses 1.0 points (0.2 to 1.7) if it is trained with one head"
+    )
+    found = [whole["change"][each] for each in ("gain", "high", "low")]
+    assert [round(each, 1) for each in found] == [-1.0, -0.2, -1.7]
 
 
 def test_the_harms_do_more_than_add_up():

@@ -449,7 +449,7 @@ def test_four_captions_joined():
 
 def test_what_other_chapters_say_of_the_way_back():
     one, four = step("self-attention")["gain"], step("heads")["gain"]
-    said("heads", "about two fifths of what one had cost")
+    said("heads", "four heads win back about two fifths of that")
     assert 0.37 < four / -one < 0.43
     sizes = [
         FOUND[n]["runs"][0]["parameters"] for n in ("self-attention", "heads")

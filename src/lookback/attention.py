@@ -32,10 +32,10 @@ def attend(
 ]:
     """softmax(Q Kᵀ / √d_k) V, and the softmax itself if it is asked for.
 
-    mask: True = may attend; every query needs at least one True. Numbers in
-    its place are added to the scores. `scale` replaces 1/√d_k. Where the
-    weights are not asked for, None stands in their place, and torch's fused
-    kernel does the work: [target, source] is then never stored in memory.
+    mask: True = may attend; every query needs at least one True. A mask of
+    numbers is added to the scores instead. `scale` replaces 1/√d_k. If the
+    weights are not asked for, None is returned in their place, and torch's
+    fused kernel does the work: [target, source] is never stored in memory.
     """
     if not need_weights and not slow_when_fused(query):
         context = F.scaled_dot_product_attention(
