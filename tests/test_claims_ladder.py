@@ -10,7 +10,7 @@ from statistics import mean
 
 import pytest
 import torch
-from saying import said
+from saying import page_text, said
 
 from lookback.experiments import alignment
 from lookback.experiments.ablation import REMOVALS
@@ -84,7 +84,8 @@ def test_all_rungs_have_one_precision_width_and_budget():
             else run[key]
             for run in runs
         ]
-        said("ladder", "read the same 29,000 captions for … epochs")
+        said("ladder", "three seeds on the same 29,000 captions")
+        said("ladder", "read the captions for … epochs")
         assert all(kind == kinds[0] for kind in kinds)
     said("ladder", "compute in 32 bits")
     assert runs[0]["precision"] == "fp32"
@@ -153,9 +154,9 @@ def test_a_bare_layer_with_torch_s_initialization_shrinks_its_input():
             handed = model.encode(sentences).values
             scales.setdefault(name, []).append(handed.square().mean().sqrt())
     small, level = zip(*scales.values(), strict=True)
-    said("ladder", "some twenty times smaller than positions does")
+    said("ladder", "some twenty times smaller than those of positions")
     assert 15 < small[0] / small[2] < 25
-    said("ladder", "the next step restores them at once")
+    said("ladder", "residual connections, restores them at once")
     assert min(small[3:]) > 0.9
     said("ladder", "differ by a factor of four at most")
     assert max(level) < 4 * min(level)
@@ -283,13 +284,13 @@ def loses(name):
 def test_the_way_back():
     said("ablations", "positions, residual connections and norms are of use")
     assert gains("positions") and gains("heads") and gains("sum")
-    said("ladder", "Without residual connections, three famous parts lose")
+    said("ladder", "three famous parts together lose six points")
     assert loses("self-attention") and loses("feedforward")
     said("ladder", "more than half of the fall is made good")
     assert 0.5 < step("positions")["gain"] / -step("words")["gain"] < 0.6
     said("ladder-measured", "level with the diagonal by BLEU")
     assert abs(score("positions") - score("diagonal")) < 0.5
-    said("ladder", "After three famous parts the score is")
+    said("ladder", "After these three famous parts the score is")
     assert score("feedforward") < score("positions") - 5
     said("ladder", "With it the three parts together are worth …")
     assert score("positions") + 2 < score("sum")
@@ -328,7 +329,7 @@ def test_most_of_what_the_sum_brought_was_a_way_around_the_dropout():
     error = pooled_deviation(seeds).value * 2**0.5  # of a step
     said("ladder", "the standard error of such a change is less than one")
     assert 2**0.5 * error < 1
-    said("ladder", "the three famous parts that had cost six points")
+    said("ladder", "parts themselves do not seem to have cost the six points")
     assert one[4] - one[3] > 8 and -6.5 < one[3] - one[0] < -5.5
     steps = [[b - a for a, b in pairwise(side)] for side in (one, two)]
     said("ladder", "each step changes by more than three points")
@@ -419,13 +420,17 @@ def test_writing_is_what_the_layers_cost():
 def test_every_rung_has_three_seeds_and_eight_a_third_one_of_a_gpu():
     runs = [FOUND[name]["runs"] for name in PATH]
     said("ladder", "every configuration was trained from three seeds")
+    said("ladder", "Each of the sixteen configurations was trained from three")
     assert all(len(each) == 3 for each in runs)
     on_gpu = [
         [run.get("device", "CPU").startswith("NVIDIA") for run in each]
         for each in runs
     ]
-    said("ladder", "For eight of the sixteen configurations the third seed was")
+    said("ladder", "For the eight configurations marked † the third seed was")
     assert on_gpu.count([False, False, True]) == 8
+    for name, devices in zip(PATH, on_gpu, strict=True):
+        marked = f"| {RUNGS[name].label} † |".casefold() in page_text("ladder")
+        assert marked == devices[-1], name
     said("ladder", "and all other runs on CPUs")
     assert on_gpu.count([False] * 3) == 8
 
@@ -802,7 +807,7 @@ def test_each_at_its_best():
         BEST[f"{name}, dropout 0.3"]["runs"][0]["val"]["bleu"]
         for name in FAMILIES
     ]
-    said("ablations", "Longer training may account for part of the difference")
+    said("ablations", "Longer training may account for part of the reversal")
     assert abs(level[0] - level[1]) < 0.5
     over = FOUND["transformer"]["tests"]["all"]["over_rnnsearch"]
     said("ablations", "with a dropout of 0.3 RNNsearch writes better")
@@ -925,7 +930,15 @@ def test_how_sure_one_head_is():
     assert standard_error(deviation, 5, 3) == pytest.approx(found)
     said("ladder", "with three seeds on each side $(3 - 1) + (3 - 1) = 4$")
     each = [score(name, "each") for name in ("rnnsearch", "dot")]
-    assert pooled_deviation(each).freedom == 4
+    deviation = pooled_deviation(each)
+    assert deviation.freedom == 4
+    said("ladder", r"95% of all $\tau$ lie within 2.78")
+    draws = student(4, 500).flatten().abs()
+    assert draws.quantile(0.95).item() == pytest.approx(2.776, abs=0.03)
+    said("ladder", "alone could move the gap of … by 0.8 points either way")
+    assert 2.78 * standard_error(deviation, 3, 3) == pytest.approx(
+        0.8, abs=0.05
+    )
 
 
 def test_three_captions_and_their_eight_orders():
