@@ -9,7 +9,7 @@ from itertools import pairwise, product
 
 import pytest
 import torch
-from saying import said
+from saying import page_text, said
 
 from lookback.experiments import alignment
 from lookback.experiments.ablation import REMOVALS
@@ -83,7 +83,8 @@ def test_all_rungs_have_one_precision_width_and_budget():
             else run[key]
             for run in runs
         ]
-        said("ladder", "read the same 29,000 captions for … epochs")
+        said("ladder", "three seeds on the same 29,000 captions")
+        said("ladder", "read the captions for … epochs")
         assert all(kind == kinds[0] for kind in kinds)
     said("ladder", "compute in 32 bits")
     assert runs[0]["precision"] == "fp32"
@@ -152,9 +153,9 @@ def test_a_bare_layer_with_torch_s_initialization_shrinks_its_input():
             handed = model.encode(sentences).values
             scales.setdefault(name, []).append(handed.square().mean().sqrt())
     small, level = zip(*scales.values(), strict=True)
-    said("ladder", "some twenty times smaller than positions does")
+    said("ladder", "some twenty times smaller than those of positions")
     assert 15 < small[0] / small[2] < 25
-    said("ladder", "the next step restores them at once")
+    said("ladder", "residual connections, restores them at once")
     assert min(small[3:]) > 0.9
     said("ladder", "differ by a factor of four at most")
     assert max(level) < 4 * min(level)
@@ -282,13 +283,13 @@ def loses(name):
 def test_the_way_back():
     said("ablations", "positions, residual connections and norms are of use")
     assert gains("positions") and gains("heads") and gains("sum")
-    said("ladder", "Without residual connections, three famous parts lose")
+    said("ladder", "three famous parts together lose six points")
     assert loses("self-attention") and loses("feedforward")
     said("ladder", "more than half of the fall is made good")
     assert 0.5 < step("positions")["gain"] / -step("words")["gain"] < 0.6
     said("ladder-measured", "level with the diagonal by BLEU")
     assert abs(score("positions") - score("diagonal")) < 0.5
-    said("ladder", "After three famous parts the score is")
+    said("ladder", "After these three famous parts the score is")
     assert score("feedforward") < score("positions") - 5
     said("ladder", "With it the three parts together are worth …")
     assert score("positions") + 2 < score("sum")
@@ -327,7 +328,7 @@ def test_most_of_what_the_sum_brought_was_a_way_around_the_dropout():
     error = pooled_deviation(seeds).value * 2**0.5  # of a step
     said("ladder", "the standard error of such a change is less than one")
     assert 2**0.5 * error < 1
-    said("ladder", "the three famous parts that had cost six points")
+    said("ladder", "parts themselves do not seem to have cost the six points")
     assert one[4] - one[3] > 8 and -6.5 < one[3] - one[0] < -5.5
     steps = [[b - a for a, b in pairwise(side)] for side in (one, two)]
     said("ladder", "each step changes by more than three points")
@@ -418,13 +419,17 @@ def test_writing_is_what_the_layers_cost():
 def test_every_rung_has_three_seeds_and_eight_a_third_one_of_a_gpu():
     runs = [FOUND[name]["runs"] for name in PATH]
     said("ladder", "every configuration was trained from three seeds")
+    said("ladder", "Each of the sixteen configurations was trained from three")
     assert all(len(each) == 3 for each in runs)
     on_gpu = [
         [run.get("device", "CPU").startswith("NVIDIA") for run in each]
         for each in runs
     ]
-    said("ladder", "For eight of the sixteen configurations the third seed was")
+    said("ladder", "For the eight configurations marked † the third seed was")
     assert on_gpu.count([False, False, True]) == 8
+    for name, devices in zip(PATH, on_gpu, strict=True):
+        marked = f"| {RUNGS[name].label} † |".casefold() in page_text("ladder")
+        assert marked == devices[-1], name
     said("ladder", "and all other runs on CPUs")
     assert on_gpu.count([False] * 3) == 8
 
@@ -535,8 +540,8 @@ def test_what_is_missing_without_a_part():
     assert learned["low"] < 0 < learned["high"]
     said("ablations", "by the randomization test it is a gain")
     assert learned["gain"] > 0
-    said("ablations", "cost points there, and here it is missed")
-    assert step("feedforward")["high"] < 0
+    said("ablations", "and here removing it costs points")
+    assert step("feedforward")["high"] < 0 > away("feedforward")["high"]
     said("ablations", "For the heads they agree only that four are better")
     for name in ("positions", "heads", "sum", "norm"):
         assert step(name)["low"] > 0, name
@@ -553,7 +558,7 @@ def test_what_is_missing_without_a_part():
     said("ablations", "has as many parameters as the full one")
     assert sizes["feedforward, 7 layers"] == pytest.approx(full, rel=0.01)
     most = away("feedforward, 7 layers")
-    said("ablations", "comes no nearer to it")
+    said("ablations", "still scores no better than three layers without them")
     assert most["gain"] < away("feedforward")["gain"] and most["high"] < 0
 
 
@@ -561,7 +566,7 @@ def test_without_its_sums_the_best_transformer_cannot_translate():
     without = "residual, one layer"
     said(
         "ablations",
-        "not at a quarter of it, and not with the dropout gone as well",
+        "Nor does it at the full rate when dropout is removed as well",
     )
     for way in ("", ", slowly", ", no dropout"):
         assert REMOVAL[f"residual{way}"]["tests"]["all"]["bleu"] < 0.05
@@ -598,6 +603,13 @@ def beside(name, kind="greedy"):
 
 def test_two_parts_buy_a_rate_and_the_factor_more():
     slow = BEST["transformer, rate 2e-3"]["runs"]
+    said("ablations", "There the full model was trained once")
+    assert len(slow) == 1
+    said("ablations", "at a quarter of the full rate, 0.002")
+    assert slow[0]["training"]["learning_rate"] == 0.002
+    said("ablations", "a dropout of 0.2 and a learning rate of 0.008")
+    starred = BEST["transformer"]["setting"]
+    assert (starred["dropout"], starred["rate"]) == (0.2, 0.008)
     level = bleu(pooled_counts(slow[0], "all").sum(0)).item()
     for name in ("norm, behind, slowly", "warmup, slowly", "scale, slowly"):
         for run in REMOVAL[name]["runs"]:
@@ -628,7 +640,7 @@ def test_two_parts_buy_a_rate_and_the_factor_more():
     gain = BEST["transformer"]["tests"]["all"]["bleu"] - level
     said(
         "ablations",
-        "seems to be the higher rate, and that takes the full model",
+        "can be trained at the higher rate, which takes the full model",
     )
     assert 1.4 < gain < 1.7
 
@@ -746,7 +758,7 @@ def test_each_at_its_best():
     assert greedy["low"] > 0 and greedy["p"] < 0.05
     said(
         "ablations",
-        "on each of the three test sets, though on two of them only just",
+        "though on two of them the interval only just excludes 0",
     )
     for split in corpus.TESTS:
         alone = lead("transformer", split)
@@ -785,7 +797,7 @@ def test_each_at_its_best():
         BEST[f"{name}, dropout 0.3"]["runs"][0]["val"]["bleu"]
         for name in FAMILIES
     ]
-    said("ablations", "Longer training may account for part of the difference")
+    said("ablations", "Longer training may account for part of the reversal")
     assert abs(level[0] - level[1]) < 0.5
     over = FOUND["transformer"]["tests"]["all"]["over_rnnsearch"]
     said("ablations", "with a dropout of 0.3 RNNsearch writes better")
@@ -908,7 +920,15 @@ def test_how_sure_one_head_is():
     assert standard_error(deviation, 5, 3) == pytest.approx(found)
     said("ladder", "with three seeds on each side $(3 - 1) + (3 - 1) = 4$")
     each = [score(name, "each") for name in ("rnnsearch", "dot")]
-    assert pooled_deviation(each).freedom == 4
+    deviation = pooled_deviation(each)
+    assert deviation.freedom == 4
+    said("ladder", r"95% of all $\tau$ lie within 2.78")
+    draws = student(4, 500).flatten().abs()
+    assert draws.quantile(0.95).item() == pytest.approx(2.776, abs=0.03)
+    said("ladder", "alone could move the gap of … by 0.8 points either way")
+    assert 2.78 * standard_error(deviation, 3, 3) == pytest.approx(
+        0.8, abs=0.05
+    )
 
 
 def test_three_captions_and_their_eight_orders():

@@ -17,7 +17,12 @@ from lookback.experiments.positions import LETTERS, ReaderConfig, strings
 from lookback.lab import records, weights
 from lookback.lab.corpus import text
 from lookback.lab.decoding import translate
+<<<<<<< HEAD
 from lookback.positions import LearnedPositions, angles, sinusoidal
+=======
+from lookback.lab.significance import caption_rows
+from lookback.positions import LearnedPositions, sinusoidal
+>>>>>>> e333876c4d27d5cb880a27ce02e39cea31b5bd00
 from lookback.residual import token_spread
 from lookback.transformer import Transformer
 from lookback.widgets import Depth
@@ -418,6 +423,13 @@ def test_nobody_wins_greedily_and_the_beam_decides_for_rnnsearch():
     assert curves[0][-1]["score"] > curves[1][-1]["score"]
     said("transformer", "Its validation loss is the lower one")
     assert curves[0][-1]["loss"] < curves[1][-1]["loss"]
+    said("transformer", "a larger proportion of its words is right")
+    rows = [
+        caption_rows(row["runs"][0]["counts"]).sum(0) for row in (new, old)
+    ]
+    lengths = [(row[4] / row[8]).item() for row in rows]
+    said("transformer", "but it writes too few")
+    assert lengths[0] < 0.975 < 0.99 < lengths[1] < 1
 
 
 def test_dropout_acts_at_17_places():

@@ -249,6 +249,22 @@ def test_without_positions_it_does_not_matter_who_bites_whom():
     without = {widget.translation(text, ("positions",)) for text in pair}
     said("opened", "*A man bites a dog* gets the same French, word for word")
     assert without == {"un homme mord un chien ."}
+    held = {
+        widget.translation(one, ("positions",))
+        for one in (
+            "A child is holding a woman.",
+            "A woman is holding a child.",
+        )
+    }
+    said("opened", "and writes *une femme tient un enfant* both times")
+    assert held == {"une femme tient un enfant ."}
+    said("opened", "One head of cross-attention can go without a word changing")
+    dog = "A dog bites a man."
+    head = ("decoder.0.cross.head.3",)
+    assert widget.translation(dog, head) == widget.translation(dog)
+    said("opened", "one residual connection cannot")
+    around = ("encoder.0.attention.residual",)
+    assert widget.translation(dog, around) != widget.translation(dog)
     said("opened", "The sentence of the cat survives")
     cat = LIMITS["examples"][0]
     assert widget.translation(cat, ("positions",)) == widget.translation(cat)
@@ -377,9 +393,10 @@ def test_sublayers_stand_in_for_one_another():
     assert min(whole, key=whole.get) == "decoder.0.cross"
     assert len(whole) == 20
     forward = {n: x for n, x in whole.items() if n.endswith("forward")}
-    said("opened", "The feed-forward layer that costs most, alone")
+    said("opened", "The costliest of the eight feed-forward layers")
     assert min(forward, key=forward.get) == "encoder.0.feedforward"
-    assert gain["no feed-forward layers"] < 5 * sum(forward.values())
+    said("opened", "Together they cost more than nine times the sum")
+    assert gain["no feed-forward layers"] < 9 * sum(forward.values())
     said("opened", "Only the norms before cross-attention and the decoder's")
     for name, x in gain.items():
         if name.endswith((".norm", ".residual")):

@@ -41,7 +41,7 @@ _BELIEFS = ((0.7, 0.2, 0.1), (0.9998, 0.0001, 0.0001))
 
 
 def smoothing_by_hand_solution():
-    """−Σ_w q_w ln p_w with q = (0.9333, 0.0333, 0.0333), for two p."""
+    """−Σ_j q_j ln p_j with q = (0.9333, 0.0333, 0.0333), for two p."""
     q = [0.9 + 0.1 / 3, 0.1 / 3, 0.1 / 3]
     return [
         -sum(share * math.log(p) for share, p in zip(q, belief, strict=True))
@@ -121,7 +121,7 @@ smoothing_by_hand.style((0.46, 0.61))
 
 
 def smoothed_loss_solution(logits, target, epsilon):
-    """−Σ_w q_w ln p_w, q = (1 − ε) one-hot + ε / vocab."""
+    """−Σ_j q_j ln p_j, q = (1 − ε) one-hot + ε / vocab."""
     logp = torch.log_softmax(logits, dim=-1)
     true = logp.gather(-1, target.unsqueeze(-1)).squeeze(-1)
     return -(1 - epsilon) * true - epsilon * logp.mean(dim=-1)
