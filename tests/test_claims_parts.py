@@ -17,12 +17,8 @@ from lookback.experiments.positions import LETTERS, ReaderConfig, strings
 from lookback.lab import records, weights
 from lookback.lab.corpus import text
 from lookback.lab.decoding import translate
-<<<<<<< HEAD
-from lookback.positions import LearnedPositions, angles, sinusoidal
-=======
 from lookback.lab.significance import caption_rows
-from lookback.positions import LearnedPositions, sinusoidal
->>>>>>> e333876c4d27d5cb880a27ce02e39cea31b5bd00
+from lookback.positions import LearnedPositions, angles, sinusoidal
 from lookback.residual import token_spread
 from lookback.transformer import Transformer
 from lookback.widgets import Depth
