@@ -420,9 +420,7 @@ def test_nobody_wins_greedily_and_the_beam_decides_for_rnnsearch():
     said("transformer", "Its validation loss is the lower one")
     assert curves[0][-1]["loss"] < curves[1][-1]["loss"]
     said("transformer", "a larger proportion of its words is right")
-    rows = [
-        caption_rows(row["runs"][0]["counts"]).sum(0) for row in (new, old)
-    ]
+    rows = [caption_rows(row["runs"][0]["counts"]).sum(0) for row in (new, old)]
     lengths = [(row[4] / row[8]).item() for row in rows]
     said("transformer", "but it writes too few")
     assert lengths[0] < 0.975 < 0.99 < lengths[1] < 1

@@ -119,7 +119,10 @@ def test_only_with_a_beam_the_captions_tell_the_two_apart():
 
 
 def test_by_this_recipe_the_transformer_is_ahead_everywhere():
-    said("transformer", "ahead everywhere in the table, and so it is in greedy decoding")
+    said(
+        "transformer",
+        "ahead everywhere in the table, and so it is in greedy decoding",
+    )
     for one, two in (("rnnsearch", "en-fr"), ("rnnsearch, de-en", "de-en")):
         assert TUNED[one]["seed"] == TUNED[two]["seed"] == 0
         for split in corpus.TESTS:
