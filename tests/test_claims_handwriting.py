@@ -219,7 +219,7 @@ def test_content_is_behind_at_every_rate(results):
 
 
 def test_content_trained_for_longer_serves_short_lines_alone(results):
-    said("handwriting", "It predicts them even better than the window did after a")
+    said("handwriting", "predicts them even better than the window did after")
     said("handwriting", "more often at every length, though less often than")
     for length, sign in ((6, 1), (30, -1)):
         for content in each(results, trial.LONGER, length, "nats"):
