@@ -24,7 +24,7 @@ ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "swiglu": F.silu}
 class FeedForward(nn.Module):
     """An MLP: two linear maps, an activation function between them.
 
-    It is position-wise, the same for each vector of the last axis.
+    It is position-wise, the same for each vector along the last axis.
     """
 
     def __init__(self, d_model: int, d_ff: int, activation: str = "relu"):
