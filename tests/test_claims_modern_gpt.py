@@ -76,7 +76,7 @@ def test_the_first_seed_chose_the_rate_on_the_validation_text():
 
 
 def test_turned_places_and_slopes_are_clear_of_chance():
-    said("modern_gpt", "Two changes are clear of chance")
+    said("modern_gpt", "Taken alone, both intervals stay away from 0")
     assert {
         n for n in modern_gpt.CHANGES if interval(n)[0] > 0 and n != "2017"
     } == {
@@ -119,6 +119,8 @@ def test_four_rows_lean_with_every_seed_and_their_intervals_reach_zero(
     said("modern_gpt", "but the interval reaches 0")
     assert low < 0 < high
     said("modern_gpt", "with a quarter of the cache, is worse")
+    said("modern_gpt", "its interval only just reaches 0")
+    assert 0 < interval("MQA")[1] < 0.001
     assert 4 * modern_gpt.CHANGES["MQA"].kv_heads == modern_gpt.OLD.kv_heads
 
 
@@ -138,6 +140,10 @@ def test_for_all_rows_at_once_rope_is_clear_and_alibi_just_fails():
         "wide enough for all eleven together, RoPE's still stays away",
     )
     said("modern_gpt", "and ALiBi's just reaches it")
+    said(
+        "modern_gpt",
+        "One change is clear of chance, and a second is on the edge",
+    )
     assert low("RoPE") > 0 and -0.005 < low("ALiBi") < 0
 
 
@@ -163,6 +169,7 @@ def test_five_rows_bought_nothing_that_can_be_seen(name):
     said("modern_gpt", "grouped queries halve the cache")
     assert 2 * modern_gpt.CHANGES["GQA"].kv_heads == modern_gpt.OLD.kv_heads
     said("modern_gpt", "and the window hides all but 16 letters")
+    said("modern_gpt", "nearly three times the weights gained nothing")
     assert modern_gpt.CHANGES["window"].window == 16
 
 

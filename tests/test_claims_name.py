@@ -50,7 +50,7 @@ def test_the_table_of_traits_is_what_the_experiments_find():
 
 
 def test_the_table_of_formulas_lists_the_ten_in_their_order():
-    said("name", "Here are the ten, with the chapter that tells of each")
+    said("name", "Here are the ten, each with the chapter that covers it")
     text = PAGE.read_text("utf-8")
     table = text.split("| formula | weight")[1].split("\n\n")[0]
     rows = re.findall(r"^\| (\d{4}) ([\w -]+?) \|", table, re.M)
