@@ -517,7 +517,7 @@ def test_what_the_bert_draws_is_nearer_to_captions_than_shuffled_ones():
     config = records.load("families")["config"]
     said("families", "of twelve words each with the full stop")
     assert config["length"] == 12
-    said("families", "as long and in ten rounds")
+    said("families", "as long and in ten passes")
     assert config["rounds"] == 10
 
 
