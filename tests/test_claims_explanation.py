@@ -119,17 +119,48 @@ def test_an_adversary_cannot_say_the_same(looks):
     assert 1.8 < twice < 2.2
     said("explanation", "nearly all that is possible")
     assert 0.65 < paid["looked apart"]["mean"] < 0.6932
-    said("explanation", "but then it cannot predict the same words")
+    said("explanation", "and no longer predicts the same words")
     assert paid["right"]["mean"] < first["right"]["mean"] - 0.3
+    said("explanation", "its loss is lower than another seed's")
+    losses = [
+        one["said apart"]["mean"] - one["looked apart"]["mean"]
+        for one in (paid, chance)
+    ]
+    assert losses[0] < losses[1]
+
+
+def test_the_spread_of_the_small_models(looks):
+    models = {**looks["one model"]}
+    readers = models.pop("readers").values()
+    spreads = {"aer": [], "other": [one["spread"] for one in readers]}
+    for one in models.values():
+        for name, value in one.items():
+            kind = "aer" if name == "aer" else "other"
+            spreads[kind].append(value["spread"])
+    said("explanation", "is at most 0.02, for the AER at most 0.04")
+    assert 0.01 < max(spreads["other"]) < 0.02 < max(spreads["aer"]) < 0.04
+
+
+def test_how_twelve_rows_are_counted(looks):
+    said("explanation", "twelve rows of cross-attention, three layers of four")
+    torch.manual_seed(0)
+    own = torch.rand(1, 12, 5).softmax(-1)
+    places = torch.ones(1, 5, dtype=torch.bool)
+    now = explanation.Moment(own[0, 0], (), (), own, places, own[0, 0])
+    said("explanation", "All twelve are put into the same other order")
+    other = explanation.reordered(now)
+    order = [int((own[0, 0] == x).nonzero()) for x in other[0, 0]]
+    assert torch.equal(other, own[:, :, order])
+    said("explanation", "from 0 for the first word of its sentence to 1 for")
+    near = explanation.closeness(3, 5)
+    assert near.argmax(-1).tolist() == [0, 2, 4] and float(near[0, 4]) == -1
 
 
 def test_a_diagnostic_mlp_tells_the_maps_apart(looks):
     readers = looks["one model"]["readers"]
-    said(
-        "explanation", "With the first model's weights it gets most words right"
-    )
+    said("explanation", "of the words right with the first model's weights")
     assert readers["first"]["mean"] > readers["uniform"]["mean"] + 0.1
-    said("explanation", "and with the adversary's fewest")
+    said("explanation", "with all weights alike, and … with the adversary's")
     assert readers["uniform"]["mean"] > readers["price 1.0"]["mean"] + 0.1
 
 
@@ -150,7 +181,7 @@ def test_what_the_search_finds_for_the_black_cars(monkeypatch):
         found[word] = float(explanation.divergence(other, now.own)[0, 0])
     said("explanation", "At les the search finds very different weights")
     assert found["les"] > 0.35
-    said("explanation", "At voitures it finds next to none, and at noires")
+    said("explanation", "At voitures they hardly differ from the model's own")
     assert found["voitures"] < 0.1 and found["noires"] < 0.25
 
 

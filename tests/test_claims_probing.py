@@ -329,6 +329,7 @@ def test_the_mouth_of_a_dog(found):
     assert abs(gpt - mouth["bags"]["all"]) < 0.01
     said("probing", "what tells the senses apart mostly stands before mouth")
     assert mouth["bags"]["before"] > mouth["bags"]["after"] + 0.2
+    said("probing", "for mouth two words are not enough")
     said("probing", "Two neighbors are not enough here")
     assert mouth["bags"]["two"] < max(bert)
 
@@ -345,6 +346,16 @@ def test_where_no_layer_beats_two_neighbors(found):
     said("probing", "on face BERT and neighbors are tied")
     assert behind.pop("face") < 0.001
     said("probing", "on top both are near the ceiling")
+    said("probing", "between pole, below 0.7, and top, above 0.95")
+    tops = {
+        word: sum(run[4] for run in one["levels"]["BERT"]) / 3
+        for word, one in found["senses"]["words"].items()
+    }
+    assert min(tops, key=tops.get) == "pole" and tops["pole"] < 0.7
+    assert max(tops, key=tops.get) == "top" and tops["top"] > 0.95
+    said("probing", "From layer 1 on, layers differ less than words")
+    means = over_words(found, "BERT")
+    assert means[4] - means[1] < 0.05
     assert behind.keys() == {"top"}
     assert best(found["senses"]["words"]["top"], "BERT") > 0.97
 
@@ -475,7 +486,7 @@ def test_what_is_kicked_is_a_ballon_and_a_ball_is_not():
     said("probing", "every training caption with a form of kick has that word")
     assert len(kicked) > 50 and not any(kicked)
     after_a = [o.sense for o in found if o.words[o.place - 1] == "a"]
-    said("probing", "in these captions a ball is more often a balle")
+    said("probing", "in these captions ball after a is more often a balle")
     assert sum(after_a) > 0.5 * len(after_a)
     across = [o.sense for o in found if "across" in o.words]
     said("probing", "and across goes with tennis")

@@ -217,8 +217,8 @@ def examine(
 ) -> float:
     """Balanced accuracy on folds that the probes have not seen.
 
-    `shuffled` is the control: every occurrence gets another one's sense, first
-    of all, and then everything is done as usual.
+    `shuffled` is the control: the senses are shuffled among the occurrences
+    first, and then everything is done as usual.
     """
     if shuffled:
         dice = torch.Generator().manual_seed(seed + 1000)

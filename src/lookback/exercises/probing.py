@@ -400,7 +400,7 @@ def _heard_twice(answer, *given):
 
 @exercise(shuffled_control_solution)
 def shuffled_control(mine):
-    """The control: every occurrence gets another one's sense, before all."""
+    """The control: the senses are shuffled, before all else."""
     cases = []
     for seed, (size, many) in enumerate(((12, 8), (9, 5), (15, 12))):
         (x,) = random_inputs(seed, (size, 3))
@@ -452,7 +452,7 @@ for _hint, *_typed in (
     ),
     (
         "You wrote 0 for 1 and 1 for 0. A probe learns that as well as the "
-        "truth: give every occurrence another one's sense.",
+        "truth: shuffle the senses among the occurrences.",
         *("senses[order]", "1 - senses"),
     ),
     (
