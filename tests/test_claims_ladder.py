@@ -461,7 +461,7 @@ def test_what_other_chapters_say_of_the_way_back():
     ]
     said("heads", "Both have … parameters")
     assert sizes[0] == sizes[1]
-    said("scores", "proportion of what it writes is right")
+    said("scores", "of what the product's model writes is right")
     said("scores", "At every length the product's best seed is below")
     for count in ("2", "3", "4"):
         added, product = (FOUND[n]["long"][count] for n in ("rnnsearch", "dot"))
@@ -476,7 +476,7 @@ def test_the_product_s_alignments_are_not_the_worse_ones():
         [run["aer"] for run in found[name]["runs"]]
         for name in ("dot", "additive")
     )
-    said("scores", "The product does not align words worse")
+    said("scores", "The product aligns words no worse, here even")
     said("scores", "Every seed of the product is below every seed of")
     assert len(product) == len(added) == 3 and max(product) < min(added)
     said("scores", "at half the width")

@@ -34,7 +34,6 @@ ELSEWHERE = {
     },
     "residual": {"1.24"},
     "rnnsearch": {"2.718"},
-    "scores": {"2.718"},
     "transformer": {"28.4", "41.8"},
 }
 CODE = re.compile(r"(?ms)^(`{3,}|:{3,})\{(code-cell|math)\}.*?^\1\s*$")

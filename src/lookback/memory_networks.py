@@ -156,7 +156,7 @@ class MemN2N(nn.Module):
 
 
 class Match(nn.Module):
-    """s([q, f_1, f_2, …], y): each part of it has its own columns of U."""
+    """The three matrices of a score: asked, found so far, and on offer."""
 
     def __init__(self, config: MemoryConfig):
         super().__init__()
@@ -170,7 +170,7 @@ class Match(nn.Module):
         question: Float[Tensor, "batch vocab"],
         facts: Float[Tensor, "batch vocab"],
     ) -> Float[Tensor, "batch d"]:
-        """U [q, f_1 + f_2 + …]."""
+        """U_q q + U_f (f_1 + f_2 + …)."""
         return question @ self.asked + facts @ self.found
 
 
@@ -209,7 +209,7 @@ class MemNN(nn.Module):
             scores = scores.masked_fill(~mask, -torch.inf)
             hop_scores.append(scores)
             best = scores.argmax(dim=-1) if support is None else support[:, k]
-            found = x[torch.arange(len(x), device=x.device), best]  # m_{o_k}
+            found = x[torch.arange(len(x), device=x.device), best]  # x_{o_k}
             facts = facts + found * (k < hops)[:, None]
         return self.respond.query(q, facts) @ self.respond.offered.T, hop_scores
 
