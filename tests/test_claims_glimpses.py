@@ -346,7 +346,9 @@ def test_not_even_all_windows_at_random_suffice(found):
     assert shares[8] < fixed - 0.1 and shares[25] < fixed
     said("glimpses", "| fixed three | 94% |", "| all 25 | 92% |")
     assert abs(fixed - 0.94) < 0.01 and abs(shares[25] - 0.92) < 0.01
-    said("glimpses", "| 3 at random | 47% | | 4 | 61% | | 6 | 74% | | 8 | 76% |")
+    said(
+        "glimpses", "| 3 at random | 47% | | 4 | 61% | | 6 | 74% | | 8 | 76% |"
+    )
     said("glimpses", "| 8 | 76% | | 12 | 87% |")
     read = {3: 0.47, 4: 0.61, 6: 0.74, 8: 0.76, 12: 0.87}
     for looks, share in read.items():  # other samples, a little apart
