@@ -44,8 +44,11 @@
     if (!one.closest("svg")) one.id = `${name}--${one.id}`;
   }
   for (const one of all("a[href]")) {
-    // In a drawing, one.href is no string.
-    const url = new URL(one.getAttribute("href"), document.baseURI);
+    if (one.closest("svg")) {
+      one.replaceWith(...one.childNodes); // a drawing with links is printed as one picture
+      continue;
+    }
+    const url = new URL(one.href);
     if (url.protocol !== "file:") continue;
     const page = url.pathname.match(/\/book\/([\w-]+)\.html$/)?.[1] ?? "";
     const place = url.hash && `--${decodeURIComponent(url.hash.slice(1))}`;

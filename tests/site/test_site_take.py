@@ -73,7 +73,7 @@ def settled(root: Locator) -> None:
 
 
 # Whose answers are the reader's own, and in no link.
-OWN = {"quiz", "by-hand"}
+OWN = {"quiz", "by-hand", "placement"}
 # What a link does not bring, but the settings from which it is had again.
 AGAIN = {"learning": "again", "translate": "translate"}
 # Whose machine sleeps until it is asked, and says what it found.

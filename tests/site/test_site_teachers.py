@@ -143,7 +143,7 @@ def test_slides_are_walked_and_nothing_sticks_out(visit, site, stem):
         if page.evaluate("() => Reveal.isLastSlide()"):
             break
         page.keyboard.press("ArrowRight")
-    assert len(seen) == total > 20
+    assert len(seen) == total > 12
     assert figures == len(
         told(site, stem).select("svg.drawing, .cell_output img")
     )
@@ -177,7 +177,7 @@ def test_slides_are_a_page_on_a_phone(visit, stem):
     page.goto(f"{one.base}/slides/{stem}.html")
     assert page.evaluate("() => document.documentElement.scrollWidth") == 375
     sections = page.locator("section")
-    assert sections.count() > 20
+    assert sections.count() > 12
     for section in sections.all():
         assert section.is_visible()
     assert one.troubles == []

@@ -18,7 +18,7 @@ LAYER, HEAD, HEADS, LAYERS = 1, 4, 4, 4  # tests/test_opened.py computes them
 
 def odd_head_by_hand_solution():
     """The layer and the head, counted from 1 as the picture does."""
-    return [LAYER, HEAD]
+    return [1, 4]
 
 
 @by_hand(odd_head_by_hand_solution, "a layer and a head", ["layer", "head"])
@@ -66,10 +66,11 @@ def _token_by_token(streams, E, gain, bias):
 def lens(mine):
     """Probabilities that the output matrix gives at every level."""
     cases = []
-    for seed, shape in ((1, (3, 4, 6)), (2, (4, 5, 8))):
+    # In the last the variance is no larger than the 1e-5 beside it.
+    for seed, shape, by in ((1, (3, 4, 6), 3), (2, (4, 5, 8), 0.003)):
         d = shape[-1]
         streams, E, gain, bias = random_inputs(seed, shape, (7, d), (d,), (d,))
-        given = (3 * streams + 1, E, gain, bias)
+        given = (by * (streams + 1), E, gain, bias)
         cases.append((given, _token_by_token(*given)))
     lens.compare(mine, cases, "[levels, tokens, vocab]")
     return "each level through the last LayerNorm and the output matrix."
