@@ -259,12 +259,12 @@ def test_without_positions_it_does_not_matter_who_bites_whom():
     }
     said("opened", "and writes *une femme tient un enfant* both times")
     assert held == {"une femme tient un enfant ."}
-    said("opened", "the second line is head 4 of the decoder's first cross")
+    said("opened", "is head 4 of the decoder's first cross-attention")
     said("opened", "It can go without a word changing")
     dog = "A dog bites a man."
     head = ("decoder.0.cross.head.3",)
     assert widget.translation(dog, head) == widget.translation(dog)
-    said("opened", "the residual connection in the third line cannot")
+    said("opened", "the encoder's first residual connection cannot")
     around = ("encoder.0.attention.residual",)
     assert widget.translation(dog, around) != widget.translation(dog)
     said("opened", "The sentence of the cat survives")
