@@ -367,7 +367,7 @@ def test_most_of_what_the_sum_brought_was_a_way_around_the_dropout():
 def test_the_last_gru():
     said("ladder", "Three layers instead of one bring … (… to …), a")
     said("ladder", "Neither is distinguishable from the configuration")
-    said("ladder", "either could hide a point")
+    said("ladder", "a gain or loss of a point may have gone undetected")
     assert all(1 < step(n)["high"] < 1.5 for n in ("depth", "decoder"))
     assert step("depth")["low"] < 0 < step("depth")["high"]
     beam = FOUND["depth"]["tests"]["all"]["beam"]["step"]
@@ -391,7 +391,12 @@ def test_the_last_gru():
     for place in (tests["all"], tests["all"]["beam"]):
         over = place["over_rnnsearch"]
         assert over["high"] < 0 and over["p"] < 0.05
-    said("ladder", "on all three test sets")
+    said("ladder", "the three test sets taken together; taken one by one, only")
+    ends = [
+        FOUND["transformer"]["tests"][split]["over_rnnsearch"]["high"]
+        for split in (*corpus.TESTS, "all")
+    ]
+    assert [high < 0 for high in ends] == [True, False, False, True]
     for split in corpus.TESTS:
         for place in (tests[split], tests[split]["beam"]):
             assert place["over_rnnsearch"]["gain"] < 0
@@ -501,7 +506,7 @@ def test_every_part_was_taken_away_alone():
     assert len(whole) == 5 and {*REMOVAL} == {*REMOVALS}
     said("ablations", "train from the beginning with everything else unchanged")
     said("ablations", "of less than a point and a half come from three runs")
-    said("ablations", "Each change from the full model has a $p$ below 0.001")
+    said("ablations", "in every row that has a score, has a $p$ below 0.001")
     for name, removal in REMOVAL.items():
         for seed, run in enumerate(removal["runs"]):
             assert run["seed"] == seed
@@ -523,11 +528,63 @@ def test_every_part_was_taken_away_alone():
             assert away(name)["p"] < 0.001, name
 
 
+def test_every_row_names_the_devices_of_its_runs():
+    """G for a run on a GPU, C for one on a CPU, in the order of the seeds."""
+    devices = {
+        name: "".join(
+            "G" if run["device"].startswith("NVIDIA H100") else "C"
+            for run in removal["runs"]
+        )
+        for name, removal in REMOVAL.items()
+    }
+    for label, name in {
+        "no positions": "positions",
+        "no dropout": "dropout",
+        "one layer, not three": "depth",
+        "seven layers, no feed-forward": "feedforward, 7 layers",
+        "no feed-forward": "feedforward",
+        "one head, not four": "heads",
+        "no label smoothing": "smoothing",
+        "learned positions": "positions, learned",
+    }.items():
+        counts = {
+            kind: devices[name].count(kind[0])
+            for kind in ("GPU", "CPU")
+            if kind[0] in devices[name]
+        }
+        told = ", ".join(f"{n} {kind}" for kind, n in counts.items())
+        row = f"| {label} | {told} | … |".casefold()
+        assert row in page_text("ablations"), label
+    said("ablations", "The scores marked † come from CPU runs")
+    for row in (
+        "| residual connections | … | … |",
+        "| norms | NaN † | NaN † | |",
+        "| $1/\\sqrt{d_k}$ | … | … |",
+        "| pre-norm (post-norm instead) | … † | … ‡ |",
+        "| warm-up | … | … |",
+    ):
+        assert row.casefold() in page_text("ablations"), row
+    of_two = ("residual", "norm", "scale", "norm, behind", "warmup")
+    at_both = [(devices[n], devices[f"{n}, slowly"]) for n in of_two]
+    assert at_both == [
+        ("G", "G"),
+        ("C", "C"),
+        ("G", "GG"),
+        ("C", "CG"),
+        ("G", "G"),
+    ]
+    said("ablations", "the one with a single layer on a CPU and the others on")
+    assert devices["residual, one layer"] == "C"
+    assert devices["residual, no dropout"] == "G"
+    slow = BEST["transformer, rate 2e-3"]["runs"]
+    assert [run["device"].startswith("NVIDIA H100") for run in slow] == [True]
+
+
 def test_what_is_missing_without_a_part():
     missed = ("positions", "dropout", "depth", "feedforward", "heads")
     said(
         "ablations",
-        "Without most other parts BLEU falls, by up to fifteen points",
+        "Without most of the other parts BLEU falls, by up to fifteen points",
     )
     for name in (*missed, "smoothing"):
         for kind in ("greedy", "beam"):
@@ -640,7 +697,7 @@ def test_two_parts_buy_a_rate_and_the_factor_more():
     gain = BEST["transformer"]["tests"]["all"]["bleu"] - level
     said(
         "ablations",
-        "can be trained at the higher rate, which takes the full model",
+        "to give here is training at the higher rate, which takes the full",
     )
     assert 1.4 < gain < 1.7
 
@@ -936,4 +993,4 @@ def test_three_captions_and_their_eight_orders():
     said("ladder", "So $p = 2/8 = 0.25$")
     gaps = [sum(signs) for signs in product((1, -1), (1, -1), (2, -2))]
     assert [abs(gap) >= 4 for gap in gaps].count(True) == 2
-    said("ladder", "Three captions cannot give less, and six can give $2/64$")
+    said("ladder", "With three captions $p$ cannot be smaller; with six it")

@@ -100,7 +100,7 @@ def test_tuned_goes_further_with_less():
 
 @pytest.mark.weekly
 def test_only_with_a_beam_the_captions_tell_the_two_apart():
-    said("transformer", "the greedy difference is one that chance makes easily")
+    said("transformer", "chance alone easily produces a greedy difference")
     said("transformer", "the difference with a beam is significant")
     test = corpus.load("test_2016_flickr")
     sources, truths = [p.source for p in test], [p.target for p in test]
@@ -121,7 +121,7 @@ def test_only_with_a_beam_the_captions_tell_the_two_apart():
 def test_by_this_recipe_the_transformer_is_ahead_everywhere():
     said(
         "transformer",
-        "ahead everywhere in the table, and so it is in greedy decoding",
+        "ahead everywhere in the table, and also in greedy decoding",
     )
     for one, two in (("rnnsearch", "en-fr"), ("rnnsearch, de-en", "de-en")):
         assert TUNED[one]["seed"] == TUNED[two]["seed"] == 0
