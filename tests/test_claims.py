@@ -412,7 +412,7 @@ def test_length_hurts_the_fixed_vector_and_not_the_search():
 
 
 def test_two_models_between_the_fixed_vector_and_the_search():
-    """Half as wide as the chapter's models, each one change from the next."""
+    """Half as wide as the chapter's models; the first step doubles c, too."""
     found = records.load("ladder")["results"]
     said(
         "rnnsearch",
@@ -425,7 +425,18 @@ def test_two_models_between_the_fixed_vector_and_the_search():
         assert len(runs) in (2, 3) and len(runs[0]["tests"]) == 3
         width = runs[0]["config"]["width"]
         assert 2 * width == search["runs"][0]["config"]["hidden"]
-    said("rnnsearch", "So we put two models between the fixed vector")
+    said(
+        "rnnsearch",
+        "So we put two models between the fixed vector",
+        "Here the context doubles, from 128 numbers to 256, and then keeps "
+        "this width",
+    )
+    contexts = []
+    for name in ("fixed", "two-way", "diagonal", "rnnsearch"):
+        width = RUNGS[name].parts.width
+        made = RUNGS[name].make(9, 9)
+        contexts.append(made.decoder.input_size - width)
+    assert contexts == [128, 256, 256, 256]
     assert RUNGS["rnnsearch"].before == "diagonal"
     assert RUNGS["diagonal"].before == "two-way"
     assert RUNGS["two-way"].before == "fixed"
