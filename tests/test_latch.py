@@ -303,9 +303,10 @@ def test_six_runs_solve_it_from_below_the_line(found):
     for name, row in found["latch"].items():
         for length in ("20", "40", "80"):
             one = row[length]
-            solved = [n for n in zip(one["before"]["each"], one["updates"])]
-            below += [g for g, updates in solved if updates and g < 1e-6]
-            assert not any(1e-8 < g < 1e-6 for g, updates in solved if updates)
+            pairs = zip(one["before"]["each"], one["updates"], strict=True)
+            solved = [size for size, updates in pairs if updates]
+            below += [size for size in solved if size < 1e-6]
+            assert not any(1e-8 < size < 1e-6 for size in solved)
     assert len(below) == 3
     long = found["latch"]["tanh, orthogonal"]["160"]["updates"]
     sizes = []
