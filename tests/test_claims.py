@@ -15,7 +15,7 @@ from edits import edits
 from saying import said
 
 from lookback.bottleneck import Bottleneck
-from lookback.experiments.copying import LETTERS, strings
+from lookback.experiments.copying import LETTERS, PER_EPOCH, strings
 from lookback.lab import metrics, phrasebook, records, weights
 from lookback.lab.corpus import Pair
 from lookback.lab.decoding import force, translate
@@ -70,7 +70,7 @@ def test_the_bottleneck_loses_the_newspapers_colour_only():
     said(
         "bottleneck",
         "is right, and the model is sure of every word",
-        "but sets no limit: chien gets 0.98",
+        "nothing holds a word to its target: chien gets 0.98",
     )
     runs, answer = "a dog runs in the snow .", "un chien court dans la neige ."
     assert french_of("bottleneck", runs) == answer
@@ -235,6 +235,8 @@ def test_64_numbers_hold_12_letters_and_not_18():
     found = records.load("copying")["results"]
     half = found["half"]["64"]
     said("bottleneck", "and hardly any that are half as long again")
+    assert PER_EPOCH == 6400
+    said("bottleneck", "epochs of 6,400 new strings")
     assert found["exact"]["64"][str(half)] > 0.5
     assert found["exact"]["64"][str(half * 3 // 2)] < 0.05
 
@@ -245,10 +247,12 @@ def test_a_doubled_vector_brings_about_three_times_the_weights():
         model, *_ = weights.load(f"copying-{width}", Bottleneck)
         parts = (*model.encoder.parameters(), *model.decoder.parameters())
         sizes.append(sum(part.numel() for part in parts))
+    assert sizes == [1440, 4032, 12672, 43776, 161280]
     ratios = [b / a for a, b in pairwise(sizes)]
     said(
         "bottleneck",
-        "have about three times as many weights, and after the last",
+        "grow from 1,440 weights to 4,032, 12,672, 43,776 and 161,280: about "
+        "threefold each time, and at last nearly fourfold",
     )
     assert all(2.5 < ratio < 3.5 for ratio in ratios[:-1]) and ratios[-1] > 3.5
     assert all(2.5 < ratio < 4 for ratio in ratios)
@@ -287,6 +291,7 @@ def test_narrow_vectors_lose_letters_and_wide_ones_their_order():
         "With teacher forcing most of the fall is gone",
         "fewer than half as many letters are wrong",
         "is less than a fifth smaller",
+        "This is what exposure bias predicts",
         "and it still comes back nearly always",
         "the last letter comes back as well or better",
         "and the worst place lies between the two",
@@ -407,7 +412,7 @@ def test_length_hurts_the_fixed_vector_and_not_the_search():
 
 
 def test_two_models_between_the_fixed_vector_and_the_search():
-    """Half as wide as the chapter's models, each one change from the next."""
+    """Half as wide as the chapter's models; the first step doubles c, too."""
     found = records.load("ladder")["results"]
     said(
         "rnnsearch",
@@ -420,7 +425,18 @@ def test_two_models_between_the_fixed_vector_and_the_search():
         assert len(runs) in (2, 3) and len(runs[0]["tests"]) == 3
         width = runs[0]["config"]["width"]
         assert 2 * width == search["runs"][0]["config"]["hidden"]
-    said("rnnsearch", "So we put two models between the fixed vector")
+    said(
+        "rnnsearch",
+        "So we put two models between the fixed vector",
+        "Here the context doubles, from 128 numbers to 256, and then keeps "
+        "this width",
+    )
+    contexts = []
+    for name in ("fixed", "two-way", "diagonal", "rnnsearch"):
+        width = RUNGS[name].parts.width
+        made = RUNGS[name].make(9, 9)
+        contexts.append(made.decoder.input_size - width)
+    assert contexts == [128, 256, 256, 256]
     assert RUNGS["rnnsearch"].before == "diagonal"
     assert RUNGS["diagonal"].before == "two-way"
     assert RUNGS["two-way"].before == "fixed"

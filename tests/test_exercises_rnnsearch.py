@@ -1,9 +1,11 @@
 """What RNNsearch's exercises need beside their slips and styles."""
 
+import inspect
 import re
 
 import pytest
 import torch
+from saying import said
 from test_exercises import BOOK, said_about
 from torch.nn import functional as F
 
@@ -36,6 +38,42 @@ def test_soft_search_wants_the_class_itself(capsys):
     assert "the class itself" in said_about(capsys, "soft_search", made)
     assert "torch.nn.Module" in said_about(
         capsys, "soft_search", lambda vocab, embed, hidden: dict
+    )
+
+
+def test_in_luongs_order_it_runs_and_the_new_state_asks():
+    """As the solution says: y alone for the GRU, and `look` after it."""
+    source = inspect.getsource(rnnsearch.SoftSearch)
+    (look,) = re.findall(r" +c, weights = self\.look\(.*\n", source)
+    for old, new in (
+        (look, ""),
+        (
+            "s = self.decoder(torch.cat([y, c], dim=-1), s)\n",
+            f"s = self.decoder(y, s)\n{look}",
+        ),
+        ("nn.GRUCell(embed + 2 * hidden, hidden)", "nn.GRUCell(embed, hidden)"),
+    ):
+        assert source.count(old) == 1
+        source = source.replace(old, new)
+    names = dict(vars(rnnsearch))
+    exec(source, names)
+    words, target = rnnsearch.strings(8, seed=0)
+    other = target.clone()
+    other[:, 1] = 4 + (target[:, 1] - 3) % 26
+    for made, moves in ((names["SoftSearch"], True), (rnnsearch.SoftSearch, 0)):
+        torch.manual_seed(0)
+        model = made(30, embed=8, hidden=12)
+        torch.nn.init.normal_(model.v)
+        logits, weights = model(words, target[:, :-1])
+        logits.sum().backward()
+        assert all(part.grad is not None for part in model.parameters())
+        _, moved = model(words, other[:, :-1])
+        assert torch.equal(weights[:, 0], moved[:, 0])
+        assert torch.equal(weights[:, 1], moved[:, 1]) != moves
+    said(
+        "rnnsearch",
+        "make the decoder nn.GRUCell(embed, hidden), feed it y alone, "
+        "s = self.decoder(y, s), and call look after that line",
     )
 
 

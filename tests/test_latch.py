@@ -23,7 +23,7 @@ def test_the_first_letter_says_the_class_and_no_other():
     assert latch.LETTERS == 6
     said("recurrence", "drawn from c, d, e and f, never a or b")
     assert latch.IN_A_ROW * latch.BATCH == 640
-    said("recurrence", "updates in a row, 640 strings, went by")
+    said("recurrence", "updates in a row (640 strings) have gone by")
 
 
 def test_what_the_names_of_the_networks_say():
@@ -182,7 +182,7 @@ def test_the_chapters_table_is_as_it_is_read(found):
         )
     )
     best = latched(found, "tanh, orthogonal")
-    assert old[:3] == best[:3] == [5, 5, 5] and 0 < old[3] <= best[3]
+    assert old == [5, 5, 5, 2] and best == [5, 5, 5, 3]
     assert three[:2] == [5, 5] and three[2] > one[2] == 0
     assert sum(old) > sum(three) > sum(one) > sum(gru) > sum(torchs)
     assert gru == [5, 0, 0, 0] and torchs[1:] == [0, 0, 0]
@@ -193,10 +193,10 @@ def test_the_chapters_table_is_as_it_is_read(found):
         "recurrence",
         "With torch's initial forget gate no LSTM learned to report a bit "
         "after 40 letters; with 3 added to that gate's bias all five did",
-        "from all five seeds up to 80 letters and sometimes over 160",
+        "from all five seeds up to 80 letters, and from two at 160",
         "gets about as far",
         "Our prediction was wrong",
-        "So does the plain network with an orthogonal $U$",
+        "without any gate, does so from all five and from three",
         "Even with torch's values the plain network outlasts the LSTM and the "
         "GRU",
         "and four runs of five solve 80 letters",
@@ -254,7 +254,7 @@ def test_why_torchs_lstm_does_worse(found):
         "recurrence",
         "one plain network solved 80 letters",
         "and two solved 40 letters",
-        "wanders with it by factors of thousands",
+        "gradient changes by factors of thousands",
     )
 
 
@@ -268,10 +268,14 @@ def test_over_20_letters_the_gate_opens_where_it_latches(found):
     one_side = comb(latch.MANY, 4) / comb(2 * latch.MANY, 4)
     assert latch.MANY - free["latched"] == 4
     assert 2 * one_side == pytest.approx(1 / 9, abs=0.006)
-    said("recurrence", "split four failures as unevenly in one case of nine")
+    said(
+        "recurrence",
+        "five seeds do not decide, so both were trained from 20",
+        "put all four failures on one side in about one case in nine",
+    )
 
 
-def test_the_orthogonal_network_holds_its_bit_loosely(found):
+def test_networks_that_solve_it_end_with_a_gradient_or_without(found):
     best = found["latch"]["tanh, orthogonal"]["80"]
     assert best["latched"] == 5 and best["after"]["first"] > 0.05
     *loose, firm = best["after"]["each"]
@@ -288,10 +292,47 @@ def test_the_orthogonal_network_holds_its_bit_loosely(found):
     assert found["reach"]["tanh"]["before"][79] < 1e-10 * curve[79]
     said(
         "recurrence",
-        "four of the five orthogonal networks that solve 80 letters",
-        "By the argument above they hold their bit loosely",
-        "of the five plain networks that solve 20 letters, three end with … "
-        "or more, and two with",
+        "of the five plain networks that solve 20 letters, three end with a "
+        "first-letter gradient of … or more, and two with",
+    )
+
+
+def test_six_runs_solve_it_from_below_the_line(found):
+    """The record's gradients end at 80 letters; those of 160 are drawn anew."""
+    below = []
+    for row in found["latch"].values():
+        for length in ("20", "40", "80"):
+            one = row[length]
+            pairs = zip(one["before"]["each"], one["updates"], strict=True)
+            solved = [size for size, updates in pairs if updates]
+            below += [size for size in solved if size < 1e-6]
+            assert not any(1e-8 < size < 1e-6 for size in solved)
+    assert len(below) == 3
+    long = found["latch"]["tanh, orthogonal"]["160"]["updates"]
+    sizes = []
+    for seed, updates in enumerate(long):
+        if updates:
+            torch.manual_seed(seed)
+            model = latch.Latch(latch.network("tanh, orthogonal"))
+            sizes.append(latch.reach(model, 160)[159])
+    assert len(sizes) == 3
+    assert f"{min(sizes):.0e} {max(sizes):.0e}" == "6e-09 4e-08"
+    for seed, updates in enumerate(
+        found["latch"]["LSTM, no forget gate"]["160"]["updates"]
+    ):
+        if updates:
+            torch.manual_seed(seed)
+            model = latch.Latch(latch.network("LSTM, no forget gate"))
+            assert latch.reach(model, 160)[159] > 1e-2
+    others = set(found["latch"]) - {"tanh, orthogonal", "LSTM, no forget gate"}
+    assert not any(found["latch"][n]["160"]["latched"] for n in others)
+    said(
+        "recurrence",
+        "Six runs learned although the gradient had vanished. They count "
+        "against this chapter",
+        "below 1e−06, a line that we drew afterwards, though 1e−07 picks out "
+        "the same runs",
+        "networks solved 160 letters from 6e−09 to 4e−08",
     )
 
 
@@ -305,5 +346,5 @@ def test_what_clipping_does(found):
     assert len({one["largest"] for one in free.values()}) == 1  # the first
     said(
         "recurrence",
-        "at high learning rates clipping helps. At low ones it harms",
+        "at high learning rates clipping helps. At low ones fewer runs succeed",
     )

@@ -21,6 +21,7 @@ import {
   gaze,
   lossOf,
   spell,
+  tensors,
 } from "../../src/lookback/widgets/reversing.js";
 import { near } from "./near.mjs";
 
@@ -32,6 +33,15 @@ const pair = (seed) => KINDS.map((kind) => draw(kind, 8, seed));
 /** @type {{task: "reverse", rate: number, seed: number, ms: number}} */
 const SETTING = { task: "reverse", rate: 0.02, seed: 1, ms: Infinity };
 const STATE = { ...SETTING, width: 8, text: "noir", _esm: "" };
+
+test("at width 12 the two middles have the sizes that rnnsearch.md gives", () => {
+  const [fixed, look] = KINDS.map((kind) => {
+    const own = tensors(kind, 12).filter(([name]) => /^(squeeze|attention)/.test(name));
+    return own.reduce((sum, [, rows, columns]) => sum + rows * columns, 0);
+  });
+  assert.deepEqual([fixed, look], [600, 608]);
+  assert.equal(tensors("look", 12).find(([name]) => name === "attention.v")?.[2], 16);
+});
 
 test("a gradient is the slope of the loss", () => {
   for (const machine of pair(3)) {

@@ -56,9 +56,9 @@ class Relay(base.Widget):
     def words(self) -> str:
         last, back = self.states()[-1], self.gradient(STEPS)[0]
         return (
-            f"h ← tanh(w h + x) with w = {self.w:g}: {STEPS} steps after a "
-            f"pulse of {self.pulse:g} the state is {last:.3f}, and the "
-            f"gradient back to the pulse {back:.1e}."
+            f"h ← tanh(w h + x) with w = {self.w:g}: after a pulse of "
+            f"{self.pulse:g} at step 1 the state at step {STEPS} is "
+            f"{last:.3f}, and its gradient back to step 1 is {back:.1e}."
         )
 
     def draw(self, figure: Figure) -> None:
