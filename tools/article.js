@@ -44,8 +44,10 @@
     if (!one.closest("svg")) one.id = `${name}--${one.id}`;
   }
   for (const one of all("a[href]")) {
-    if (one.closest("svg")) {
-      one.replaceWith(...one.childNodes); // a drawing with links is printed as one picture
+    const drawing = one.closest("svg");
+    if (drawing) {
+      drawing.setAttribute("role", "img"); // a drawing with links is one picture
+      one.replaceWith(...one.childNodes);
       continue;
     }
     const url = new URL(one.href);

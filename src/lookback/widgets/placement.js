@@ -96,7 +96,8 @@ function build(model) {
     ...sets.map((one) => one.node),
     result,
     problem,
-    bar(check, next, again, say),
+    bar(check, next, again),
+    say,
   );
   const node = element("div", { class: "lookback-widget", "data-widget": "placement" }, form);
   const draw = () => {
