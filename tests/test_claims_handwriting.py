@@ -185,9 +185,9 @@ def test_content_learns_more_slowly_and_was_still_learning(results):
     said("handwriting", "the rate of the tables, less often than the constant")
     pace = results["baselines"]["6"]["constant"]["sign"]
     assert max(each(results, "content", 6, "sign")) < pace
-    said("handwriting", "but is on the right letter more often than the constant")
-    faster = results["content"]["at"][2]["6"]["sign"]["each"]
-    assert min(faster) > pace
+    said("handwriting", "but is on the right letter more often than the")
+    lower = results["content"]["at"][2]["6"]["sign"]["each"]
+    assert min(lower) > pace
     said("handwriting", "All losses were still falling when the training")
     for name in (*trial.NETWORKS, trial.LONGER):
         for curve in results[name]["curve"]:
@@ -221,7 +221,7 @@ def test_content_is_behind_at_every_rate(results):
 
 
 def test_content_trained_for_longer_serves_short_lines_alone(results):
-    said("handwriting", "even better than the window after a third of those")
+    said("handwriting", "even better than the window's after a third of those")
     said("handwriting", "after the shorter training at any rate, though less")
     for length, sign in ((6, 1), (30, -1)):
         for content in each(results, trial.LONGER, length, "nats"):
