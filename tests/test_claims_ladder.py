@@ -481,7 +481,7 @@ def test_the_product_s_alignments_are_not_the_worse_ones():
         [run["aer"] for run in found[name]["runs"]]
         for name in ("dot", "additive")
     )
-    said("scores", "The product aligns words no worse, here even")
+    said("scores", "The product aligns words no worse; here it even")
     said("scores", "Every seed of the product is below every seed of")
     assert len(product) == len(added) == 3 and max(product) < min(added)
     said("scores", "at half the width")
