@@ -1,5 +1,7 @@
 """What the chapter `explanation` says of its record."""
 
+import inspect
+
 import pytest
 import torch
 from saying import said
@@ -151,7 +153,10 @@ def test_how_twelve_rows_are_counted(looks):
     other = explanation.reordered(now)
     order = [int((own[0, 0] == x).nonzero()) for x in other[0, 0]]
     assert torch.equal(other, own[:, :, order])
-    said("explanation", "from 0 for the first word of its sentence to 1 for")
+    said(
+        "explanation",
+        "it numbers the words of each sentence evenly from 0 to 1",
+    )
     near = explanation.closeness(3, 5)
     assert near.argmax(-1).tolist() == [0, 2, 4] and float(near[0, 4]) == -1
 
@@ -162,6 +167,23 @@ def test_a_diagnostic_mlp_tells_the_maps_apart(looks):
     assert readers["first"]["mean"] > readers["uniform"]["mean"] + 0.1
     said("explanation", "with all weights alike, and … with the adversary's")
     assert readers["uniform"]["mean"] > readers["price 1.0"]["mean"] + 0.1
+
+
+@pytest.mark.multi30k
+def test_at_which_words_rivals_are_sought(looks):
+    said("explanation", "at the first word of each sentence and at every")
+    assert explanation.EVERY == 4
+    said("explanation", "about 15 to a sentence in both corpora")
+    for name, (_, _, count) in explanation.SUBJECTS.items():
+        pairs = (
+            phrasebook.sample(count, seed=3)
+            if name == "phrasebook"
+            else corpus.load("test_2016_flickr")[:count]
+        )
+        lengths = [len(one.target) + 1 for one in pairs]  # with <end>
+        assert sum(lengths) == looks[name]["words"]
+        assert sum(-(-n // 4) for n in lengths) == looks[name]["sought"]
+        assert round(sum(lengths) / count) == 15
 
 
 def test_what_the_search_finds_for_the_black_cars(monkeypatch):
@@ -179,6 +201,15 @@ def test_what_the_search_finds_for_the_black_cars(monkeypatch):
         assert now.own.shape[1:] == (1, 6)  # four words, full stop and end
         other = explanation.most_different(model, now, torch.tensor([True]))
         found[word] = float(explanation.divergence(other, now.own)[0, 0])
+        before, after = (
+            explanation.says(model, now, one) for one in (now.own, other)
+        )
+        said("explanation", "the most different within ε are kept")
+        moved = explanation.total_variation(after, before)
+        assert float(moved) < explanation.EPSILON + 1e-4
+    said("explanation", "TV above 0.8 ε costs twenty times what the same")
+    code = inspect.getsource(explanation.most_different)
+    assert "20 * F.relu(moved - 0.8 * epsilon) - apart" in code
     said("explanation", "At les the search finds very different weights")
     assert found["les"] > 0.35
     said("explanation", "At voitures they hardly differ from the model's own")

@@ -267,16 +267,28 @@ def test_without_positions_it_does_not_matter_who_bites_whom():
     said("opened", "the encoder's first residual connection cannot")
     around = ("encoder.0.attention.residual",)
     assert widget.translation(dog, around) != widget.translation(dog)
-    said("opened", "The sentence of the cat survives")
+    said("opened", "The cat's sentence survives")
     cat = LIMITS["examples"][0]
     assert widget.translation(cat, ("positions",)) == widget.translation(cat)
     said("opened", "without it the cat's sentence, too, stays the same")
     assert widget.translation(cat, head) == widget.translation(cat)
-    said("opened", "the boy's red shirt and blue ball the colors change places")
+    said("opened", "who kicks a blue ball, the colors change places")
     boy = "A boy in a red shirt is kicking a blue ball."
     assert widget.translation(boy, ("positions",)) == (
         "un garçon en t-shirt bleu frappe dans un ballon rouge ."
     )
+
+
+def test_which_single_part_changes_the_cat_s_sentence():
+    said("opened", "Any residual connection does, and most of the LayerNorms")
+    said("opened", "Here that holds for every head and every whole sublayer")
+    widget, cat = Opened(), LIMITS["examples"][0]
+    names, own = opened.switches(widget.model), widget.translation(cat)
+    changed = {n for n in names if widget.translation(cat, (n,)) != own}
+    residual = {n for n in names if n.endswith(".residual")}
+    norms = {n for n in names if n.endswith(".norm")}
+    assert residual < changed and len(changed & norms) > 0.6 * len(norms)
+    assert changed - residual - norms == {"diagonal"}
 
 
 def test_the_lens_of_the_cat():
@@ -333,6 +345,11 @@ def test_the_adjective_follows_the_french_and_not_the_english():
         ]
         for part in ("attention", "cross")
     }
+    said("opened", "it works on each token alone, so the column comes out")
+    after = [
+        round(carried(f"decoder.{i}.feedforward.stream"), 2) for i in range(4)
+    ]
+    assert after == found["cross"]
     said("opened", "| self-attention | 0.81 | 0.20 | 0.09 | 0.01 |")
     assert found["attention"] == [0.81, 0.20, 0.09, 0.01]
     said("opened", "| cross-attention | 0.54 | 0.20 | 0.09 | 0.01 |")
@@ -360,7 +377,11 @@ def test_the_adjective_follows_the_french_and_not_the_english():
 def test_the_numbers_between_eight_tokens():
     said("opened", "Eight tokens in, eight out, since *bites* and *mord*")
     said("opened", "and two hundred thousand numbers between them")
-    found = Opened().trace("A dog bites a man.")
+    dog = "A dog bites a man."
+    found = Opened().trace(dog)
+    said("opened", "each side has one special token, `<end>` or `<start>`")
+    told, _ = answer(dog)
+    assert told["source"][-1] == "<end>" and told["target"][0] == "<start>"
     assert len(found["encoder.stream"]) == len(found["decoder.stream"]) == 8
     assert round(sum(t.numel() for t in found.values()), -5) == 200_000
 

@@ -139,7 +139,7 @@ def switched(model: Transformer, off: Iterable[str]) -> Iterator[None]:
         for side in ("encoder", "decoder"):
             if f"{side}.norm" in off:
                 enter(swap(model, f"after_{side}", nn.Identity()))
-        if "positions" in off:
+        if "positions" in off:  # source and target share one embedding
             enter(swap(model.target_embedding, "positions", "none"))
         if off & {"mask", "diagonal"}:
             enter(uncached(model))
