@@ -25,7 +25,7 @@ def test_what_is_said_of_the_table_of_traits():
     seers = [name for name, t in FOUND.items() if t.sees_place]
     said("name", "Only the soft window is location-based")
     assert seers == ["soft window"]
-    said("name", "and it alone is not content-based. None of the ten is both")
+    said("name", "the other nine are content-based. None of the ten is both")
     blind = [name for name, t in FOUND.items() if not t.sees_content]
     assert blind == ["soft window"]
     said("name", "Seven of the ten have the same five entries")

@@ -197,6 +197,16 @@ def test_traits_of_formulas_that_nobody_wrote(attention, truth):
 
 
 @pytest.mark.parametrize("name", lookups.KIN)
+def test_values_of_equal_sums_do_not_hide_a_gradient(name):
+    """With weights that sum to 1 the context's sum is 0 for every query."""
+    query, keys = memory()
+    keys = keys - keys.mean(1, keepdim=True)
+    _, attention = lookups.KIN[name]
+    found = lookups.gradient_to_query(attention, query, keys)
+    assert found == (name != "memory network")
+
+
+@pytest.mark.parametrize("name", lookups.KIN)
 def test_single_precision_and_any_size(name):
     query, keys = memory(source=3, d=6)
     _, attention = lookups.KIN[name]

@@ -242,13 +242,16 @@ def _asked(attention, seed, source=5, d=4):
 
 
 def reaches_query_solution(attention, query, keys, values):
-    """Whether the gradient of the context is anything but 0."""
+    """Whether some number of the context has a gradient that is not 0."""
     query = query.clone().requires_grad_()
     context = attention(query, keys) @ values
     if not context.requires_grad:
         return False
-    (gradient,) = torch.autograd.grad(context.sum(), query)
-    return bool(gradient.abs().max() > 1e-9)
+    gradients = [
+        torch.autograd.grad(number, query, retain_graph=True)[0]
+        for number in context
+    ]
+    return bool(torch.stack(gradients).abs().max() > 1e-9)
 
 
 def _yes(name):
@@ -293,6 +296,12 @@ _EVEN = (
     "You say no where the numbers of the gradient sum to 0 without being 0. "
     "Take absolute values before you combine them."
 )
+_SUMMED = (
+    "You say no where all rows of the values have the same sum. Weights that "
+    "sum to 1 then give every context that sum too, so the sum has the "
+    "gradient 0, although the context changes. Test each number of the "
+    "context, or a random mixture of them."
+)
 _REACHED = (  # attention, truth, hint, and what is changed in the memory
     (lookups.scaled_dot, True, _ASKING),
     (lookups.fast_weights, True, _no("fast weights")),
@@ -315,6 +324,12 @@ _REACHED = (  # attention, truth, hint, and what is changed in the memory
         _EVEN,
         lambda K, V: (K - K.mean(1, keepdim=True), V),
     ),
+    (
+        lookups.scaled_dot,
+        True,
+        _SUMMED,
+        lambda K, V: (K, V - V.mean(1, keepdim=True)),
+    ),
 )
 
 
@@ -328,7 +343,7 @@ def reaches_query(mine):
             keys, values = other(keys, values)
         if _yes_or_no(_judge(mine, attention, query, keys, values)) != truth:
             raise Hint(hint)
-    return "eleven cases, two of them with a path whose gradient is 0."
+    return "twelve cases, two of them with a path whose gradient is 0."
 
 
 _HARD = (
@@ -366,19 +381,22 @@ def _yes_or_no(said):
     return bool(said)
 
 
-_FOUND = "bool(gradient.abs().max() > 1e-9)"
+_FOUND = "bool(torch.stack(gradients).abs().max() > 1e-9)"
+_EACH = "for number in context\n"
+_SUM = "for number in [context.sum()]\n"
 for _hint, *_typed in (
     (_PATH, _FOUND, "context.requires_grad"),
     (_ASKING, "query.clone().requires_grad_()", "query.clone()"),
-    (_ASKING, " @ values", ""),
+    (_ASKING, " @ values", "", _EACH, _SUM),
     (_yes("memory network"), "return False", "return True"),
-    (_ALIKE, " @ values", "", "context.sum()", "context[0]"),
-    (_DOWN, "gradient.abs()", "gradient"),
-    (_LAST, "context.sum()", "context[0]"),
-    (_EVEN, "gradient.abs().max()", "gradient.sum().abs()"),
+    (_ALIKE, " @ values", ""),
+    (_DOWN, ".abs()", ""),
+    (_LAST, _EACH, "for number in context[:1]\n"),
+    (_EVEN, ".abs().max()", ".sum(1).abs().max()"),
+    (_SUMMED, _EACH, _SUM),
     (_HARD, "    if not context.requires_grad:\n        return False\n", ""),
     (_UNUSED, "@ values", "@ values.clone().requires_grad_()"),
-    (f"{_BOOLEAN}Tensor.", _FOUND, "gradient"),
+    (f"{_BOOLEAN}Tensor.", _FOUND, "torch.stack(gradients)"),
 ):
     reaches_query.slip(_hint, *_typed)
 
@@ -398,8 +416,17 @@ def _by_backward(attention, query, keys, values):
     context = attention(query, keys) @ values
     if context.grad_fn is None:
         return False
-    context.sum().backward()
+    (context @ torch.randn_like(context)).backward()
     return query.grad is not None and query.grad.norm() > 1e-8
+
+
+@reaches_query.style
+def _by_jacobian(attention, query, keys, values):
+    def context(query):
+        return attention(query, keys) @ values
+
+    J = torch.autograd.functional.jacobian(context, query)
+    return J.norm().item() > 1e-9
 
 
 def sees_place_solution(attention, query, keys):
