@@ -79,7 +79,7 @@ def test_what_is_taken_is_what_the_rules_read(rule):
 
 
 def test_the_nearest_stored_value():
-    said("fastweights", "our count is about the nearest symbol")
+    said("fastweights", "our count is about the nearest value")
     value = torch.eye(3)[None]
     answer = torch.tensor([[[0.1, 0.9, 0.0], [5.0, 1.0, 4.9]]])
     assert capacity.nearest(answer, value).tolist() == [[1, 0]]
@@ -156,10 +156,9 @@ def held():
 
 
 def test_given_the_sum_rule_holds_more_and_the_delta_rule_is_nearer(held):
-    said("fastweights", "The sum rule holds more than the delta rule")
+    said("fastweights", "The sum rule holds more than the delta rule with")
     said("fastweights", "they lie closer to the stored values")
     said("fastweights", "has almost none, softmax all")
-    said("fastweights", "It does hardly better than guessing.")
     for n in ("16", "32", "64", "128"):
         row = held["given"][n]
         assert min(row["sum"]["right"]["each"]) > max(
@@ -257,10 +256,6 @@ def test_given_a_decay_leaves_the_newest(held, decayed):
 def test_elu_fails_because_of_the_keys(held, decayed):
     said("fastweights", "Subtract the mean from the features, and the sum rule")
     assert decayed["given"]["32"]["centred"]["right"]["mean"] > 0.97
-    said("fastweights", "Make the keys eight times as long")
-    assert records.load("decay")["config"]["long"] == 8
-    longer = decayed["given"]["8"]["long"]["right"]["mean"]
-    assert longer > 3 * held["given"]["8"]["positive"]["right"]["mean"]
 
 
 def test_a_learned_decay_tells_old_from_new(held, decayed):
@@ -268,7 +263,7 @@ def test_a_learned_decay_tells_old_from_new(held, decayed):
     gated = decayed["again, decay"]["each"]
     assert len(gated) == 5
     assert min(gated) > 2 * max(held["again, sum"]["each"])
-    said("fastweights", "the sum rule nearly reached the delta rule")
+    said("fastweights", "With a learned decay the sum rule has")
     least = min(held["again, delta"]["each"])
     assert least - 0.1 < min(gated) <= max(gated) < least
     said("fastweights", "training set it to …, and nothing changed")
@@ -293,8 +288,11 @@ def test_learned_once_the_delta_rule_makes_itself_a_sum_rule(held):
 
 def test_bound_again_only_the_delta_rule_is_not_near_a_third(held):
     said("fastweights", "get about a third right: the score of a guess among")
-    for rule in ("sum", "positive", "softmax"):
-        assert all(0.2 < x < 0.4 for x in held[f"again, {rule}"]["each"])
+    for rule in ("sum", "softmax"):
+        assert all(0.33 < x < 0.37 for x in held[f"again, {rule}"]["each"])
+    said("fastweights", "holds fewer pairs in once too, stays below even that")
+    assert max(held["again, positive"]["each"]) < 0.3
+    assert max(held["once, positive"]["each"]) < min(held["once, sum"]["each"])
     said("fastweights", "The delta rule has …, and … if keys have … numbers")
     assert min(held["again, delta"]["each"]) > 0.85
     assert min(held["again, delta, wide"]["each"]) > 0.999
@@ -324,11 +322,12 @@ def timed():
 
 def test_linear_attention_is_slower_below_several_hundred_words(timed):
     speed = timed["speed"]
-    said("fastweights", "The two cross between 512 and 1,024 words")
+    said("fastweights", "The two cross near … words, by interpolation")
+    said("fastweights", "On our CPU it is, from about … words on")
     said("fastweights", "Below several hundred words the fused softmax")
     assert 512 < speed["crossing"]["fused"] < 1024
-    said("fastweights", "so it is several times faster")
-    assert speed["ratio"]["64"]["fused"] < 1 / 3
+    said("fastweights", "so it is about six times as fast")
+    assert 5.7 < 1 / speed["ratio"]["64"]["fused"] < 6.3
     said("fastweights", "At 8,192 words linear attention is … times as fast")
     assert speed["ratio"]["8192"]["fused"] > 4
     assert speed["ratio"]["8192"]["softmax"] > 30
