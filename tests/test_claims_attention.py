@@ -280,7 +280,10 @@ def test_red_and_of_move_top_most(loaded):
         }
         assert max(moved, key=moved.get) == witness
         if sentence == GARMENT:
-            said("attention", "three times as far as by smiling")
+            said(
+                "attention",
+                "Smiling moves the garment only a third as far as red",
+            )
             assert 2.8 < moved["red"] / moved["smiling"] < 3.3
     said("attention", "about twice as far as by mountain")
     assert 1.7 < moved["of"] / moved["mountain"] < 2.3
@@ -472,7 +475,7 @@ def test_where_your_own_crossing_lies():
         many = crossings(256, 16, (32, 64, 128, 256, 512))
     finally:
         torch.set_num_threads(threads)
-    said("serial", "it was slower from about 760, twelve times $n = d$")
+    said("serial", "it was slower from about 760, twelve times $d$")
     said("serial", "it was slower from about 200, even before $n = d$")
     assert narrow[0] == pytest.approx(760, rel=0.3)
     assert many[0] == pytest.approx(200, rel=0.25)
