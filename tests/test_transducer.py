@@ -5,6 +5,7 @@ from math import comb
 
 import pytest
 import torch
+from saying import said as says
 
 from lookback.transducer import (
     Transducer,
@@ -115,6 +116,7 @@ GIVEN = torch.tensor([[START, 4, 5, 6], [START, 7, END, PAD]])
 
 
 def test_the_model_s_probability_is_the_sum_over_paths():
+    says("transducer", "By the chain rule these probabilities, multiplied")
     model = model_of()
     with torch.no_grad():
         logits = model(SOURCE, GIVEN)
