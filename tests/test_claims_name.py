@@ -1,10 +1,13 @@
 """What the chapter `name` says of its ten formulas and its curve."""
 
+import math
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import torch
 from saying import said
+from torch.nn import functional as F
 
 from lookback import lookups
 from lookback.lab import records, significance
@@ -80,7 +83,7 @@ def test_the_three_captions_by_hand():
 
 
 def test_the_curves_begin_and_end_where_the_picture_is_said_to():
-    said("name", "begins at 75% of words right and does not fall below 69%")
+    said("name", "begins at 75% of correct words and does not fall below 69%")
     said("name", "begins at 51% and falls to 36%")
     runs = records.load("growth")["results"]
     asked = torch.arange(5, 76, dtype=torch.float64)
@@ -98,3 +101,80 @@ def test_the_curves_begin_and_end_where_the_picture_is_said_to():
     assert round(curves["rnnsearch"][0]) == 75
     assert min(curves["rnnsearch"]) > 69
     assert [round(curves["fixed"][at]) for at in (0, -1)] == [51, 36]
+
+
+def features(x, degree):
+    """Every product of fewer than `degree` entries of x, n of them times
+    1 / √n!: the dot product of two is the Taylor series of e^(x · y)."""
+    parts = [torch.ones(1).to(x)]
+    for n in range(1, degree):
+        parts.append(torch.outer(parts[-1], x).flatten() / math.sqrt(n))
+    return torch.cat(parts)
+
+
+def memory(d, source=9):
+    draw = torch.Generator().manual_seed(0)
+    numbers = torch.randn(source + 1, d, generator=draw, dtype=torch.float64)
+    return numbers[0], numbers[1:]
+
+
+def test_the_softmax_of_2017_is_the_quotient_in_a_limit():
+    said("name", "the later we stop, the better they are")
+    said("name", "only with a $\\varphi$ of infinitely many entries")
+    query, keys = memory(2)
+    truth = lookups.scaled_dot(query, keys)
+    gaps = []
+    for degree in (2, 4, 8, 12, 15):
+        q, *mapped = (
+            features(x / len(query) ** 0.25, degree) for x in (query, *keys)
+        )
+        raw = lookups.fast_weights(q, torch.stack(mapped))
+        gaps.append(float((raw / raw.sum() - truth).abs().max()))
+    assert all(later < gap / 4 for gap, later in pairwise(gaps))
+    assert gaps[0] > 0.05 and gaps[-1] < 1e-9
+
+
+def test_no_finite_map_gives_the_softmax_of_2017_exactly():
+    """The table of e^(q · k) has as many ranks as there are vectors."""
+    said("name", "the table of their $e^{q \\cdot k}$ has full rank")
+    said("name", "so with no matrix of fixed size")
+    for source in (3, 6, 9):
+        _, keys = memory(2, source)
+        table = (keys @ keys.T / math.sqrt(2)).exp()
+        assert torch.linalg.matrix_rank(table) == source
+        low = (F.elu(keys) + 1) @ (F.elu(keys) + 1).T
+        assert torch.linalg.matrix_rank(low) == 2
+
+
+def test_no_map_at_all_gives_rnnsearch():
+    """With e^(a(q, k)) in place of φ(q) · φ(k), times what may depend on q,
+    Cauchy and Schwarz want a(q, q) + a(k, k) ≥ a(q, k) + a(k, q)."""
+    said("name", "with the matrices of our function, do not")
+    said("name", "not with one $\\varphi$ for query and keys")
+
+    def slack(score, q, k):
+        return score(q, q) + score(k, k) - score(q, k) - score(k, q)
+
+    W, U, V = lookups.drawn(3, torch.zeros(6, dtype=torch.float64))
+
+    def additive(q, k):
+        return float(torch.tanh(W @ q + U @ k) @ V[0])
+
+    def dot(q, k):
+        return float(q @ k)
+
+    query, keys = memory(6, 30)
+    weights = lookups.rnnsearch(query, keys)
+    own = torch.tensor([additive(query, k) for k in keys]).softmax(0)
+    assert (weights - own).abs().max() < 1e-6
+    assert min(slack(additive, query, k) for k in keys) < -0.1
+    assert min(slack(dot, query, k) for k in keys) >= 0
+
+
+def test_the_kernel_is_the_scaled_dot_product_for_any_equal_length():
+    said("name", "all keys are of equal length and $b^2 = \\sqrt{d}$")
+    query, keys = memory(6)
+    for length in (1, 3):
+        alike = length * F.normalize(keys, dim=-1)
+        found = lookups.kernel_regression(query, alike, 6**0.25)
+        assert (found - lookups.scaled_dot(query, alike)).abs().max() < 1e-12

@@ -43,7 +43,7 @@ POSITIONS = ("sinusoidal", "rope", "alibi")
 class GPTConfig:
     """The sizes, and the flags of the chapter's table but `cached`."""
 
-    vocab: int = 65  # letters and signs of the text
+    vocab: int = 65  # characters of the text
     d_model: int = 64
     layers: int = 2
     heads: int = 4
