@@ -490,7 +490,9 @@ def test_the_bounds_on_a_speedup():
         for stages in (recurrent(12, 16), self_attention(12, 16))
     ]
     assert (round(speedups[0], -2), speedups[1]) == (1400, 4224)
-    said("serial", "its span is $n$, since each $x_t W$ could also share a tick")
+    said(
+        "serial", "its span is $n$, since each $x_t W$ could also share a tick"
+    )
     shared = [Stage("both products", 6 * 16**2)] * 12
     assert ticks(shared, 1) / ticks(shared, 10**9) == 1536 == 18_432 / 12
     said("serial", "With $f = 0.1$, eight processors give a speedup of 4.7")

@@ -58,7 +58,10 @@ def test_the_worked_example_is_worked_out():
 
 def test_every_model_has_three_seeds_and_as_many_weights():
     sizes = [found["parameters"] for found in FOUND.values()]
-    said("transducer", "three seeds each, and within 2% of RNNsearch's … parameters")
+    said(
+        "transducer",
+        "three seeds each, and within 2% of RNNsearch's … parameters",
+    )
     assert all(len(found["runs"]) == 3 for found in FOUND.values())
     assert max(sizes) < 1.02 * min(sizes)
 
@@ -297,7 +300,9 @@ def test_after_as_many_epochs_the_transducer_is_ahead():
         "transducer-measured",
         "After the same number of epochs the transducer is ahead in both",
     )
-    said("transducer", "After the same number of epochs the transducer leads by")
+    said(
+        "transducer", "After the same number of epochs the transducer leads by"
+    )
     assert beam["low"] > 0 and beam["p"] < 0.001
 
 
