@@ -278,7 +278,8 @@ def mixture(
     """log Σ_t α(t, u) p(k | t, u): logits of the next word.
 
     A softmax divides by the sum over k, Σ_t α(t, u) (1 − p(blank | t, u)).
-    `ready` is log α(t, u) / Z(t, u); other weights may stand for α.
+    `ready` is log α(t, u) / Z(t, u). In `latent_alignment` the weights of an
+    attention stand in place of α.
     """
     weight, top = shifted_exp(ready + places.max[:, None])
     return logarithm(product(weight, places.exp)) + top[..., None] + g

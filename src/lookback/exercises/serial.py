@@ -51,7 +51,7 @@ def _slips(n, d):
             "each.": 4 * n * d**2,
         },
         {
-            "That is where attention catches up with the GRU. The LSTM has "
+            "That is where attention takes as many as the GRU. The LSTM has "
             "eight matrices.": d,
             "Without its own four matrices attention would come that far: set "
             "8nd² equal to 4nd² + 2n²d.": 4 * d,
