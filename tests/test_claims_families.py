@@ -382,7 +382,7 @@ def test_plays_runs_resumes_and_writes_its_record(tmp_path, monkeypatch):
 
 @torch.no_grad()
 def test_nano_gpt_is_torchs_stack_without_biases():
-    said("families", "We wrote its model anew from its formulas")
+    said("families", "We reimplemented its model from its formulas")
     torch.manual_seed(0)
     nano = shakespeare.Nano(30).double().eval()
     sizes = dict(batch_first=True, norm_first=True, bias=False)
@@ -413,7 +413,7 @@ def test_nano_gpt_is_torchs_stack_without_biases():
 
 
 def test_nano_gpt_begins_as_gpt_2_does():
-    said("families", "We wrote its model anew from its formulas")
+    said("families", "We reimplemented its model from its formulas")
     torch.manual_seed(0)
     nano = shakespeare.Nano(65)
     parts = [one for one in nano.named_parameters() if one[1].ndim > 1]
@@ -505,7 +505,7 @@ def test_another_mask_does_harm():
 def test_the_whole_caption_helps_the_gpt():
     among = found("families")["asked"]["among"]
     left, whole = among["GPT, left"], among["GPT, whole"]
-    said("families", "Its nats fall from …, from the left, to …, by the whole")
+    said("families", "The GPT's fall from …, from the left, to …, by the whole")
     assert whole["nats"]["mean"] < left["nats"]["mean"] - 0.2
     assert whole["right"]["mean"] > left["right"]["mean"]
     said("families", "by the whole caption, the GPT does better than the BERT")
@@ -571,7 +571,7 @@ def test_our_body_is_no_worse_than_nano_gpt_and_takes_no_longer():
         max(ours["nats"]["each"])
         < records.load("shakespeare")["config"]["published"]
     )
-    said("families", "a few updates fewer, so that it takes as long")
+    said("families", "slightly fewer updates, so that both take equally long")
     assert ours["seconds"]["mean"] <= 1.02 * nano["seconds"]["mean"]
     gap = nano["nats"]["mean"] - ours["nats"]["mean"]
     said("families", "Most of the difference is therefore the rate")
@@ -584,7 +584,7 @@ def test_the_settings_of_both_are_those_of_the_page():
     config = records.load("shakespeare")["config"]
     said("families", "a rate three times as high")
     assert config["ours"] == pytest.approx(3 * config["rate"])
-    said("families", "and a few updates fewer")
+    said("families", "and slightly fewer updates")
     assert config["fewer"] < config["updates"]
     said("families", "Our stack has the same sizes")
     assert config["d_model"] == 128
@@ -596,7 +596,8 @@ def test_the_convolution_is_ahead_with_few_pictures():
     said("families", "With 600 pictures the convolution is ahead")
     assert min(few["convolution"]["each"]) > max(few["ViT"]["each"])
     said(
-        "families", "Position embeddings help only near where they were learned"
+        "families",
+        "Here position embeddings help only near the places where they",
     )
     for count in ("600", "6000"):
         with_places = results["ViT"]["right"][count]
@@ -691,7 +692,7 @@ def test_top_p_leaves_a_different_number_at_each_word(machine):
     said("families", "it leaves some two dozen words")
     assert 20 <= left["red"] <= 30
     said("families", "more than a hundred, for he may be doing anything")
-    said("families", "has come to in front, a single one")
+    said("families", "and after in front, only one")
     assert left["is"] > 130 and left["front"] == 1
 
 
@@ -871,8 +872,11 @@ def test_pre_training_helps_where_labels_are_few(learned):
     assert ahead(bert["50"], fresh["50"]) == 2
     said("families", "Why it needs more labels than the GPT")
     assert sum(bert["50"]) < sum(gpt["50"])
-    said("families", "the pre-trained ones eight to ten points on average")
-    said("families", "random weights five to six")
+    said(
+        "families",
+        "before rounding, the BERT ten points on average, the GPT eight",
+    )
+    said("families", "random weights between five and six")
     gains = {
         start: 100 * (mean(each["200"]) - mean(each["50"]))
         for start, each in tuned.items()

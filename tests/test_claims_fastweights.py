@@ -179,6 +179,12 @@ def test_given_the_sum_rule_holds_more_and_the_delta_rule_is_nearer(held):
         "it gets … of 64 pairs right, against the sum rule's …",
     )
     assert row["delta 0.1"]["right"]["mean"] >= row["sum"]["right"]["mean"]
+    said("fastweights", "The delta rule thus offers hardly any extra room")
+    said("fastweights", "It holds hardly more than the sum rule")
+    for n in ("16", "32", "64", "128"):
+        tenth, whole = (held["given"][n][k]["right"]["mean"] for k in
+                        ("delta 0.1", "sum"))  # fmt: skip
+        assert tenth < whole + 0.03
     old = held["given"]["64"]["delta"]
     said("fastweights", "by the delta rule 0.96 and 0.07")
     assert round(old["newest"]["mean"], 2) == 0.96
@@ -297,9 +303,11 @@ def test_bound_again_only_the_delta_rule_is_not_near_a_third(held):
     assert min(held["again, delta"]["each"]) > 0.85
     assert min(held["again, delta, wide"]["each"]) > 0.999
     said(
-        "fastweights", "Softmax gets there too if each key is told its position"
+        "fastweights",
+        "Softmax gets there too, with keys of … numbers, if each key",
     )
     assert min(held["again, softmax, places"]["each"]) > 0.99
+    assert capacity.LEARNED["again, softmax, places"][2] == capacity.D_K
     said("fastweights", "and to about a third where each came three times")
     assert 0.3 < held["again, delta"]["beta"]["mean"] < 0.4
 
@@ -322,15 +330,33 @@ def timed():
 
 def test_linear_attention_is_slower_below_several_hundred_words(timed):
     speed = timed["speed"]
-    said("fastweights", "The two cross near … words, by interpolation")
-    said("fastweights", "On our CPU it is, from about … words on")
+    said("fastweights", "The two cross near 700 words")
+    said(
+        "fastweights", "On our CPU it is for texts longer than about 700 words"
+    )
     said("fastweights", "Below several hundred words the fused softmax")
-    assert 512 < speed["crossing"]["fused"] < 1024
-    said("fastweights", "so it is about six times as fast")
+    assert 650 < speed["crossing"]["fused"] < 750
+    said("fastweights", "the fused kernel is about six times as fast")
     assert 5.7 < 1 / speed["ratio"]["64"]["fused"] < 6.3
     said("fastweights", "At 8,192 words linear attention is … times as fast")
     assert speed["ratio"]["8192"]["fused"] > 4
     assert speed["ratio"]["8192"]["softmax"] > 30
+
+
+def test_where_the_multiplications_would_be_equal():
+    d = size = 64
+    said("fastweights", "about two multiplications for each number in the")
+    step = 2 * d * d  # for each word: write W, read it
+    said("fastweights", "needs one for each number in all keys and values")
+    said("fastweights", "By multiplications it would be 128, or 256")
+
+    def softmax(n):  # half of the pairs are masked
+        return n * n / 2 * 2 * d
+
+    assert softmax(128) == 128 * step
+    said("fastweights", "as the chunkwise form needs twice as many")
+    chunk = 2 * size * size * d + 2 * size * d * d  # scores, their sum; W
+    assert chunk == size * 2 * step and softmax(256) == 256 * 2 * step
 
 
 def test_random_features_do_worse_than_not_looking(timed):
@@ -340,13 +366,14 @@ def test_random_features_do_worse_than_not_looking(timed):
     said("fastweights", "do worse than not attending")
     said(
         "fastweights",
-        "At 2 it takes more than four thousand to be level with that",
+        "At a spread of 2, even four thousand do not quite match the plain "
+        "mean",
     )
     for way in ways:
         sharp = lost["1"][way]["1024"]["mean"]
         assert sharp > lost["1"]["mean of values"]
         level = lost["2"][way]["4096"]["mean"] - lost["2"]["mean of values"]
-        assert -0.05 < level < 0.12
+        assert 0 < level < 0.12
         for row in lost.values():
             errors = [row[way][m]["mean"] for m in row[way]]
             assert errors[0] > errors[-1]
