@@ -372,7 +372,9 @@ def test_where_the_gpu_is_full_16_bits_help():
     said("serial", "With them RNNsearch takes 58 ms and the Transformer 33")
     both = [step_ms(name, 2048, 40, "bf16") for name in FAMILIES]
     assert [round(ms) for ms in both] == [58, 33]
-    said("serial", "In most other settings 16 bits do not help")
+    said(
+        "serial", "In most other settings 16 bits do not help but slow the step"
+    )
     slower = [
         GPU["paces"][name]["bf16"][size][n] < pace
         for name in FAMILIES
