@@ -138,10 +138,12 @@ def test_no_finite_map_gives_the_softmax_of_2017_exactly():
     """The table of e^(q · k) has as many ranks as there are vectors."""
     said("name", "the table of their $e^{q \\cdot k}$ has full rank")
     said("name", "so with no matrix of fixed size")
+    said("name", "dividing each row by its sum leaves the rank as it is")
     for source in (3, 6, 9):
         _, keys = memory(2, source)
         table = (keys @ keys.T / math.sqrt(2)).exp()
         assert torch.linalg.matrix_rank(table) == source
+        assert torch.linalg.matrix_rank(table / table.sum(1, True)) == source
         low = (F.elu(keys) + 1) @ (F.elu(keys) + 1).T
         assert torch.linalg.matrix_rank(low) == 2
 
@@ -149,8 +151,8 @@ def test_no_finite_map_gives_the_softmax_of_2017_exactly():
 def test_no_map_at_all_gives_rnnsearch():
     """With e^(a(q, k)) in place of φ(q) · φ(k), times what may depend on q,
     Cauchy and Schwarz want a(q, q) + a(k, k) ≥ a(q, k) + a(k, q)."""
-    said("name", "with the matrices of our function, do not")
-    said("name", "not with one $\\varphi$ for query and keys")
+    said("name", "with the matrices of our function and the same $\\varphi$")
+    said("name", "our function and one $\\varphi$ for query and keys")
 
     def slack(score, q, k):
         return score(q, q) + score(k, k) - score(q, k) - score(k, q)
@@ -169,6 +171,11 @@ def test_no_map_at_all_gives_rnnsearch():
     assert (weights - own).abs().max() < 1e-6
     assert min(slack(additive, query, k) for k in keys) < -0.1
     assert min(slack(dot, query, k) for k in keys) >= 0
+    said("name", "One pair that breaks this is enough")
+    torch.manual_seed(0)  # the page's query and its first key
+    query = torch.randn(6, dtype=torch.float64)
+    keys = torch.randn(9, 6, dtype=torch.float64)
+    assert slack(additive, query, keys[0]) < -0.1
 
 
 def test_the_kernel_is_the_scaled_dot_product_for_any_equal_length():
