@@ -214,12 +214,8 @@ def test_without_dropout_a_bare_attention_costs_nothing():
 
     said("attention", "Without dropout, we see no harm")
     assert lost("") > 4 and abs(lost(", dropout 0.0")) < 1
-    step = found["self-attention"]["tests"]["all"]["step"]
-    said("attention", "one such layer lowered BLEU by 4.7 points")
-    said("attention", "the layer lowers the test score by 4.7 points")
-    assert round(step["gain"], 1) == -4.7
-    said("attention", "interval is 4.0 to 5.4 points")
-    assert [round(step[end], 1) for end in ("high", "low")] == [-4.0, -5.4]
+    said("attention", "the layer lowers the test score by")
+    assert found["self-attention"]["tests"]["all"]["step"]["high"] < 0
 
 
 def test_what_is_said_of_fish_and_of_light(loaded):
@@ -640,9 +636,10 @@ def test_one_sublayer_ruins_the_translations():
     assert {(r["kind"], r["layer"]) for r in four} == {("cross", 2)}
     assert round(sum(r["harm"] for r in four), 2) == 0.23
     said("heads", "Any one of eight sublayers can be pruned and the model")
-    said("heads", "BLEU falls by 1.1 to 7.4 points")
+    said("heads", "BLEU falls by … to … points")  # by the second to the sixth
+    rows = PRUNING["sublayers"]["without"]
     gains = [other["step"]["gain"] for other in others]
-    assert [round(each, 1) for each in (max(gains), min(gains))] == [-1.1, -7.4]
+    assert [max(gains), min(gains)] == [rows[i]["step"]["gain"] for i in (1, 5)]
     said(
         "heads", "Two of the eight, the self-attention of the encoder's second"
     )
@@ -683,26 +680,17 @@ def test_two_sublayers_cost_more_than_the_sum(loaded):
 def test_four_pruned_heads_cost_more_than_a_point():
     said("heads", "The curve has no flat beginning")
     four = next(row for row in PRUNING["curve"] if row["removed"] == 4)
-    said("heads", "least useful already lowers BLEU by 1.5 points")
-    said("heads", "cost 1.5 points (95% interval 0.9 to 2.1, $p$ =")
-    step = [round(four["step"][each], 1) for each in ("gain", "high", "low")]
-    assert step == [-1.5, -0.9, -2.1]
-    assert four["step"]["p"] < 0.001
+    assert four["step"]["high"] < 0 and four["step"]["p"] < 0.001
     said("heads", "the four heads that were least missed when last measured")
     said("heads", "After every four removals the test set is translated")
     assert (pruning.CANDIDATES, pruning.STEP) == (4, 4)
 
 
-def test_one_head_in_the_bare_layer_and_in_the_whole_model():
-    step = records.load("ladder")["results"]["self-attention"]["tests"]["all"]
-    said("heads", "layer with one head had lowered the score by 4.7 points")
-    assert round(step["step"]["gain"], 1) == -4.7
+def test_in_the_whole_model_the_gain_of_four_heads_seems_smaller():
+    bare = records.load("ladder")["results"]["heads"]["tests"]["all"]["step"]
     whole = records.load("ablation")["results"]["heads"]["tests"]["all"]
-    said(
-        "heads", "loses 1.0 points (0.2 to 1.7) if it is trained with one head"
-    )
-    found = [whole["change"][each] for each in ("gain", "high", "low")]
-    assert [round(each, 1) for each in found] == [-1.0, -0.2, -1.7]
+    said("heads", "In a whole Transformer the gain seems smaller")
+    assert bare["gain"] > -whole["change"]["gain"] > 0 > whole["change"]["high"]
 
 
 def test_the_harms_do_more_than_add_up():

@@ -425,33 +425,26 @@ def test_sublayers_stand_in_for_one_another():
         n: x for n, x in gain.items() if n in opened.sublayers(machine()[0])
     }
     said("opened", "The costliest of the twenty, the decoder's first cross")
-    said("opened", "cross-attention, costs 4.6 BLEU")
     assert min(whole, key=whole.get) == "decoder.0.cross"
-    assert round(-whole["decoder.0.cross"], 1) == 4.6
     assert len(whole) == 20
     forward = {n: x for n, x in whole.items() if n.endswith("forward")}
     said("opened", "The costliest of the eight feed-forward layers")
     assert min(forward, key=forward.get) == "encoder.0.feedforward"
-    said("opened", "costs 1.1; without all eight BLEU falls by 44 points")
-    said("opened", "for instance, BLEU falls by 44 points")
-    assert round(-forward["encoder.0.feedforward"], 1) == 1.1
-    assert round(-gain["no feed-forward layers"]) == 44
     said("opened", "Together they cost more than nine times the sum")
     assert gain["no feed-forward layers"] < 9 * sum(forward.values())
     said("opened", "Only the norms before cross-attention and the decoder's")
-    said("opened", "at most 2.7 BLEU. Each of the others costs at least 7.8")
+    said("opened", "at most … BLEU. Each of the others costs at least")
     for name, x in gain.items():
         if name.endswith((".norm", ".residual")):
             small = name.endswith("cross.norm") or name == "decoder.norm"
-            assert x > -2.75 if small else x < -7.8, name
+            most, least = "decoder.norm", "decoder.0.feedforward.residual"
+            assert x >= gain[most] if small else x <= gain[least], name
     said("opened", "A part can cost more than the whole it belongs to.")
     head, all_four = off["decoder.0.cross.head.3"], off["decoder.0.cross"]
     assert head["step"]["high"] < all_four["step"]["low"]
-    said("opened", "costs 9.9 BLEU over all the captions, more than any other")
-    said("opened", "with all its four heads, costs only 4.6")
+    said("opened", "BLEU over all the captions, more than any other head")
     heads = {n: x for n, x in gain.items() if ".head." in n}
     assert min(heads, key=heads.get) == "decoder.0.cross.head.3"
-    assert round(-heads["decoder.0.cross.head.3"], 1) == 9.9
     said("opened", "Most parts can go alone, and the words stay.")
     same = [off[name]["same"] for name in whole]
     assert sorted(same)[10] > 500  # of 1014 translations, word for word

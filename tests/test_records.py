@@ -472,6 +472,7 @@ def test_a_bad_record_is_not_written(tmp_path, changes):
         ("trial/runs/-1/bleu:.0f", "52"),
         ("trial/name", "été"),
         ("trial/gain:+.1f", "−1.5"),
+        ("-trial/gain:.1f", "1.5"),  # the same, as a loss
         ("trial/step", "half-way"),
         ("trial/wall_seconds:.0f", "2"),
         ("trial/results/bleu:.2f", "51.45"),
@@ -508,6 +509,7 @@ def test_a_quote_follows_its_record(tmp_path, monkeypatch):
         ("trial/", "''"),
         ("trial/spread:.1f", "spread:.1f"),
         ("trial/name:.1f", "name:.1f"),
+        ("-trial/name", "-trial/name"),
         ("trial/bleu:.1q", "bleu:.1q"),
         ("trial/runs", "not one value"),
         ("trial", "not one value"),

@@ -72,7 +72,7 @@ def test_it_finds_what_is_typed():
 def test_no_measured_number_is_typed(page):
     text = page.read_text(encoding="utf-8")
     names = set(
-        re.findall(r'\{record\}`([\w-]+)/|records\.load\("(\w+)"', text)
+        re.findall(r'\{record\}`-?(\w[\w-]*)/|records\.load\("(\w+)"', text)
     )
     measured = [
         value

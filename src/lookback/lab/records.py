@@ -281,13 +281,15 @@ def quote(place: str, folder: Path | None = None) -> str:
 
     The path goes into the record's results or, where it leads nowhere there,
     into the record itself ("search/config/epochs"); after the colon stands a
-    Python format. The minus of a number is a minus and no hyphen. Raises
+    Python format. The minus of a number is a minus and no hyphen; one before
+    the path turns the sign around, so that a gain reads as a loss. Raises
     RecordError if there is nothing at that place, or nothing that fits the
     format.
     """
     arguments.kind("place", place, str, 'a path, "search/rnnsearch/bleu:.1f"')
     path, _, form = place.partition(":")
-    name, *steps = path.split("/")
+    turned = path.startswith("-")
+    name, *steps = path.removeprefix("-").split("/")
     folder = folder or FOLDER
     file = folder / f"{name}.json"
     try:
@@ -307,7 +309,7 @@ def quote(place: str, folder: Path | None = None) -> str:
     try:
         if isinstance(value, (dict, list)):
             raise TypeError(f"a {type(value).__name__} is not one value")
-        text = format(value, form)
+        text = format(-value if turned else value, form)
         return text if isinstance(value, str) else text.replace("-", "−")
     except (TypeError, ValueError) as error:
         raise RecordError(
