@@ -179,7 +179,7 @@ def test_no_map_at_all_gives_rnnsearch():
 
 
 def test_the_kernel_is_the_scaled_dot_product_for_any_equal_length():
-    said("name", "all keys are of equal length and $b^2 = \\sqrt{d}$")
+    said("name", "all keys are of equal length (norm) and $b^2 = \\sqrt{d}$")
     query, keys = memory(6)
     for length in (1, 3):
         alike = length * F.normalize(keys, dim=-1)
