@@ -430,7 +430,7 @@ def _by_jacobian(attention, query, keys, values):
 
 
 def sees_place_solution(attention, query, keys):
-    """Whether, the keys permuted, a weight fails to move with its key."""
+    """Whether permuting the keys fails to permute the weights alike."""
     order = torch.arange(len(keys)).roll(1)
     moved = attention(query, keys[order])
     return not torch.allclose(moved, attention(query, keys)[order])
