@@ -50,6 +50,13 @@ def test_numbers_in_the_mask_s_place_are_added_to_the_scores(explicit):
     near(context, scores.softmax(-1) @ given[2])
 
 
+@PATHS
+def test_a_mask_of_whole_numbers_is_one_of_booleans(explicit):
+    given, mask = inputs(), some_mask(())
+    context, _ = attend(*given, mask, need_weights=explicit)
+    near(attend(*given, mask.int(), need_weights=explicit)[0], context)
+
+
 @LEADS
 def test_both_paths_agree_and_so_do_their_gradients(lead):
     grads = []

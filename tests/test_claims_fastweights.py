@@ -10,7 +10,7 @@ from lookback.experiments import (
     capacity,
     decay,
     linear_attention,
-    linear_transformer,
+    linear_cross_attention,
 )
 from lookback.fastweights import (
     delta,
@@ -21,7 +21,7 @@ from lookback.fastweights import (
     remember,
 )
 from lookback.lab import records
-from lookback.linear_transformer import (
+from lookback.linear_cross_attention import (
     RULES,
     LinearTranslator,
     LinearTranslatorConfig,
@@ -87,7 +87,7 @@ def test_the_nearest_stored_value():
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    "module", [capacity, decay, linear_attention, linear_transformer]
+    "module", [capacity, decay, linear_attention, linear_cross_attention]
 )
 def test_it_runs_resumes_and_writes_its_record(module, tmp_path, monkeypatch):
     """Code: a run, at a toy's size."""
@@ -102,14 +102,16 @@ def test_it_runs_resumes_and_writes_its_record(module, tmp_path, monkeypatch):
             "FEATURES": (2, 4),
             "DRAWS": 2,
         },
-        linear_transformer: {
+        linear_cross_attention: {
             "PAIRS": 20,
             "TESTS": 8,
             "CLAUSES": (1,),
             "LONG": 2,
             "HELD_OUT": 4,
             "KINDS": {"sum": ("sum", 16), "delta, wide": ("delta", 64)},
-            "TRAINING": replace(linear_transformer.TRAINING, epochs=1, batch=8),
+            "TRAINING": replace(
+                linear_cross_attention.TRAINING, epochs=1, batch=8
+            ),
         },
     }[module]
     for name, value in small.items():
@@ -117,11 +119,11 @@ def test_it_runs_resumes_and_writes_its_record(module, tmp_path, monkeypatch):
     if module is decay:
         for name, value in {"STORED": (4,), "DRAWS": 2, "UPDATES": 2}.items():
             monkeypatch.setattr(capacity, name, value)
-    arguments = ["--seeds", "2"] if module is linear_transformer else []
+    arguments = ["--seeds", "2"] if module is linear_cross_attention else []
     module.main(arguments)
     name = module.__name__.rsplit(".")[-1]
     results = records.load(name)["results"]
-    if module is linear_transformer:
+    if module is linear_cross_attention:
         assert len(results["delta, wide"]["runs"]) == 2
         wide = results["delta, wide"]["runs"][0]["config"]
         assert (wide["rule"], wide["d_k"]) == ("delta", 64)
@@ -137,7 +139,7 @@ def test_it_runs_resumes_and_writes_its_record(module, tmp_path, monkeypatch):
             "linear",
         }
         return  # times are measured anew
-    if module is linear_transformer:
+    if module is linear_cross_attention:
         monkeypatch.setattr(module, "fit_phrases", None)
     else:
         monkeypatch.setattr(capacity, "Pairs", None)
@@ -404,7 +406,7 @@ def test_the_median_of_the_draws_is_far_too_small():
 
 @pytest.fixture(scope="module")
 def translators():
-    return records.load("linear_transformer")["results"]
+    return records.load("linear_cross_attention")["results"]
 
 
 def test_softmax_is_far_ahead_and_the_two_matrices_are_even(translators):

@@ -190,6 +190,8 @@ def test_spans_as_the_paper_s_figure_has_them():
     assert source == "Thank you <X> me to your party <Y> week .".split()
     assert target == "<X> for inviting <Y> last <Z>".split()
     assert spans(words, []) == (words, ["<X>"])
+    with pytest.raises(ValueError, match="3 spans and 3 marks"):
+        spans(words, [(0, 1), (2, 1), (4, 1)])
 
 
 def test_patches_are_squares_row_by_row():
@@ -245,6 +247,10 @@ def test_shape_by_hand():
     assert sampling_probs(logits, top_p=0.01).tolist() == [1, 0, 0, 0]
     cold = (logits / 0.5).softmax(0)
     torch.testing.assert_close(sampling_probs(logits, 0.5), cold)
+    assert sampling_probs(logits, 0.0).tolist() == [1, 0, 0, 0]
+    for wrong in ({"temperature": -1.0}, {"top_k": 0}, {"top_p": 0.0}):
+        with pytest.raises(ValueError, match="top_k of 1 or more"):
+            sampling_probs(logits, **wrong)
 
 
 def test_shape_leaves_the_order_of_words_alone():
@@ -272,6 +278,9 @@ def test_a_gpt_goes_on_until_the_end(body):
 def test_gibbs_sampling_leaves_the_ends_and_writes_words(body):
     torch.manual_seed(0)
     blank = torch.tensor([[START, MASK, MASK, MASK, END]])
+    rows = torch.tensor([[START, MASK, MASK, END, PAD], blank[0].tolist()])
+    shorter = gibbs_sample(body, rows, 2)[0]
+    assert shorter[-2:].tolist() == [END, PAD] and min(shorter[1:3]) > MASK
     written = gibbs_sample(body, blank, 2)
     assert blank[0, 1] == MASK  # the caller's is left alone
     assert (written[0, 0], written[0, -1]) == (START, END)
@@ -279,6 +288,7 @@ def test_gibbs_sampling_leaves_the_ends_and_writes_words(body):
 
 
 def test_rescoring_is_the_chain_rule(body):
+    body.train()  # the dropout must not count
     row = TOKENS[0]
     tried = torch.tensor([8, 10, 11])
     left, whole = rescore(body, row, 2, tried)

@@ -220,6 +220,7 @@ def test_favor_is_its_equation():
     torch.testing.assert_close(
         favor(x, omega), torch.tensor(truth, dtype=torch.float64), **EXACT
     )
+    assert favor(x.float(), omega).dtype == torch.float32
 
 
 def test_orthogonal_features_are_at_right_angles_within_a_block():

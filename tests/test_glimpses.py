@@ -106,6 +106,8 @@ def test_the_baseline_is_the_mean_of_the_others():
     reinforce(log_p, reward).backward()
     others = torch.tensor([0.25, 0.75, 0.5])
     torch.testing.assert_close(log_p.grad, -(reward - others) / 3)
+    with pytest.raises(ValueError, match="two pictures"):
+        reinforce(log_p[:1], reward[:1])
 
 
 @pytest.mark.parametrize("baseline", [False, True])

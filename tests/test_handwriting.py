@@ -90,6 +90,13 @@ def test_the_density_sums_to_one():
     assert whole.item() == pytest.approx(1, abs=1e-3)
 
 
+def test_a_correlation_that_rounds_to_one_has_a_loss():
+    sure = torch.full((1, 19), 10.0)
+    assert mixture(sure).rho.max() == 1
+    loss = negative_log_likelihood(mixture(sure), torch.zeros(1, 3))
+    assert loss.isfinite().all()
+
+
 def test_a_sample_has_the_mixture_s_mean_and_covariance():
     numbers = raw(1).expand(200_000, -1)
     one = mixture(numbers)

@@ -88,6 +88,8 @@ def test_rms_norm_is_torchs():
     ours = RMSNorm(16).double()
     ours.gain.data = theirs.weight.data
     torch.testing.assert_close(ours(x), theirs(x))
+    large = torch.full((16,), 300.0).half()  # its square is none of fp16's
+    torch.testing.assert_close(rms_norm(large, large / 300), large / 300)
 
 
 def test_rms_norm_does_not_subtract_the_mean():

@@ -20,6 +20,7 @@ from lookback.exercises import opened as exercises
 from lookback.lab import corpus, int8, records
 from lookback.lab.decoding import greedy
 from lookback.lab.moses_tokenizer import words
+from lookback.transformer import Transformer, TransformerConfig
 from lookback.vocabulary import END, START
 from lookback.widgets import Opened, machines
 from lookback.widgets.opened import LIMITS, answer, costs
@@ -131,6 +132,34 @@ def test_every_switch_changes_the_trace_and_is_put_back():
         assert not torch.equal(before, after), name
     again = opened.trace(model, source, target)["decoder.logits"]
     assert torch.equal(before, again)
+
+
+def test_a_switch_leaves_no_method_of_its_own_on_the_model():
+    """Else a later edit of the class would not reach it."""
+    model, source = machine()[0], captions()[0]
+    held = {name: set(vars(part)) for name, part in model.named_modules()}
+    with opened.switched(model, opened.switches(model)):
+        opened.trace(model, source, torch.tensor([START]))
+    assert held == {n: set(vars(part)) for n, part in model.named_modules()}
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "rope", "learned"])
+def test_a_model_of_two_vocabularies_is_opened_too(positions):
+    torch.manual_seed(0)
+    sizes = {"d_model": 16, "heads": 2, "layers": 2, "d_ff": 0}
+    config = TransformerConfig(30, 20, **sizes, positions=positions)
+    model, given = Transformer(config).eval(), torch.tensor([25, 28, 27, END])
+    target = torch.tensor([START, 7, 9])
+    found = opened.trace(model, given, target)
+    words = model.source_embedding(given[None])[0]
+    torch.testing.assert_close(found["encoder.stream"], words)
+    last = opened.lens(model, found)[-1]
+    torch.testing.assert_close(last, found["decoder.logits"])
+    mixed = torch.tensor([28, 25, 27, END])
+    for off in ([], ["positions"]):
+        with opened.switched(model, off):
+            one, two = (model.encode(x[None]).x[0] for x in (given, mixed))
+        assert torch.allclose(one[2], two[2], atol=1e-5) == bool(off)
 
 
 def test_a_switch_that_is_not_there_is_named():

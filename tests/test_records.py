@@ -33,6 +33,7 @@ from lookback.lab.records import (
     save,
 )
 from lookback.memory_networks import MemN2N
+from lookback.modern_gpt import GPT, GPTConfig
 from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transducer import Transducer
 from lookback.transformer import Transformer
@@ -724,6 +725,12 @@ def model_of(kind):
     return kind(config)
 
 
+def test_a_model_of_letters_needs_no_vocabulary(tmp_path):
+    model = GPT(GPTConfig(vocab=7, d_model=8, layers=1, d_ff=8))
+    weights.save("letters", model, folder=tmp_path)
+    assert weights.load("letters", GPT, tmp_path)[0].config == model.config
+
+
 @pytest.mark.parametrize("kind", [Bottleneck, RNNsearch])
 def test_weights_there_and_back(tmp_path, kind):
     model = model_of(kind)
@@ -1091,7 +1098,7 @@ FORMERLY = {
     "positions": "order",
     "quantization": "in_page",
     "handwriting": "window",
-    "linear_transformer": "softless",
+    "linear_cross_attention": "softless",
     "memory_networks": "hops",
     "modern_gpt": "since",
     "ntm": "tape",

@@ -21,6 +21,7 @@ from lookback.lab.significance import (
     compare_runs,
     joined_scores,
     p_value,
+    paired_randomization_test,
     pooled_counts,
     pooled_deviation,
     precision_and_brevity,
@@ -353,3 +354,12 @@ def test_chrf_of_all_captions_counts_each_of_them_once():
     assert scores(twice, "all", "beam")["chrf"] == pytest.approx(
         (230 / 6 + 10) / 2
     )
+
+
+def test_a_difference_of_one_caption_is_no_evidence():
+    """Swapped or not, it is as large: p is 1, and no rounding hides a tie."""
+    for seed in range(10):
+        one = rows(seed, 40, 0.7)
+        two = one.clone()
+        two[3] = rows(seed + 50, 40, 0.2)[3]
+        assert paired_randomization_test([one], [two]) == 1

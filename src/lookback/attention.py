@@ -33,10 +33,13 @@ def attend(
     """softmax(Q Kᵀ / √d_k) V, and the softmax itself if it is asked for.
 
     mask: True = may attend; every query needs at least one True. A mask of
-    numbers is added to the scores instead. `scale` replaces 1/√d_k. If the
+    floats is added to the scores instead. `scale` replaces 1/√d_k. If the
     weights are not asked for, None is returned in their place, and torch's
-    fused kernel does the work: [target, source] is never stored in memory.
+    fused kernel does the work: [target, source] is never stored in memory,
+    but for bf16 on a CPU.
     """
+    if mask is not None and not mask.is_floating_point():
+        mask = mask.bool()
     if not need_weights and not slow_when_fused(query):
         context = F.scaled_dot_product_attention(
             query, key, value, attn_mask=mask, scale=scale

@@ -154,10 +154,9 @@ def masked_words(
     corrupted: Int[Tensor, "batch length"],
     tokens: Int[Tensor, "batch length"],
     chosen: Bool[Tensor, "batch length"],
-    family: str = "BERT",
 ) -> Float[Tensor, " words"]:
     """Masked language model: −log p of each chosen word, given the rest."""
-    x = body.hidden_states(corrupted, attention_mask(corrupted, family))[-1]
+    x = body.hidden_states(corrupted, attention_mask(corrupted, "BERT"))[-1]
     return F.cross_entropy(
         body.logits(x[chosen]).float(), tokens[chosen], reduction="none"
     )
@@ -194,7 +193,15 @@ def spans(
     `places` are the spans, (first word, how many words), from left to right;
     they do not touch. Each leaves one mark, a sentinel, in the source. In the
     target the same mark stands before its words, and one more ends it.
+
+    Raises:
+        ValueError: for more spans than there are marks.
     """
+    if len(places) >= len(SENTINELS):
+        raise ValueError(
+            f"{len(places)} spans and {len(SENTINELS)} marks, one of them for"
+            " the end: give fewer spans"
+        )
     source, target, at = [], [], 0
     for mark, (start, length) in zip(SENTINELS, places, strict=False):
         source += [*words[at:start], mark]
@@ -272,10 +279,22 @@ def sampling_probs(
 ) -> Float[Tensor, "*batch vocab"]:
     """The probabilities from which the next word is sampled.
 
-    softmax(logits / temperature); of these the `top_k` largest, if it is
-    given; of these the fewest, largest first, whose sum reaches `top_p` of
-    what is left. What remains is divided by its sum.
+    softmax(logits / temperature), or the likeliest at temperature 0; of these
+    the `top_k` largest, if it is given; of these the fewest, largest first,
+    whose sum reaches `top_p` of what is left. What remains is divided by its
+    sum.
+
+    Raises:
+        ValueError: for temperature < 0, top_k < 1, or a top_p of 0 or less.
     """
+    if temperature < 0 or top_p <= 0 or (top_k is not None and top_k < 1):
+        raise ValueError(
+            f"temperature is {temperature}, top_k {top_k}, top_p {top_p}: give"
+            " a temperature of 0 or more, a top_k of 1 or more or None, and a"
+            " top_p above 0"
+        )
+    if temperature == 0:
+        temperature, top_k = 1.0, 1
     p = torch.softmax(logits / temperature, dim=-1)
     ordered, order = p.sort(dim=-1, descending=True)
     if top_k is not None:
@@ -301,6 +320,7 @@ def generate(
     top_p: float = 1.0,
 ) -> list[int]:
     """Sample from a GPT: one word after another, until <end>."""
+    body.eval()
     written = list(tokens)
     where = body.last.weight.device
     while len(written) < body.config.longest and most > 0:
@@ -321,15 +341,19 @@ def gibbs_sample(
 ) -> Int[Tensor, "batch length"]:
     """Sample from a BERT: mask a word, draw it anew, then another (Gibbs
     sampling; Wang & Cho 2019). In each round it takes every word once."""
+    body.eval()
     tokens = tokens.clone()
+    word = (tokens != PAD) & (tokens != END)
     inner = torch.arange(1, tokens.shape[1] - 1).tolist()
     for _ in range(rounds):
         for i in (inner[k] for k in torch.randperm(len(inner))):
-            tokens[:, i] = MASK
-            logits = body(tokens, attention_mask(tokens, "BERT"))[:, i]
+            given = tokens.clone()
+            given[word[:, i], i] = MASK
+            logits = body(given, attention_mask(given, "BERT"))[:, i]
             logits[:, [*SILENT, END]] = -torch.inf
             p = torch.softmax(logits, dim=-1)
-            tokens[:, i] = torch.multinomial(p, 1)[:, 0]
+            drawn = torch.multinomial(p, 1)[:, 0]
+            tokens[:, i] = torch.where(word[:, i], drawn, tokens[:, i])
     return tokens
 
 
@@ -351,6 +375,7 @@ def rescore(
 
     `whole` leaves out what is the same for every candidate: the words before.
     """
+    body.eval()
     rows = tokens.repeat(len(candidates), 1)
     rows[:, place] = candidates
     given, asked = rows[:, :-1], rows[:, 1:]

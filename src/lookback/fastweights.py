@@ -217,4 +217,4 @@ def favor(
     Over draws of ω, φ(q) · φ(k) is e^{q · k} on average (Performer, 2020).
     """
     half = x.square().sum(-1, keepdim=True) / 2
-    return (x @ omega.mT - half).exp() / math.sqrt(len(omega))
+    return (x @ omega.mT.to(x) - half).exp() / math.sqrt(len(omega))

@@ -132,6 +132,11 @@ def reinforce(
 
     log_p adds up all that was sampled for one picture. The baseline is the
     mean reward of the other pictures.
+
+    Raises:
+        ValueError: for a baseline of fewer than two pictures.
     """
+    if baseline and len(reward) < 2:
+        raise ValueError("a baseline needs two pictures or more")
     less = (reward.sum() - reward) / (len(reward) - 1) if baseline else 0.0
     return -((reward - less) * log_p).mean()

@@ -75,7 +75,8 @@ def negative_log_likelihood(
 ) -> Float[Tensor, "*batch"]:
     """−log Σ_m π^m N(Δ; μ^m, σ^m, ρ^m) − log p(lifted or not), in nats."""
     z = (point[..., None, :2] - mixture.mu) / mixture.log_sigma.exp()
-    one = 1 - mixture.rho**2
+    tiny = torch.finfo(mixture.rho.dtype).eps  # where ρ rounds to 1
+    one = (1 - mixture.rho**2).clamp_min(tiny)
     Z = (z**2).sum(-1) - 2 * mixture.rho * z.prod(-1)
     density = -Z / (2 * one) - log(2 * pi) - mixture.log_sigma.sum(-1)
     density = density - one.log() / 2

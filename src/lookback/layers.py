@@ -164,6 +164,7 @@ class Embedding(nn.Module):
         if self.positions == "sinusoidal":
             fine = torch.promote_types(x.dtype, torch.float32)
             x = x + sinusoidal(tokens.shape[1], d_model, start, x.device, fine)
+            x = x.to(self.words.weight.dtype)
         elif self.positions == "learned":
             x = x + self.learned(tokens.shape[1], start)
         return self.dropout(x)

@@ -91,9 +91,13 @@ def rms_norm(
     gain: Float[Tensor, " d_model"],
     epsilon: float = 1e-5,
 ) -> Float[Tensor, "*batch d_model"]:
-    """g ∘ x / √(mean(x²) + ε): no mean is subtracted, no bias is added."""
-    square = (x * x).mean(dim=-1, keepdim=True)
-    return gain * x / torch.sqrt(square + epsilon)
+    """g ∘ x / √(mean(x²) + ε): no mean is subtracted, no bias is added.
+
+    In half precision a square soon overflows, so it is computed in float32.
+    """
+    fine = x.to(torch.promote_types(x.dtype, torch.float32))
+    square = (fine * fine).mean(dim=-1, keepdim=True)
+    return (gain * fine / torch.sqrt(square + epsilon)).to(x.dtype)
 
 
 class RMSNorm(nn.Module):
@@ -325,7 +329,8 @@ class GPT(nn.Module):
             start, kept = first.length, first.kept()
         if self.config.positions == "sinusoidal":
             fine = torch.promote_types(x.dtype, torch.float32)
-            x = x + sinusoidal(length, x.shape[-1], start, x.device, fine)
+            sines = sinusoidal(length, x.shape[-1], start, x.device, fine)
+            x = x + sines.to(x.dtype)
         bias = biases(self.config, length, kept + length, x.device).to(x.dtype)
         for block, cache in zip(self.blocks, caches, strict=True):
             x = block(x, bias, cache)

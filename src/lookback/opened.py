@@ -57,6 +57,15 @@ def sublayers(model: Transformer) -> dict[str, tuple[nn.Module, nn.Module]]:
     }
 
 
+def embeddings(model: Transformer) -> dict[str, nn.Module]:
+    """What embeds the source and the target: two, or one that they share."""
+    target = model.target_embedding
+    return {
+        "encoder": getattr(model, "source_embedding", target),
+        "decoder": target,
+    }
+
+
 def switches(model: Transformer) -> list[str]:
     """The name of everything that `switched` knows."""
     found = [*GLOBAL, "encoder.norm", "decoder.norm"]
@@ -79,12 +88,15 @@ def preset(model: Transformer, name: str) -> list[str]:
 @contextmanager
 def swap(owner: object, name: str, value: object) -> Iterator[None]:
     """Within it the attribute is another one."""
-    kept = getattr(owner, name)
+    own, kept = name in vars(owner), getattr(owner, name)
     setattr(owner, name, value)
     try:
         yield
     finally:
-        setattr(owner, name, kept)
+        if own or isinstance(kept, nn.Module):
+            setattr(owner, name, kept)
+        else:  # a method, of the class again
+            delattr(owner, name)
 
 
 @contextmanager
@@ -139,8 +151,12 @@ def switched(model: Transformer, off: Iterable[str]) -> Iterator[None]:
         for side in ("encoder", "decoder"):
             if f"{side}.norm" in off:
                 enter(swap(model, f"after_{side}", nn.Identity()))
-        if "positions" in off:  # source and target share one embedding
-            enter(swap(model.target_embedding, "positions", "none"))
+        if "positions" in off:
+            for embedding in set(embeddings(model).values()):
+                enter(swap(embedding, "positions", "none"))
+            for _, f in parts.values():
+                if getattr(f, "rope", False):
+                    enter(swap(f, "rope", False))
         if off & {"mask", "diagonal"}:
             enter(uncached(model))
         yield
@@ -234,10 +250,11 @@ def trace(
             held.enter_context(swap(f, "attend", spied))
         after(model.after_encoder, "encoder.norm")
         after(model.after_decoder, "decoder.norm")
-        words, d = model.target_embedding, model.config.d_model
-        for side, tokens in (("encoder", source), ("decoder", target_in)):
-            found[f"{side}.embedding"] = words.words(tokens) * d**0.5
-            found[f"{side}.stream"] = words(tokens[None])[0]
+        given = {"encoder": source, "decoder": target_in}
+        for side, embedding in embeddings(model).items():
+            words = embedding.words(given[side])
+            found[f"{side}.embedding"] = words * model.config.d_model**0.5
+            found[f"{side}.stream"] = embedding(given[side][None])[0]
         found["decoder.logits"] = model(source[None], target_in[None])[0]
     return found
 
@@ -268,9 +285,9 @@ def lens(
 
     Level 0 is the embedded token, level n the decoder's n-th layer.
     """
+    last = "feedforward" if model.config.d_ff else "cross"
     levels = [found["decoder.stream"]] + [
-        found[f"decoder.{i}.feedforward.stream"]
-        for i in range(len(model.decoder))
+        found[f"decoder.{i}.{last}.stream"] for i in range(len(model.decoder))
     ]
     return model.logits(model.after_decoder(torch.stack(levels)))
 

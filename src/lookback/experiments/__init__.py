@@ -26,7 +26,7 @@ EXPERIMENTS = (
     "capacity",
     "decay",
     "linear_attention",
-    "linear_transformer",
+    "linear_cross_attention",
     "glimpses",
     "memory_networks",
     "recency",

@@ -306,8 +306,8 @@ def paired_randomization_test(
 ) -> float:
     """p of the difference, by swapping captions (Riezler & Maxwell 2005).
 
-    It is sacreBLEU's approximate randomization, but for equal differences,
-    which count here.
+    A permutation test: sacreBLEU's approximate randomization, but for equal
+    differences, which count here.
 
     In each trial the captions of all pairs of runs are swapped alike, and the
     pairs' differences averaged.
@@ -315,9 +315,8 @@ def paired_randomization_test(
     _alike(one, two)
     swaps, _ = resamplings(len(one[0]))
     pairs = [randomized_differences(a, b, swaps) for a, b in product(one, two)]
-    return p_value(
-        torch.tensor(difference(one, two)), torch.stack(pairs).mean(0)
-    )
+    gap = torch.tensor(difference(one, two), dtype=torch.float64)
+    return p_value(gap, torch.stack(pairs).mean(0))
 
 
 def standard_error(deviation: Deviation, one: int, two: int) -> float:

@@ -275,7 +275,7 @@ def git_show(place: str, url: str, out: BinaryIO, most: int) -> None:
 def vocabularies(
     meta: dict[str, str], config: object
 ) -> tuple[Vocabulary | None, Vocabulary | None]:
-    """Those of a file's header; none for a config that asks for none.
+    """Those of a file's header; none where neither it nor the config has any.
 
     Raises ValueError if they are not as large as the config says.
     """
@@ -284,8 +284,8 @@ def vocabularies(
         getattr(config, "source_vocab", one),
         getattr(config, "target_vocab", one),
     )
-    if sizes == (None, None):
-        return None, None
+    if "source" not in meta and not hasattr(config, "source_vocab"):
+        return None, None  # `vocab` may count letters, say
     source = restore(meta["source"])
     target = restore(meta["target"]) if meta["target"] else source
     if (len(source), len(target)) != sizes:

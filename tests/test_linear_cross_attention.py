@@ -11,7 +11,7 @@ from lookback.lab import corpus, training
 from lookback.lab.corpus import Pair, collate
 from lookback.lab.decoding import beam, force, greedy, translate
 from lookback.lab.training import TrainingConfig
-from lookback.linear_transformer import (
+from lookback.linear_cross_attention import (
     RULES,
     LinearTranslator,
     LinearTranslatorConfig,

@@ -5,10 +5,10 @@ in its place: positive features (linear attention), the sum rule, the delta
 rule. The same sentences of the phrasebook, the same training, three seeds; keys
 of 16 numbers, and of 64. Then new sentences of one clause to eight (training
 has up to 30 words), and the alignments, whose truth is known. Writes
-records/linear_transformer.json. Needs no corpus.
+records/linear_cross_attention.json. Needs no corpus.
 
-    python -m lookback.experiments.linear_transformer
-    python -m lookback.experiments.linear_transformer --only delta --seeds 1
+    python -m lookback.experiments.linear_cross_attention
+    python -m lookback.experiments.linear_cross_attention --only delta --seeds 1
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ from lookback.experiments.alignment import (
 from lookback.experiments.runs import campaign
 from lookback.lab import training
 from lookback.lab.significance import mean_and_spread
-from lookback.linear_transformer import (
+from lookback.linear_cross_attention import (
     RULES,
     LinearTranslator,
     LinearTranslatorConfig,
@@ -97,7 +97,7 @@ def summary(found: dict[str, list[dict]]) -> dict:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     campaign(
-        "linear_transformer",
+        "linear_cross_attention",
         __doc__,
         {kind: partial(run, kind) for kind in KINDS},
         summary,
