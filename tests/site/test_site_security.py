@@ -208,9 +208,8 @@ def test_figures_live_without_storage(browser, address):
     )
     frame = page.frame_locator("iframe")
     asleep = frame.locator(".widget-picture")
-    for _ in range(asleep.count()):  # though no file may be fetched
-        left = asleep.count()
-        asleep.first.scroll_into_view_if_needed()
+    while left := asleep.count():  # though no file may be fetched
+        asleep.evaluate_all("all => all[0]?.scrollIntoView()")
         expect(asleep).not_to_have_count(left)
     frame.locator('.lookback-widget[data-widget="squeeze"]').wait_for()
     quiz = frame.locator('.lookback-widget[data-widget="quiz"]').first

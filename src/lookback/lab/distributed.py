@@ -10,6 +10,7 @@ gradients are averaged, so that all take the same step. The first process alone
 validates and writes. Without torchrun one process has everything.
 """
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ def group() -> Iterator[None]:
         yield
     finally:
         distributed.destroy_process_group()
+        gc.collect()  # else a model's circles keep the group's threads alive
 
 
 def joined() -> bool:
