@@ -692,8 +692,9 @@ ROWS = dict(
         ),
         row(
             "int8.split",
-            dict(matrix=WEIGHTS),
+            dict(matrix=WEIGHTS, most=31),
             matrix=(None, WEIGHTS[0], WEIGHTS.numpy(), [[1.0]], MODEL),
+            most=(*WHOLE, 0, 128),
         ),
         row("int8.rounded", dict(model=MODEL), model=(None, WEIGHTS, "gpt")),
         row(
