@@ -308,7 +308,6 @@ ROWS = dict(
             pairs=(None, "a dog", once(PAIRS), TOKENS, 7),
             size=(*WHOLE, 0, -1),
             seed=WHOLE,
-            pool=(*WHOLE, 0),
         ),
         row(
             "training.loss",
