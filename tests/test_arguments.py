@@ -308,7 +308,6 @@ ROWS = dict(
             pairs=(None, "a dog", once(PAIRS), TOKENS, 7),
             size=(*WHOLE, 0, -1),
             seed=WHOLE,
-            pool=(*WHOLE, 0),
         ),
         row(
             "training.loss",
@@ -692,8 +691,9 @@ ROWS = dict(
         ),
         row(
             "int8.split",
-            dict(matrix=WEIGHTS),
+            dict(matrix=WEIGHTS, most=31),
             matrix=(None, WEIGHTS[0], WEIGHTS.numpy(), [[1.0]], MODEL),
+            most=(*WHOLE, 0, 128),
         ),
         row("int8.rounded", dict(model=MODEL), model=(None, WEIGHTS, "gpt")),
         row(

@@ -469,7 +469,7 @@ def crossings(d: int, batch: int, lengths: list[int]) -> list[float | None]:
 
 @pytest.mark.nightly
 def test_where_your_own_crossing_lies():
-    """In a new process: where memory was used before, large arrays cost less."""
+    """In a new process: where memory was used before, it costs less."""
     said("serial", "it was slower from about 760, twelve times $d$")
     said("serial", "it was slower from about 200, even before $n = d$")
     said("serial", "Fused attention stayed ahead at every length that we tried")

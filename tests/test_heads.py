@@ -45,7 +45,7 @@ def test_self_attention_is_that_of_torch(d_model, heads, masked, need_weights):
         mask = past if mask is None else mask & past
         given["attn_mask"] = ~past
     keys, values = mine.project(x)
-    result, weights = mine(x, keys, values, mask, need_weights)
+    result, weights = mine(x, keys, values, mask, need_weights=need_weights)
     truth, maps = theirs(
         x, x, x, need_weights=True, average_attn_weights=False, **given
     )
@@ -62,7 +62,10 @@ def test_cross_attention_is_that_of_torch(need_weights):
     x, memory = torch.randn(2, 3, 12), torch.randn(2, 7, 12)
     words = seen([7, 4], 7)
     result, weights = mine(
-        x, *mine.project(memory), words[:, None, None], need_weights
+        x,
+        *mine.project(memory),
+        words[:, None, None],
+        need_weights=need_weights,
     )
     truth, maps = theirs(
         x,
@@ -103,7 +106,7 @@ def test_on_the_gpu_it_is_that_of_torch(need_weights):
     mine, theirs = (each.cuda() for each in pair(64, 8))
     x = torch.randn(3, 9, 64, device="cuda")
     mask = causal(9, x.device)
-    result, _ = mine(x, *mine.project(x), mask, need_weights)
+    result, _ = mine(x, *mine.project(x), mask, need_weights=need_weights)
     truth, _ = theirs(x, x, x, attn_mask=~mask)
     torch.testing.assert_close(result, truth, rtol=1e-3, atol=1e-3)
 
@@ -189,6 +192,12 @@ def test_a_head_that_is_not_there_cannot_be_pruned(head):
 def test_heads_that_do_not_divide_the_width_are_refused(heads):
     with pytest.raises(ValueError, match="cannot share 12 dimensions"):
         MultiHeadAttention(12, heads)
+
+
+@pytest.mark.parametrize("kv_heads", [0, 3, 8])
+def test_keys_that_heads_cannot_share_equally_are_refused(kv_heads):
+    with pytest.raises(ValueError, match=f"kv_heads is {kv_heads}"):
+        MultiHeadAttention(16, 4, kv_heads=kv_heads)
 
 
 def test_heads_go_in_the_order_of_their_harm():

@@ -310,6 +310,8 @@ def test_a_wrong_part_is_named():
         Parts(look="soft")
     with pytest.raises(ValueError, match="reader is 'both'"):
         Parts(reader="both")
+    with pytest.raises(ValueError, match='give reader="none"'):
+        Parts(reader="two-way", layers=2, heads=2)
 
 
 def test_recurrent_rungs_are_one_class():

@@ -212,6 +212,8 @@ def test_single_precision_and_any_size(name):
     _, attention = lookups.KIN[name]
     weights = attention(query.float(), keys.float())
     assert weights.shape == (3,) and weights.dtype == torch.float32
+    said = lookups.sums_to_one(attention, query.float(), keys.float())
+    assert said == TRUTH[name][0]
     torch.testing.assert_close(
         weights.double(), attention(query, keys), rtol=1e-3, atol=1e-5
     )

@@ -1,5 +1,7 @@
 """The memory networks against slow loops, and what their looks must be."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -10,10 +12,10 @@ from lookback.memory_networks import (
     MemNN,
     MemoryConfig,
     ages,
-    attention_weights,
     bags,
     hinge_loss,
     hop,
+    hop_weights,
     scattered,
 )
 
@@ -92,12 +94,12 @@ def test_the_colder_the_closer_to_the_best_alone():
     torch.manual_seed(2)
     scores, mask = torch.randn(8, 5), torch.ones(8, 5, dtype=torch.bool)
     mask[:, 3:] = False
-    cold = attention_weights(scores, mask, 0.0)
+    cold = hop_weights(scores, mask, 0.0)
     assert torch.equal(cold.argmax(-1), scores[:, :3].argmax(-1))
     assert torch.equal(cold.sort(-1).values[:, -1], torch.ones(8))
-    near = attention_weights(scores, mask, 1e-4)
+    near = hop_weights(scores, mask, 1e-4)
     torch.testing.assert_close(near, cold)
-    assert torch.equal(attention_weights(scores, mask, None), scores * mask)
+    assert torch.equal(hop_weights(scores, mask, None), scores * mask)
 
 
 def test_no_gradient_reaches_the_scores_of_an_arg_max(batch):
@@ -128,6 +130,22 @@ def test_scattered_ages_keep_the_order_and_leave_gaps():
     assert counts.min() > 20  # each age comes up, 60 times on average
     whole = scattered(3, 40, 40)
     assert torch.equal(whole, torch.arange(39, -1, -1).expand(3, -1))
+
+
+@pytest.mark.parametrize("kind", [MemN2N, MemNN])
+def test_what_is_older_than_the_ages_is_forgotten(batch, kind):
+    torch.manual_seed(0)
+    model = kind(replace(SMALL, ages=4)).double()
+    more = (batch.facts,) if kind is MemNN else ()
+    one, question = batch.story[-1:], batch.question[-1:]
+    more = tuple(each[-1:] for each in more)
+    whole, looks = model(one, question, *more)
+    recent, short = model(one[:, -4:], question, *more)
+    torch.testing.assert_close(whole, recent)
+    nothing = 0.0 if kind is MemN2N else -torch.inf
+    for look, other in zip(looks, short, strict=True):
+        torch.testing.assert_close(look[:, -4:], other)
+        assert (look[:, :-4] == nothing).all()
 
 
 def test_bags_count_words_and_no_padding():

@@ -18,6 +18,7 @@ from lookback.modern_gpt import (
     GPTConfig,
     Published,
     RMSNorm,
+    TiledAttention,
     biases,
     cache_bytes,
     flash,
@@ -218,6 +219,18 @@ def test_flash_has_the_gradient_of_softmax():
         torch.testing.assert_close(one, part.grad)
 
 
+def test_flash_refuses_a_mask_that_it_would_add():
+    parts = [numbers(1, 4, 8, seed=s) for s in range(3)]
+    with pytest.raises(ValueError, match="bias is boolean"):
+        flash(*parts, 2, torch.ones(4, 4).tril().bool())
+
+
+def test_attention_in_tiles_refuses_a_scale_of_its_own():
+    look = TiledAttention(16, 4, scaled=False, tile=2).double()
+    with pytest.raises(ValueError, match="scale is 1.0: give None"):
+        look(numbers(1, 5, 16))
+
+
 def test_traffic_counted_move_by_move():
     """A slow count of what goes into the fast memory and out of it."""
     for length, d_k, tile in ((8, 2, 4), (12, 3, 5), (6, 4, 1)):
@@ -380,6 +393,8 @@ def test_imbalance_is_1_if_even_and_grows_with_a_favourite():
         ({"kv_heads": 3}, "kv_heads is 3: give a number that divides heads"),
         ({"kv_heads": 0}, "kv_heads is 0"),
         ({"heads": 5}, "heads is 5: give a number that divides d_model"),
+        ({"window": 0}, "window is 0: give 1 or more, or None"),
+        ({"tile": 0}, "tile is 0: give 1 or more, or None"),
     ],
 )
 def test_what_does_not_fit_is_refused(wrong, says):

@@ -126,6 +126,13 @@ def test_folds_deal_out_every_sense_evenly():
     assert not torch.equal(fold, probing.folds(y, 1))
 
 
+def test_a_sense_that_misses_a_fold_is_refused():
+    _, y = points(53)
+    with pytest.raises(ValueError, match="sense 1 occurs 4 times: give 5"):
+        probing.folds(y[:13], 0)
+    assert len(probing.folds(y[:14], 0)) == 14
+
+
 def test_what_can_be_told_is_told_and_what_cannot_is_not():
     x, y = points(200, 10, apart=6.0)
     assert probing.examine(x, y) > 0.97

@@ -80,6 +80,12 @@ def test_no_workers_are_refused(workers):
         serial.ticks(serial.self_attention(2, 2), workers)
 
 
+@pytest.mark.parametrize("k", [1, 4])
+def test_a_convolution_without_a_middle_or_sides_is_refused(k):
+    with pytest.raises(ValueError, match=f"k is {k}: give an odd number"):
+        serial.table(5, 4, k=k)
+
+
 @pytest.mark.parametrize("n", [8, 50])
 def test_what_is_kept_is_what_torch_keeps(n):
     d = 16

@@ -23,7 +23,10 @@ from lookback.attention import attend
 
 
 class MultiHeadAttention(nn.Module):
-    """h heads at once, each in its own d_model / h dimensions."""
+    """h heads at once, each in its own d_model / h dimensions.
+
+    Raises ValueError if heads do not divide d_model, or kv_heads the heads.
+    """
 
     def __init__(
         self,
@@ -39,9 +42,14 @@ class MultiHeadAttention(nn.Module):
                 f"{heads} heads cannot share {d_model} dimensions equally:"
                 " choose a number that divides d_model"
             )
+        kv_heads = heads if kv_heads is None else kv_heads
+        if kv_heads < 1 or heads % kv_heads:
+            raise ValueError(
+                f"kv_heads is {kv_heads}: choose a number that divides {heads}"
+            )
         self.heads, self.d_k = heads, d_model // heads
         self.scale = None if scaled else 1.0  # None: 1/√d_k
-        d_kv = (kv_heads or heads) * self.d_k
+        d_kv = kv_heads * self.d_k
         self.W_Q = nn.Linear(d_model, d_model, bias)
         self.W_K = nn.Linear(d_model, d_kv, bias)
         self.W_V = nn.Linear(d_model, d_kv, bias)
@@ -68,6 +76,7 @@ class MultiHeadAttention(nn.Module):
         keys: Float[Tensor, "batch kv_heads source d_k"],
         values: Float[Tensor, "batch kv_heads source d_v"],
         mask: Shaped[Tensor, "*#masked target_or_1 source"] | None = None,
+        *,
         need_weights: bool = False,
     ) -> tuple[
         Float[Tensor, "batch target d_model"],

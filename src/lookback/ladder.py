@@ -67,7 +67,11 @@ MAXOUT = {"inside": 76, "outside": 76, "cursors": 93}
 
 @dataclass(frozen=True)
 class Parts:
-    """What a rung is made of; the defaults are the first rung's."""
+    """What a rung is made of; the defaults are the first rung's.
+
+    Raises ValueError for a name that is not known, and for fields that exclude
+    each other.
+    """
 
     source_vocab: int = 0  # the corpus fills them in
     target_vocab: int = 0
@@ -97,6 +101,11 @@ class Parts:
             raise ValueError(
                 "part_dropout is for a stack under a recurrent decoder: the"
                 " Transformer has one dropout"
+            )
+        if self.layers and self.reader != "none":
+            raise ValueError(
+                f"layers is {self.layers} and reader {self.reader!r}: layers"
+                ' stand in a reader\'s place, give reader="none"'
             )
 
 

@@ -44,7 +44,10 @@ def drawn(count: int, like: Tensor) -> Float[Tensor, "_ d d"]:
 
 
 def kernel_regression(query: Query, keys: Keys, width: float = 1.0) -> Weights:
-    """κ(q − k_i) / Σ_j κ(q − k_j), with κ(u) = exp(−u·u / 2b²)."""
+    """κ(q − k_i) / Σ_j κ(q − k_j), with κ(u) = exp(−u·u / 2b²).
+
+    NaN, 0/0, where q is so far from all keys that every κ is rounded to 0.
+    """
     near = (-(query - keys).square().sum(-1) / (2 * width**2)).exp()
     return near / near.sum()
 
@@ -129,7 +132,8 @@ class Traits(NamedTuple):
 
 def sums_to_one(attention: Attention, query: Query, keys: Keys) -> bool:
     """Σ_i w_i = 1."""
-    return bool((attention(query, keys).sum() - 1).abs() < 1e-9)
+    total = attention(query, keys).sum()
+    return bool(torch.isclose(total, torch.ones_like(total)))
 
 
 def never_negative(attention: Attention, query: Query, keys: Keys) -> bool:

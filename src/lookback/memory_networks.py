@@ -75,6 +75,15 @@ def ages(
     return after.clamp(min=0)
 
 
+def forget(
+    old: Int[Tensor, "batch source"],
+    mask: Bool[Tensor, "batch source"],
+    most: int,
+) -> tuple[Int[Tensor, "batch source"], Bool[Tensor, "batch source"]]:
+    """Ages below `most`, which have a row; no older sentence is attended to."""
+    return old.clamp(max=most - 1), mask & (old < most)
+
+
 def scattered(
     batch: int, source: int, most: int, device=None
 ) -> Int[Tensor, "batch source"]:
@@ -83,7 +92,7 @@ def scattered(
     return drawn.sort(dim=-1, descending=True).values
 
 
-def attention_weights(
+def hop_weights(
     scores: Float[Tensor, "batch source"],
     mask: Bool[Tensor, "batch source"],
     temperature: float | None,
@@ -110,7 +119,7 @@ def hop(
 ) -> tuple[Float[Tensor, "batch d"], Float[Tensor, "batch source"]]:
     """u + Σ_i p_i c_i and p = softmax_i(u · m_i): attend, and add."""
     scores = torch.einsum("bd,bsd->bs", u, keys)
-    p = attention_weights(scores, mask, temperature)
+    p = hop_weights(scores, mask, temperature)
     return u + torch.einsum("bs,bsd->bd", p, values), p
 
 
@@ -144,6 +153,7 @@ class MemN2N(nn.Module):
         """
         A, mask = self.words[0], story.ne(PAD).any(dim=-1)
         x, old = bags(story, A), ages(mask) if old is None else old
+        old, mask = forget(old, mask, self.config.ages)
         memories = [
             x @ words + rows[old]
             for words, rows in zip(self.words, self.ages, strict=True)
@@ -201,7 +211,8 @@ class MemNN(nn.Module):
         """
         U, mask = self.search.offered, story.ne(PAD).any(dim=-1)
         x, q = bags(story, U), bags(question, U)
-        stored = x @ U + self.ages[ages(mask)]
+        old, mask = forget(ages(mask), mask, self.config.ages)
+        stored = x @ U + self.ages[old]
         facts, hop_scores = torch.zeros_like(q), []
         for k in range(int(hops.max())):
             u = self.search.query(q, facts)

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
 from lookback.feedforward import ACTIVATIONS, FeedForward
@@ -62,7 +62,8 @@ class GPTConfig:
 
 
 def refuse(config: GPTConfig) -> None:
-    """ValueError for a name that is not known, or heads that do not share."""
+    """ValueError for a name that is not known, heads that do not share, or a
+    window or tile of nothing."""
     for name, value, known in (
         ("norm", config.norm, NORMS[:2]),
         ("activation", config.activation, tuple(ACTIVATIONS)),
@@ -78,6 +79,10 @@ def refuse(config: GPTConfig) -> None:
             raise ValueError(
                 f"{few} is {other}: give a number that divides {many}, {one}"
             )
+    for name in ("window", "tile"):
+        value = getattr(config, name)
+        if value is not None and value < 1:
+            raise ValueError(f"{name} is {value}: give 1 or more, or None")
 
 
 def width_of(config: GPTConfig) -> int:
@@ -123,13 +128,16 @@ def flash(
     key: Float[Tensor, "*batch source d_k"],
     value: Float[Tensor, "*batch source d_v"],
     tile: int,
-    bias: Float[Tensor, "*#batch target source"] | None = None,
+    bias: Shaped[Tensor, "*#batch target source"] | None = None,
 ) -> Float[Tensor, "*batch target d_v"]:
     """softmax(Q Kᵀ / √d_k + bias) V, from so many keys at a time.
 
     What is kept of all keys before: the largest score μ, the sum ℓ of the
     exponentials and the sum o of the values, both as if μ were the maximum.
+    Raises ValueError for a bias of True and False, which would count as 1, 0.
     """
+    if bias is not None and bias.dtype == torch.bool:
+        raise ValueError("bias is boolean: give numbers, −inf for False")
     most = torch.full_like(query[..., :1], torch.finfo(query.dtype).min)  # μ
     total = torch.zeros_like(most)  # ℓ
     context = torch.zeros_like(query[..., :1] * value[..., :1, :])  # o
@@ -178,13 +186,18 @@ def cache_bytes(
 
 
 class TiledAttention(SelfAttention):
-    """Self-attention by `flash`, which never has all the weights at once."""
+    """Self-attention by `flash`, which never has all the weights at once.
+
+    Raises ValueError for a scale: that of `flash` is 1/√d_k.
+    """
 
     def __init__(self, *options, tile: int, **more):
         super().__init__(*options, **more)
         self.tile = tile
 
     def attend(self, query, key, value, mask, need_weights, scale):
+        if scale is not None:
+            raise ValueError(f"scale is {scale}: give None, flash has 1/√d_k")
         return flash(query, key, value, self.tile, mask), None
 
 

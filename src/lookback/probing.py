@@ -21,11 +21,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from lookback.vocabulary import Vocabulary
+from lookback.vocabulary import SPECIALS, Vocabulary
 
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)  # λ
 FOLDS = 5
-NEWTON = 5  # steps; more change nothing that one would see
+# Steps. With 50 of them 142 of 150 accuracies of the book's BERT and bags stay
+# as they are, and the others change by 0.025 at most.
+NEWTON = 5
 
 
 class Occurrence(NamedTuple):
@@ -102,7 +104,7 @@ def bag(
     x = torch.zeros(len(found), len(known), dtype=torch.float64)
     for row, one in zip(x, found, strict=True):
         row[known.encode(around(one))] = 1
-    return x[:, 4:]
+    return x[:, len(SPECIALS) :]
 
 
 def balanced_accuracy(
@@ -156,12 +158,19 @@ def fit(
 def folds(
     senses: Int[Tensor, " occurrences"], seed: int
 ) -> Int[Tensor, " occurrences"]:
-    """Each occurrence's fold, 0 to 4; every sense is dealt out evenly."""
+    """Each occurrence's fold, 0 to 4; every sense is dealt out evenly.
+
+    Raises ValueError for a sense that does not stand in every fold.
+    """
     dice = torch.Generator().manual_seed(seed)
     order = torch.randperm(len(senses), generator=dice)
     found = torch.empty(len(senses), dtype=torch.long)
     for k in (0, 1):
         mine = order[senses[order] == k]
+        if len(mine) < FOLDS:
+            raise ValueError(
+                f"sense {k} occurs {len(mine)} times: give {FOLDS} or more"
+            )
         found[mine] = torch.arange(len(mine)) % FOLDS
     return found
 

@@ -72,8 +72,11 @@ def table(n: int, d: int, k: int = 3, r: int = 16, heads: int = 1) -> dict:
     `kept` counts, besides the inputs, what this book's cells and explicit
     attention keep: states and gates; queries, keys, values, contexts and the
     weights of every head. A restricted layer attends to r positions, ⌊r/2⌋ to
-    each side; a convolution's k is odd.
+    each side; a convolution's k is odd. Raises ValueError for an even k, and
+    for 1, with which no position meets another.
     """
+    if k < 3 or k % 2 == 0:
+        raise ValueError(f"k is {k}: give an odd number from 3 on")
     maps = 4 * n * d * d
 
     def rnn(gates, numbers):

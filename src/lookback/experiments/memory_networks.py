@@ -53,7 +53,6 @@ HELD_OUT = 1_000_000  # the seed of the stories that nobody learns from
 UPDATES, BATCH, RATE, CLIP = 1600, 128, 0.02, 1.0  # Adam, falling to 0
 START = 400  # updates without softmax: the linear start
 LENGTH, LENGTHS = 12, (12, 18, 30)  # sentences; the first is trained on
-OLDEST = MemoryConfig.ages - 1
 WIDE = 64  # numbers in a vector of the wide hop
 SOLVED = 0.9  # of the answers right
 EVERY = 400  # updates between two points of a curve
@@ -145,13 +144,20 @@ def loss(
 
 
 @torch.no_grad()
-def asked(model, batch: Batch, oldest: int = OLDEST, temperature: float = 1.0):
-    """Who is right, [batch], and each hop's weights (or scores)."""
+def asked(
+    model, batch: Batch, oldest: int | None = None, temperature: float = 1.0
+):
+    """Who is right, [batch], and each hop's weights (or scores).
+
+    With `oldest` all that is older has this age.
+    """
     batch = batch.to(device())
     if isinstance(model, MemNN):
         scores, looks = model(batch.story, batch.question, batch.facts)
     else:
-        old = ages(batch.story.ne(PAD).any(dim=-1)).clamp(max=oldest)
+        old = None
+        if oldest is not None:
+            old = ages(batch.story.ne(PAD).any(dim=-1)).clamp(max=oldest)
         scores, looks = model(batch.story, batch.question, old, temperature)
     right = scores.argmax(dim=-1) == batch.answer
     return right.float(), looks

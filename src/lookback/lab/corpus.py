@@ -239,20 +239,20 @@ def length(pair: Pair | Numbers) -> tuple[int, int]:
 
 
 def batches(
-    pairs: Sequence[Sentences], size: int, seed: int, pool: int = 20
+    pairs: Sequence[Sentences], size: int, seed: int
 ) -> Iterator[list[Sentences]]:
     """Shuffled batches of sentences of about one length.
 
-    As Bahdanau et al. (2015, appendix B.2) do it: fetch `pool` batches' worth
-    of pairs, sort them by length, cut them into batches.
+    As Bahdanau et al. (2015, appendix B.2) do it: fetch 20 batches' worth of
+    pairs, sort them by length, cut them into batches.
     """
     arguments.listed("pairs", pairs, "sentence pairs")
-    arguments.whole("size", size, 1), arguments.whole("pool", pool, 1)
-    arguments.whole("seed", seed)
+    arguments.whole("size", size, 1), arguments.whole("seed", seed)
     shuffled, dice = list(pairs), random.Random(seed)
     dice.shuffle(shuffled)
-    for start in range(0, len(shuffled), pool * size):
-        fetched = sorted(shuffled[start : start + pool * size], key=length)
+    pool = 20 * size
+    for start in range(0, len(shuffled), pool):
+        fetched = sorted(shuffled[start : start + pool], key=length)
         cut = [fetched[i : i + size] for i in range(0, len(fetched), size)]
         dice.shuffle(cut)
         yield from cut

@@ -1,7 +1,7 @@
 """Pictures of single letters, in the pen's own alphabet.
 
-Each is one letter of `lab.pen`, written by a hand of its own, made as large as
-its square and set in the middle of it, give or take a little.
+Each is one letter of `lab.synthetic_handwriting`, written by a hand of its own,
+made as large as its square and set in the middle of it, give or take a little.
 """
 
 import numpy as np

@@ -24,15 +24,19 @@ from lookback.vocabulary import Vocabulary
 MOST = 127
 
 
-def split(matrix: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """b, int8 [rows, columns], and s, float16 [rows]."""
+def split(matrix: Tensor, most: int = MOST) -> tuple[np.ndarray, np.ndarray]:
+    """b, int8 [rows, columns], and s, float16 [rows].
+
+    `most`, 127 or less, takes the place of 127.
+    """
     give = "a tensor [rows, columns]"
     if arguments.kind("matrix", matrix, Tensor, give).ndim != 2:
         raise arguments.wrong("matrix", matrix, give)
+    arguments.whole("most", most, 1, MOST)
     rows = matrix.detach().cpu().double().numpy()
-    scales = (np.abs(rows).max(1) / MOST).astype("<f2")
+    scales = (np.abs(rows).max(1) / most).astype("<f2")
     by = np.where(scales > 0, scales, 1).astype(float)[:, None]
-    levels = np.clip(np.rint(rows / by), -MOST, MOST).astype(np.int8)
+    levels = np.clip(np.rint(rows / by), -most, most).astype(np.int8)
     return levels, scales
 
 

@@ -1,8 +1,9 @@
 """Letters of the book's own pen as small grey pictures.
 
-Each letter is written in a hand of its own (`lab.pen`) and drawn with a round
-nib. The line on which it stands is at the same height in every picture, and
-the letter in the middle, but for a push of two pixels at most.
+Each letter is written in a hand of its own (`lab.synthetic_handwriting`)
+and drawn with a round nib. The line on which it stands is at the same height in
+every picture, and the letter in the middle, but for a push of two pixels at
+most.
 """
 
 from typing import NamedTuple

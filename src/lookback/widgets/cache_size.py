@@ -13,7 +13,7 @@ cache_size.js.
 from matplotlib.figure import Figure
 from traitlets import Bool, Int, validate
 
-from lookback.modern_gpt import cache_bytes
+from lookback.modern_gpt import Published, cache_bytes
 from lookback.widgets import base
 from lookback.widgets.lib.checks import need
 
@@ -74,14 +74,9 @@ class CacheSize(base.Widget):
 
     def parameters(self) -> int:
         """Every weight, counted by formula."""
-        d, q, kv = self.d_model, self.heads * self.d_k, self.kv_heads * self.d_k
-        maps = 3 if self.gated else 2
-        norm = d * (1 + self.biases)
-        biases = self.biases * (q + 2 * kv + d + (maps - 1) * self.d_ff + d)
-        attention = 2 * d * q + 2 * d * kv  # W_Q and W_O; W_K and W_V
-        layer = attention + maps * d * self.d_ff + 2 * norm + biases
-        tables = (1 if self.tied else 2) * self.vocab + self.positions
-        return tables * d + self.layers * layer + norm
+        sizes = {part: getattr(self, part) for part in PARTS}
+        sizes["head_dim"] = sizes.pop("d_k")
+        return Published(**sizes).parameters()
 
     def token(self) -> int:
         """Bytes of one token."""

@@ -18,13 +18,12 @@ MOST = 31
 
 def pack(tensors: dict, most: int = MOST) -> dict:
     """Tensors by name: a shape, its bytes, and a float16 scale a row."""
+    from lookback.lab import int8  # here: others need no torch
+
     packed = half.pack(tensors)
     for name, tensor in tensors.items():
         if tensor.ndim == 2:
-            rows = tensor.detach().cpu().double().numpy()
-            scales = (np.abs(rows).max(1) / most).astype("<f2")
-            by = np.where(scales > 0, scales, 1).astype(float)[:, None]
-            levels = np.clip(np.rint(rows / by), -most, most).astype(np.int8)
+            levels, scales = int8.split(tensor, most)
             packed[name]["data"] = levels.tobytes()
             packed[name]["scales"] = scales.tobytes()
     return packed
