@@ -510,11 +510,26 @@ def test_what_nobody_thought_of_gets_a_sentence(capsys, monkeypatch):
     [
         ("return min(H, 0)", "take torch.minimum"),
         ("if H > 0: return H", "torch.where"),
-        ("import math; return math.exp(H)", "torch.exp, not math.exp"),
+        ("import math; return math.exp(H)", "math, float() and .item()"),
+        ("return float(H)", "float() and .item() work on one"),
     ],
 )
 def test_torchs_riddles_are_explained(body, words, capsys):
     assert words in said_about(capsys, "context", written(body, check.context))
+
+
+@pytest.mark.parametrize(
+    ("mine", "words"),
+    [
+        (lambda weights, H: math.log(H.exp()), "torch.log, not math.log."),
+        (
+            lambda weights, H: math.sqrt(math.log(H)),
+            "math, float() and .item()",
+        ),
+    ],
+)
+def test_a_function_of_math_is_named_where_it_is_one(mine, words, capsys):
+    assert words in said_about(capsys, "context", mine)
 
 
 def test_check_lists_its_exercises():
