@@ -89,11 +89,13 @@ def products_by_hand(n=_N, d=_D):
                 f"{name}: count multiplications alone; you counted the "
                 "additions too."
             ] = 2 * truth
-        otherwise = (
-            f"{name}: the check does not recognize this mistake. One vector "
-            f"times one matrix takes d² = {d * d:,}."
+        otherwise = f"{name}: the check does not recognize this mistake. " + (
+            "Set 8nd² equal to 4nd² + 2n²d, and give n exactly."
+            if name == "n"
+            else f"One vector times one matrix takes d² = {d * d:,}."
         )
-        stages.append(stage(truth, mistakes, otherwise, around(2e-3), at))
+        near = around(0 if name == "n" else 2e-3)  # n is a whole number
+        stages.append(stage(truth, mistakes, otherwise, near, at))
     return "both counts, and the crossing with the LSTM.", *stages
 
 
