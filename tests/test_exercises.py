@@ -510,11 +510,26 @@ def test_what_nobody_thought_of_gets_a_sentence(capsys, monkeypatch):
     [
         ("return min(H, 0)", "take torch.minimum"),
         ("if H > 0: return H", "torch.where"),
-        ("import math; return math.exp(H)", "torch.exp, not math.exp"),
+        ("import math; return math.exp(H)", "math, float() and .item()"),
+        ("return float(H)", "float() and .item() work on one"),
     ],
 )
 def test_torchs_riddles_are_explained(body, words, capsys):
     assert words in said_about(capsys, "context", written(body, check.context))
+
+
+@pytest.mark.parametrize(
+    ("mine", "words"),
+    [
+        (lambda weights, H: math.log(H.exp()), "torch.log, not math.log."),
+        (
+            lambda weights, H: math.sqrt(math.log(H)),
+            "math, float() and .item()",
+        ),
+    ],
+)
+def test_a_function_of_math_is_named_where_it_is_one(mine, words, capsys):
+    assert words in said_about(capsys, "context", mine)
 
 
 def test_check_lists_its_exercises():
@@ -602,6 +617,52 @@ def test_a_comma_between_thousands_is_named(capsys):
 )
 def test_one_decimal_where_more_are_asked_is_named(name, answer, capsys):
     assert "to one decimal only" in said_about(capsys, name, answer)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "decimals"),
+    [
+        ("policy_gradient_by_hand", [0.75, 0.13, -0.19, 0.06], "two decimals"),
+        ("policy_gradient_by_hand", [0.75, 0.12, -0.19, 0.06], "two decimals"),
+        ("distances_by_hand", [0.1, 0.22], "two decimals"),
+        ("em_by_hand", [0.8, 0.3, 0.5, 0.7], "one decimal"),  # of 0.75, 0.25
+        ("em_by_hand", [0.7, 0.2, 0.5, 0.7], "one decimal"),
+    ],
+)
+def test_a_half_is_rounded_up_or_down(name, answer, decimals, capsys):
+    assert f"Right, but to {decimals} only" in said_about(capsys, name, answer)
+
+
+def test_a_whole_number_is_given_exactly(capsys):
+    for n in (1022, 1023, 1026):
+        answer = 47_185_920, 32_378_880, n
+        assert "give n exactly" in said_about(
+            capsys, "products_by_hand", answer
+        )
+
+
+def test_a_copy_is_of_the_arguments_own_kind(capsys):
+    def mine(sizes):
+        sizes.clear()
+        return 0.5
+
+    said = said_about(capsys, "feedforward_share", mine)
+    assert "a copy: dict(sizes)." in said
+
+    def other(attended):
+        attended[0].append(0)
+        return 1
+
+    said = said_about(capsys, "layers_to_connect", other)
+    assert "a copy: copy.deepcopy(attended)." in said
+
+
+@pytest.mark.parametrize("kind", [torch.tensor, numpy.array])
+def test_many_numbers_for_one_are_told_their_shape(kind, capsys):
+    said = said_about(
+        capsys, "fair_accuracy", lambda said, senses: kind([1, 0])
+    )
+    assert "Give back one number; yours has shape [2]." in said
 
 
 def test_a_decimal_comma_is_named(capsys):

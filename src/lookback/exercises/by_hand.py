@@ -9,6 +9,8 @@ import functools
 import random
 import re
 import sys
+from decimal import ROUND_HALF_DOWN, ROUND_HALF_UP, Decimal
+from itertools import product
 from math import isfinite
 
 from lookback.exercises.checking import (
@@ -25,7 +27,10 @@ MOST = sys.float_info.max  # JSON has no infinity
 TRIES = 1000  # draws for one variant
 
 
-_SHORT = "Right, but to one decimal only; give more."
+_SHORT = {
+    1: "Right, but to one decimal only; give more.",
+    2: "Right, but to two decimals only; give more.",
+}
 
 
 def around(tolerance):
@@ -45,7 +50,7 @@ def stage(truth, mistakes, otherwise, near, at=0):
     maps a hint to the value that this mistake gives, the first that fits is
     said, and `otherwise` if none does; None goes on to the next stage. `near`
     makes a range of a number. All of it becomes plain data. What is right to
-    one decimal, where this is not enough, is the last mistake.
+    one decimal or two, where this is not enough, are the last mistakes.
     """
 
     def box(value, near=near):
@@ -53,16 +58,25 @@ def stage(truth, mistakes, otherwise, near, at=0):
 
     known = [[hint, box(value)] for hint, value in mistakes.items()]
     right = box(truth)
-    short = [round(x, 1) for x in float64(truth).flatten().tolist()]
-    others = [right, *(other for _, other in known)]
-    if all(short) and not any(_inside(short, other) for other in others):
-        known.append([_SHORT, box(short, around(1e-9))])
+    for digits, hint in _SHORT.items():
+        truths = float64(truth).flatten().tolist()
+        for short in product(*(_rounded(x, digits) for x in truths)):
+            others = [right, *(other for _, other in known)]
+            if all(short) and not any(_inside(short, each) for each in others):
+                known.append([hint, box(short, around(1e-9))])
     return {
         "at": at,
         "right": right,
         "mistakes": known,
         "otherwise": otherwise,
     }
+
+
+def _rounded(x, digits):
+    """A number rounded to so many decimals; a half both ways."""
+    exact, unit = Decimal(repr(round(x, 9))), Decimal(10) ** -digits
+    ways = (ROUND_HALF_DOWN, ROUND_HALF_UP)
+    return sorted({float(exact.quantize(unit, way)) for way in ways})
 
 
 def stages(table, near):

@@ -13,8 +13,10 @@ import difflib
 import dis
 import functools
 import inspect
+import itertools
 import linecache
 import math
+import re
 import sys
 import textwrap
 import traceback
@@ -118,7 +120,9 @@ def as_number(result, what="one number"):
     """A function's one number as float64 [], or the hint that it is none."""
     number = plain(result)
     if not is_number(number):
-        raise Hint(f"Give back {what}; yours is {type(result).__name__}.")
+        shape = list(getattr(result, "shape", ()))
+        yours = f"has shape {shape}" if shape else f"is {type(number).__name__}"
+        raise Hint(f"Give back {what}; yours {yours}.")
     return float64(float(number))
 
 
@@ -159,8 +163,8 @@ def rounding(*given, at_least=1e-4):
 
 def _ordinary(result, shape, axes):
     """A result of whatever shape as float64 on the CPU, if it is a tensor."""
-    if type(result) in (int, float) and not shape:
-        result = torch.tensor(result, dtype=torch.float64)
+    if is_number(result) and not shape:
+        result = float64(float(result))
     if not isinstance(result, torch.Tensor):
         raise Hint(
             f"Your function gives back {type(result).__name__}; "
@@ -185,9 +189,12 @@ def _with_shape(found, truth, axes, hint):
     """The hint, after a word on the shape where that is wrong."""
     if not isinstance(found, torch.Tensor) or found.shape == truth.shape:
         return hint
+    wanted = f"{axes} is {list(truth.shape)} here"
+    if not truth.ndim:
+        wanted = f"{axes.replace('[]', '').strip(', ')} has shape []"
     return (
-        f"Shape first: your result has shape {list(found.shape)}, and {axes} "
-        f"is {list(truth.shape)} here. {hint}"
+        f"Shape first: your result has shape {list(found.shape)}, and "
+        f"{wanted}. {hint}"
     ).rstrip()
 
 
@@ -244,7 +251,8 @@ def _unrecognized(found, truth, given, about, otherwise, place):
 def _furthest(found, truth, given, place=None):
     """Where a result is furthest from the truth, in words."""
     if not found.isfinite().all():
-        return f"Your result holds NaN or infinity{given and ' ' + given}."
+        given = given and f" {given.rstrip(',')}"
+        return f"Your result holds NaN or infinity{given}."
     gap = (found - truth).abs()
     at = [int(i) for i in torch.unravel_index(gap.argmax(), gap.shape)]
     spot = f" at {at}" if at else ""
@@ -276,12 +284,23 @@ OTHER_GRADIENT = (
     "The values are right, their gradient is not: a part of what you compute "
     "was detached, or made anew from plain numbers."
 )
-
-
 IN_PLACE = (
-    "The values are right, but torch finds no gradient: a tensor that it needs "
-    "for this is changed in place afterwards."
+    "There is no gradient: a tensor that torch needs for it is changed in "
+    "place afterwards. Work on a copy of it: clone()."
 )
+BACKWARD = (
+    "Leave out backward(), which uses up the graph: the check takes the "
+    "gradient of what you give back."
+)
+
+
+def gradients(total, to):
+    """What torch.autograd.grad gives; where it cannot, a hint."""
+    try:
+        return torch.autograd.grad(total, to, allow_unused=True)
+    except RuntimeError as error:
+        used_up = "a second time" in str(error)
+        raise Hint(BACKWARD if used_up else IN_PLACE) from None
 
 
 def learnable(mine, *given, to=None):
@@ -316,11 +335,7 @@ def learnable(mine, *given, to=None):
 
     total = summed(0, wanted=True)
     handed = [mine.handed[i] for i in at]
-    try:
-        slopes = torch.autograd.grad(total, handed, allow_unused=True)
-    except RuntimeError:
-        raise Hint(IN_PLACE) from None
-    slope = 0.0
+    slopes, slope = gradients(total, handed), 0.0
     for i, one, step in zip(at, slopes, steps, strict=True):
         if one is None and given[i].numel():
             raise Hint(_CUT.format(mine.inputs[i]))
@@ -537,9 +552,11 @@ class Exercise:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # an answer that nobody has thought of
+            said = _in_words(error)
+            advice = ["Give plain numbers or ordinary tensors."]
             return False, (
-                "Your answer is of a kind that this check cannot read "
-                f"({_in_words(error)}). Give plain numbers or ordinary tensors."
+                f"Your answer is of a kind that this check cannot read ({said})"
+                f". {(_explained(said, '') or advice)[0]}"
             )
 
     def __repr__(self):
@@ -566,18 +583,58 @@ class Exercise:
         return Answer(answer, self.inputs)
 
 
+LINES = 1_000_000  # of Python: more than any right answer runs
+
+_MANY = (
+    "Your tensor holds many numbers. math, float() and .item() work on one, "
+    "torch's functions on all of them."
+)
 # What torch says of slips that have a simple name, and the name.
 _EXPLAINED = {
     "Boolean value of Tensor": "A tensor of many numbers is neither True nor "
     "False, so Python's min, max, if, and, or, not do not work on it: take "
     "torch.minimum, torch.maximum, torch.where, &, |, ~.",
-    "converted to Scalar": "math works on one number, torch on all: torch.exp, "
-    "not math.exp.",
-    "converted to Python scalar": "math works on one number, torch on all: "
-    "torch.exp, not math.exp.",
+    "converted to Scalar": _MANY,
+    "converted to Python scalar": _MANY,
     "Can't call numpy() on Tensor that requires grad": "Stay in torch: numpy "
     "knows no gradients.",
 }
+
+
+def _explained(said, line):
+    """What torch says in simple words, where they are known."""
+    found = [why for words, why in _EXPLAINED.items() if words in said]
+    called = {*re.findall(r"(?<![\w.])(?:math\.)?(\w+)\(", line)}
+    named = [name for name in called if hasattr(math, name)]
+    if found == [_MANY] and len(named) == 1 and hasattr(torch, named[0]):
+        name = f"torch.{named[0]}, not math.{named[0]}"
+        return [f"math works on one number, torch on all: {name}."]
+    return found
+
+
+class Endless(BaseException):
+    """Python ran more lines of an answer than any right one needs."""
+
+
+@contextlib.contextmanager
+def _broken_off(after):
+    """Raise Endless once that many lines of Python have run inside.
+
+    The interpreter counts them itself, so that it takes neither a signal nor a
+    thread, which not every notebook has.
+    """
+    before, lines = sys.gettrace(), itertools.count()
+
+    def count(*_):
+        if next(lines) > after:
+            raise Endless
+        return count
+
+    sys.settrace(count)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 class Answer:
@@ -591,14 +648,19 @@ class Answer:
         self.inputs = inputs
         self._fits(inputs)
 
-    def __call__(self, *given, may_be_none=False):
+    def __call__(self, *given, may_be_none=False, endless=None):
+        """What the function gives back; `endless` is said if it never does."""
         self.handed = handed = copy.deepcopy(given)
+        patience = _broken_off(LINES) if endless else contextlib.nullcontext()
         try:
-            result = self.function(*handed)
+            with patience:
+                result = self.function(*handed)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             _restore(_OWN)
+            if endless and isinstance(error, (Endless, RecursionError)):
+                raise Hint(endless) from None
             line = _line_of(error, self.function)
             if isinstance(error, NotImplementedError) and (
                 not error.args or "raise NotImplementedError" in line
@@ -617,7 +679,7 @@ class Answer:
                     f"tensor. `{name} += …`, `{name}[…] = …` and methods that "
                     f"end in _ change the old one; {name}.clone() is a new one."
                     if isinstance(before, torch.Tensor)
-                    else f"one, a copy: list({name})."
+                    else f"one, a copy: {_copied(name, before)}."
                 )
                 raise Hint(
                     f"Your function changes its argument `{name}` in place. "
@@ -656,7 +718,7 @@ class Answer:
             f"{name} {_describe(value)}"
             for name, value in zip(self.inputs, given, strict=True)
         )
-        plainly = [why for words, why in _EXPLAINED.items() if words in said]
+        plainly = _explained(said, line)
         return "\n".join(
             [f"Your function raised {said}", line, *plainly]
             + [f"It was given {shown}."]
@@ -760,6 +822,16 @@ def _unchanged(before, after):
         pairs = zip(before.parameters(), after.parameters(), strict=True)
         return all(torch.equal(one, other) for one, other in pairs)
     return before == after
+
+
+def _copied(name, value):
+    """How a copy of an argument is written: a deep one if it holds others."""
+    kind = type(value)
+    parts = value.values() if kind is dict else value
+    flat = kind in (list, dict) and not any(
+        isinstance(part, (list, dict)) for part in parts
+    )
+    return f"{kind.__name__}({name})" if flat else f"copy.deepcopy({name})"
 
 
 def _describe(value):

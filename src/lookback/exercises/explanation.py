@@ -170,6 +170,12 @@ for _hint, *_typed in (
         *(_RIGHT, "middle * (b / middle).clamp_min(1e-9).log()"),
     ),
     (_ZERO, _LEFT, "a * (a / middle).log()", _RIGHT, "b * (b / middle).log()"),
+    (
+        "Right, but NaN where both weights are 0: there ln μ is −∞, and 0 · ∞ "
+        "is NaN. Leave these terms out, or take torch.xlogy.",
+        *("torch.xlogy(a, middle)", "a * middle.log()"),
+        *("torch.xlogy(b, middle)", "b * middle.log()"),
+    ),
 ):
     js.slip(_hint, *_typed)
 

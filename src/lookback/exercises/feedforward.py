@@ -106,15 +106,23 @@ def position_wise_solution(x, W_1, b_1, W_2, b_2):
     return torch.relu(x @ W_1 + b_1) @ W_2 + b_2
 
 
+def _convolved(x, W_1, b_1, W_2, b_2):
+    """The same by two of torch's convolutions of kernel size 1."""
+    columns = x.transpose(1, 2)
+    inside = F.conv1d(columns, W_1.T[..., None], b_1).relu()
+    return F.conv1d(inside, W_2.T[..., None], b_2).transpose(1, 2)
+
+
 @exercise(position_wise_solution)
 def position_wise(mine):
     """The paper's equation 2, at every position."""
     given = random_inputs(3, (2, 4, 3), (3, 6), (6,), (6, 3), (3,))
-    x, W_1, b_1, W_2, b_2 = map(float64, given)
-    columns = x.transpose(1, 2)
-    inside = F.conv1d(columns, W_1.T[..., None], b_1).relu()
-    truth = F.conv1d(inside, W_2.T[..., None], b_2).transpose(1, 2)
-    position_wise.compare(mine, [(given, truth)], "[batch, length, d_model]")
+    x, *maps = map(float64, given)
+    cases = [
+        ((by * given[0], *given[1:]), _convolved(by * x, *maps))
+        for by in (1, 10)
+    ]
+    position_wise.compare(mine, cases, "[batch, length, d_model]")
     learnable(mine, *given, to=("x",))
     return (
         "it agrees with two of torch's convolutions of kernel size 1: each "
@@ -156,6 +164,10 @@ for _hint, *_typed in (
     (
         "Your activation function is tanh; equation 2 has max(0, ·).",
         *("torch.relu", "torch.tanh"),
+    ),
+    (
+        "Your activation function stops at 6; max(0, ·) has no upper end.",
+        *("torch.relu", "F.relu6"),
     ),
     (
         "You softmax the hidden layer: that is attention's, and here nothing "
@@ -350,6 +362,14 @@ def feedforward_share(mine):
     return "45.8% at GPT-2's sizes, counting matrices without biases."
 
 
+_LAYERS = (
+    "Either you count one layer alone, or the embeddings in every layer. The "
+    "model has one table, and all of its layers count."
+)
+_HALF = (
+    "Only one of the two feed-forward matrices is counted, or all the rest is "
+    "counted twice."
+)
 _TABLE, _ATTENTION = 'sizes["vocab"] * d', "layers * 4 * d**2"
 _FEED = 'layers * 2 * d * sizes["d_ff"]'
 for _hint, *_typed in (
@@ -358,8 +378,12 @@ for _hint, *_typed in (
         *(f"{_TABLE} + ", ""),
     ),
     (
-        "You count the embeddings in every layer; the model has one table.",
+        _LAYERS,
         *(_TABLE, f"layers * {_TABLE}"),
+    ),
+    (
+        _LAYERS,
+        *("layers * 2", "2", "layers * 4", "4"),
     ),
     (
         "You count two tables; the output uses the embeddings' rows.",
@@ -370,8 +394,12 @@ for _hint, *_typed in (
         *("4 * d**2", "3 * d**2"),
     ),
     (
-        "Only one of the two feed-forward matrices is counted.",
+        _HALF,
         *("layers * 2 * d", "layers * d"),
+    ),
+    (
+        _HALF,
+        *(_TABLE, f"2 * {_TABLE}", "layers * 4", "layers * 2 * 4"),
     ),
     ("That is attention's share.", "return feed", f"return {_ATTENTION}"),
     (

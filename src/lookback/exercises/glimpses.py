@@ -11,12 +11,12 @@ from torch.nn import functional as F
 
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
-    NO_GRADIENT,
+    BACKWARD,
     Hint,
     as_number,
     exercise,
     float64,
-    learnable,
+    gradients,
     random_inputs,
 )
 
@@ -121,9 +121,8 @@ def expected_reward(mine):
         given = random_inputs(seed, *shapes)
         cases.append((given, _way_by_way(*map(float64, given))))
     expected_reward.compare(
-        mine, cases, "[], one number,", "with {0.shape[0]} places,"
+        mine, cases, "[], one number", "with {0.shape[0]} places,"
     )
-    learnable(mine, *cases[0][0])
     return "all ordered pairs of 4, 2 and 6 places."
 
 
@@ -184,12 +183,12 @@ for _hint, *_typed in (
         "The rewards are missing. The probabilities alone sum to 1.",
         *(" * reward", ""),
     ),
-    (NO_GRADIENT, ".sum()", ".sum().detach()"),
 ):
     expected_reward.slip(_hint, *_typed)
 
 
 expected_reward.style(_way_by_way)
+expected_reward.style(lambda *given: _way_by_way(*given).item())
 
 
 @expected_reward.style
@@ -217,6 +216,11 @@ def _gradients(logits, chosen, factors):
 
 
 _EACH = "That is a loss for each picture; give back their mean."
+_CANCELS = (
+    "Your loss has the gradient 0: a reward meets all samples, or all places, "
+    "and everything cancels. Take [:, 0] of what gather gives, and of "
+    'cross_entropy reduction="none".'
+)
 _UNTIED = (
     "Your loss does not depend on the logits: the log-probability of what was "
     "sampled must be in it, with no detach() or item()."
@@ -235,7 +239,7 @@ def _gradient(answer, *given):
     as_number(loss.detach(), "one number, the loss")
     logits, found = answer.handed[0], None
     if loss.requires_grad:
-        (found,) = torch.autograd.grad(loss, logits, allow_unused=True)
+        (found,) = gradients(loss, logits)
     if found is None:
         raise Hint(_UNTIED)
     return found
@@ -269,6 +273,7 @@ def reinforce_loss(mine):
 
 
 _DRAWN = "[torch.arange(len(chosen)), chosen]"
+_LOSS = "-((reward - others) * log_p).mean()"
 for _hint, *_typed in (
     (
         "You took the logit of what was sampled. It is its log-probability "
@@ -280,12 +285,12 @@ for _hint, *_typed in (
         "distribution, over the places: the last axis.",
         *("log_softmax(-1)", "log_softmax(0)"),
     ),
+    (_CANCELS, _DRAWN, ".gather(1, chosen[:, None])"),
     (
-        "Your rewards and your log-probabilities have been multiplied as "
-        "[batch, 1] with [batch]: a square in which each reward meets every "
-        "sample, and everything cancels. Take [:, 0] of what gather gives.",
-        *(_DRAWN, ".gather(1, chosen[:, None])"),
+        _CANCELS,
+        *("return -", "log_p = -F.cross_entropy(logits, chosen)\n    return -"),
     ),
+    (_CANCELS, _LOSS, "-(reward[:, None] * logits.softmax(-1)).sum(1).mean()"),
     (
         "log_p[:, chosen] gives every picture the samples of all others. Pair "
         "them: log_p[torch.arange(batch), chosen].",
@@ -350,6 +355,11 @@ for _hint, *_typed in (
         *("(reward - others) * ", ""),
     ),
     (_EACH, ".mean()", ""),
+    (
+        BACKWARD,
+        f"return {_LOSS}",
+        f"loss = {_LOSS}\n    loss.backward()\n    return loss",
+    ),
     (_UNTIED, " * log_p", ""),
     (_UNTIED, "logits.", "logits.detach()."),
     (_UNTIED, "logits.", "logits.detach().requires_grad_()."),

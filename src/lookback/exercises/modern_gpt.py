@@ -187,9 +187,8 @@ _ROOTS = {
     "": _ROOT,
     "ε stands outside the root. It is added to the mean of the squares, "
     "before the root.": "(torch.sqrt(square) + epsilon)",
-    "ε is missing: add it to the mean of the squares, before the root.": (
-        "torch.sqrt(square)"
-    ),
+    "The argument epsilon is missing: add it to the mean of the squares, "
+    "before the root.": ("torch.sqrt(square)"),
     "The root is missing.": "(square + epsilon)",
     "The root is missing, and so is ε.": "square",
 }
@@ -535,8 +534,8 @@ def absorb(mine):
         about="with tiles of {2} keys",
         ask=_tile_by_tile,
         place=lambda tile, i: (
-            f"after tile {tile}, in "
-            + ("the maximum", "the sum", f"number {i - 2} of the context")[
+            f"after tile {tile + 1}, in "
+            + ("the maximum", "the sum", f"number {i - 1} of the context")[
                 min(i, 2)
             ]
         ),
@@ -710,7 +709,7 @@ _MODELS = (
     ),
     (
         (2, 24, 4, 2, 30, 40, False),
-        {"head_dim": 10, "attention_bias": True},
+        {"head_dim": 10, "attention_bias": True, "qk_norm": False},
     ),
     ((2, 20, 5, 1, 12, 30, False), {"num_local_experts": 3}),
 )
@@ -762,16 +761,18 @@ def parameters_of(mine):
     for sizes, more in _MODELS:
         config = dict(zip(_NAMES, sizes, strict=True)) | _ELSE | more
         cases.append(((config,), sum(map(math.prod, _shapes(*sizes, more)))))
-    parameters_of.compare(
-        mine,
-        cases,
-        "a whole number",
-        "write down the shape of every matrix: two tables; a layer's W_Q, W_K, "
-        "W_V, W_O, three of the feed-forward layer, two gains; one gain at the "
-        "end. Where hidden_size is {0[hidden_size]} and vocab_size "
-        "{0[vocab_size]},",
-        tolerance=0,
-    )
+    for end in range(3, len(cases) + 1):  # first what all configs have
+        parameters_of.compare(
+            mine,
+            cases[:end],
+            "a whole number",
+            "write down the shape of every matrix: one table if tied, else "
+            "two; a layer's W_Q, W_K, W_V, W_O, three of the feed-forward "
+            "layer, two gains; one gain at the end; and what this config's "
+            "other lines add. Where hidden_size is {0[hidden_size]} and "
+            "vocab_size {0[vocab_size]},",
+            tolerance=0,
+        )
     return (
         "Mistral 7B, Llama 2 7B, Qwen3-0.6B and three small ones, with biases "
         "and with experts, to the last parameter."
@@ -780,10 +781,17 @@ def parameters_of(mine):
 
 _QUERIES, _KEYS = "2 * d * d_q", "2 * d * d_kv"
 _TABLES = '1 if config["tie_word_embeddings"] else 2'
-for _hint, _typed in {
+_NARROW = (
     "W_K and W_V are d × d in yours. With fewer heads of keys and values they "
     "are narrower: kv_heads · d_k, and d_k is hidden_size / "
-    "num_attention_heads.": (_KEYS, _QUERIES),
+    "num_attention_heads."
+)
+_NORMS = (
+    "qk_norm is true: two norms more in each layer, of queries and of keys, "
+    "with head_dim gains each."
+)
+for _hint, _typed in {
+    _NARROW: (_KEYS, _QUERIES),
     "Attention is 3 d² in yours. It has four matrices: W_Q and W_O of d × d, "
     "W_K and W_V of d × kv_heads · d_k.": (
         f"{_QUERIES} + {_KEYS}",
@@ -841,8 +849,7 @@ for _hint, _typed in {
     "num_attention_heads is.": ('config.get("head_dim") or ', ""),
     "With head_dim W_O is not d × d: it takes the heads' numbers, "
     "num_attention_heads · head_dim, back to d.": (_QUERIES, "d * d_q + d * d"),
-    "qk_norm is true: two norms more in each layer, of queries and of keys, "
-    "with head_dim gains each.": ('config.get("qk_norm")', "False"),
+    _NORMS: ('config.get("qk_norm")', "False"),
     "The gains of qk_norm are shared by all heads: head_dim for the queries "
     "and as many for the keys.": ("+= 2 * d_k\n", "+= d_q + d_kv\n"),
     "attention_bias is true: W_Q, W_K, W_V and W_O have a bias each.": (
@@ -866,6 +873,14 @@ for _hint, _typed in {
     ),
 }.items():
     parameters_of.slip(_hint, *_typed)
+parameters_of.slip(_NARROW, f"{_QUERIES} + {_KEYS}", "4 * d * d")
+parameters_of.slip(_NORMS, "+= 2 * d_k\n", "+= d_k\n")
+for _name in ("attention_bias", "qk_norm"):
+    parameters_of.slip(
+        f"{_name} is there and false, and then it adds nothing: ask for its "
+        "value, not whether it is there.",
+        *(f'config.get("{_name}")', f'"{_name}" in config'),
+    )
 
 
 @parameters_of.style

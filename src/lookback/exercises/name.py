@@ -11,6 +11,7 @@ import torch
 from lookback import lookups
 from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
+    IN_PLACE,
     Hint,
     as_tensor,
     exercise,
@@ -289,8 +290,9 @@ _ALIKE = (
     "with the query and the context does not. Take the gradient of the context."
 )
 _LAST = (
-    "You say no where the values differ in their last number only. Use the "
-    "whole context, not just its first number."
+    "You say no where the values differ in their last number only. Test every "
+    "number of the context, not just the first; a gradient at any one is "
+    "enough."
 )
 _EVEN = (
     "You say no where the numbers of the gradient sum to 0 without being 0. "
@@ -341,7 +343,8 @@ def reaches_query(mine):
         values = float64(random_inputs(seed + 50, (5, 3))[0])
         for other in change:
             keys, values = other(keys, values)
-        if _yes_or_no(_judge(mine, attention, query, keys, values)) != truth:
+        given = attention, query, keys, values
+        if _yes_or_no(_judge(mine, truth, *given)) != truth:
             raise Hint(hint)
     return "twelve cases, two of them with a path whose gradient is 0."
 
@@ -351,19 +354,24 @@ _HARD = (
     "context does not require one, and torch raises an error. Test "
     "context.requires_grad first; the answer is then False."
 )
+_UNMARKED = (
+    "Torch finds no path from the query to the context: mark a copy with "
+    "query.clone().requires_grad_() before the weights are computed, and "
+    "detach nothing after that."
+)
 _UNUSED = (
     "Attention that never reads the query leaves it out of the graph, and "
     "torch raises an error. With allow_unused=True you get None instead."
 )
 
 
-def _judge(mine, attention, *given):
+def _judge(mine, truth, *given):
     """What the reader's test says; autograd's errors in simple words."""
     try:
-        return mine(attention, *given)
+        return mine(*given)
     except Hint as hint:
         if "does not require grad" in str(hint):
-            raise Hint(_HARD) from None
+            raise Hint(_UNMARKED if truth else _HARD) from None
         if "have been used in the graph" in str(hint):
             raise Hint(_UNUSED) from None
         raise
@@ -392,9 +400,18 @@ for _hint, *_typed in (
     (_ALIKE, " @ values", ""),
     (_DOWN, ".abs()", ""),
     (_LAST, _EACH, "for number in context[:1]\n"),
+    (_LAST, ".max()", ".min()"),
     (_EVEN, ".abs().max()", ".sum(1).abs().max()"),
     (_SUMMED, _EACH, _SUM),
     (_HARD, "    if not context.requires_grad:\n        return False\n", ""),
+    (
+        _UNMARKED,
+        *(
+            "query = query.clone().requires_grad_()\n",
+            "query = query.clone()\n",
+        ),
+        *("    if not context.requires_grad:\n        return False\n", ""),
+    ),
     (_UNUSED, "@ values", "@ values.clone().requires_grad_()"),
     (f"{_BOOLEAN}Tensor.", _FOUND, "torch.stack(gradients)"),
 ):
@@ -493,8 +510,9 @@ _STAY = (
 )
 _BOTH = (
     "You say no of attention that sees content and position. Its weights "
-    "change when the keys move, but not as the keys do: compare them with the "
-    "old weights in the new order."
+    "change when the keys move, but not as the keys do: compare each of them "
+    "with the old weights in the new order. (Differences with their signs "
+    "cancel if you add them up.)"
 )
 _ANY = (
     "You say no of attention whose last rows count double. Only keys that come "
@@ -505,7 +523,7 @@ _EVENLY = (
     "You say no of attention that weighs positions the same from both ends. "
     "If you reverse the keys, or exchange the first with the last, each comes "
     "to a position of its old weight. Take an order without symmetry, such as "
-    "roll(1)."
+    "torch.arange(len(keys)).roll(1)."
 )
 _TIED = (
     "You say yes of the memory network. Where all keys are equal, its arg max "
@@ -533,10 +551,23 @@ _ROUNDED = (
     "the last digit: a sum that is taken in another order is rounded "
     "differently. Compare with a tolerance, as torch.allclose does."
 )
+_UNMOVED = (
+    "The rows of `keys` never move in yours: hand over keys[order]. "
+    "(keys[:, order] moves columns, and keys.roll(1) moves numbers from row to "
+    "row; keys.roll(1, dims=0) moves rows.)"
+)
 _TURNED = (
     "All your answers are the wrong way round: True is for attention of which "
     "some weight does NOT move with its key."
 )
+
+
+def _moved(these, keys):
+    """Whether these are the rows of the keys in another order."""
+    if these.shape != keys.shape or torch.allclose(these, keys):
+        return False
+    rows, own = (float64(sorted(x.tolist())) for x in (these, keys))
+    return torch.allclose(rows, own, atol=1e-5)
 
 
 @exercise(sees_place_solution)
@@ -548,8 +579,18 @@ def sees_place(mine):
         def says(attention, given=given):
             return _yes_or_no(mine(attention, *given))
 
-        if (said := says(attention)) == truth:
+        handed = []
+
+        def noted(query, keys, attention=attention, handed=handed):
+            handed.append(float64(keys).detach().clone())
+            return attention(query, keys)
+
+        if (said := says(noted)) == truth:
             continue
+        if hint is not _TIED and not any(
+            _moved(one, given[1]) for one in handed
+        ):
+            raise Hint(_UNMOVED)
         if said and hint is not _TIED and not says(_first_number):
             raise Hint(_ROUNDED)
         if all(says(one) != it for one, it, _ in _PLACED):
@@ -574,6 +615,10 @@ for _hint, *_typed in (
         ),
     ),
     (_BOTH, f"not {_MOVED}", "False"),
+    (_BOTH, f"not {_MOVED}", f"bool({_GAP[:-6]}.sum().abs() > 1e-6)"),
+    (_UNMOVED, "keys[order]", "keys.roll(1)"),
+    (_UNMOVED, "keys[order]", "keys[:, [0, 2, 3, 1]]", "keys)[order]", "keys)"),
+    (_UNMOVED, "query, keys[order]", "query.flip(0), keys", ")[order]", ")"),
     (_BOTH, "not", "", "keys)[order])", "keys))"),
     (_STAY, "(moved, attention(query, keys)[order])", f"({_SORTED})"),
     (_ROUNDED, "allclose", "equal"),
@@ -666,7 +711,12 @@ def all_but_one(mine):
         alike = (total - 1).abs() < close
         return weights.double() / (total if alike else 1)
 
-    found = lookups.traits(attention)
+    try:
+        found = lookups.traits(attention)
+    except RuntimeError as error:
+        if "inplace" not in str(error):
+            raise
+        raise Hint(IN_PLACE) from None
     lacking = [
         words for name, words in _SAID.items() if not getattr(found, name)
     ]
@@ -690,6 +740,11 @@ for _hint, *_typed in (
     (_POSITIVE, "2 * weights - 1 / len(keys)", "weights"),
     (_EACH_KEY, "2 * weights - 1 / len(keys)", "query"),
     (_KEYS, "2 * weights - 1 / len(keys)", "weights.sum()"),
+    (
+        IN_PLACE,
+        "return ",
+        "weights[0] -= 0.5\n    weights[1] += 0.5\n    return ",
+    ),
 ):
     all_but_one.slip(_hint, *_typed)
 

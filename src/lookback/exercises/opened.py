@@ -129,6 +129,23 @@ lens.slip(
     "(variance + 1e-5)",
 )
 lens.slip("The mean is not taken off.", "(streams - mean)", "streams")
+_ROOT = "torch.sqrt(variance + 1e-5)"
+for _hint, _few in (
+    ("ε is 10⁻⁵, and stands under the root: √(variance + ε).", 0),
+    (
+        "Torch's std and var divide the squares by d − 1; LayerNorm divides by "
+        "d: correction=0. And 10⁻⁵ stands under the root, √(variance + ε).",
+        1,
+    ),
+):
+    for _by in ("var({0}) + {1}).sqrt()", "std({0}) + {1})"):
+        for _epsilon in ("0", "1e-12", "1e-8", "1e-6", "1e-5", "1e-3"):
+            if not (_few == 0 and "var" in _by and _epsilon == "1e-5"):
+                _given = f"-1, correction={_few}, keepdim=True"
+                lens.slip(
+                    _hint,
+                    *(_ROOT, f"(streams.{_by.format(_given, _epsilon)}"),
+                )
 
 
 @lens.style
@@ -204,9 +221,12 @@ caught_streams.slip(
     "lambda _, __, out: found.append(out)",
     "lambda _, given, __: found.append(given[0])",
 )
-caught_streams.slip(
-    "Those are the encoder's layers.", "model.decoder", "model.encoder"
+_SOURCE = (
+    "Yours has a row for each token of the source. Hook the layers of "
+    "model.decoder, and call model(source, target_in)."
 )
+caught_streams.slip(_SOURCE, "model.decoder", "model.encoder")
+caught_streams.slip(_SOURCE, "(source, target_in)\n", "(target_in, source)\n")
 caught_streams.slip(
     "You caught what feed-forward adds, before the sum. The stream is what the "
     "whole layer gives back.",

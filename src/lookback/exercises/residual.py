@@ -6,6 +6,7 @@ solution.
 
 import math
 import statistics
+from itertools import product
 
 import numpy as np
 import torch
@@ -139,10 +140,10 @@ def normalize(mine):
     x, gain, bias = random_inputs(3, (2, 3, 4), (4,), (4,))
     usual = [(2 * x + 1, gain, bias, 0.5), (x / 4, gain, bias, 0.01)]
     equal = torch.full((1, 1, 4), 3.0), gain, bias, 1e-5
+    cases = [(given, _token_by_token(*given)) for given in (*usual, equal)]
     with Called() as called:
-        for some, about in (usual, ""), ([equal], "for four equal numbers"):
-            cases = [(given, _token_by_token(*given)) for given in some]
-            normalize.compare(mine, cases, "[batch, length, d_model]", about)
+        about = "with ε = {3}"
+        normalize.compare(mine, cases, "[batch, length, d_model]", about)
     if any("norm" in name for name in called.names - {"norm"}):
         raise Hint(_TORCHS)
     learnable(mine, *usual[0])
@@ -156,6 +157,11 @@ _FIXED = "ε is a number of your own; take the argument epsilon."
 _SQUARES = "x.square().mean(dim=-1, keepdim=True)"
 _VARIANCE = "x.var(dim=-1, keepdim=True, correction=0)"
 _ROOT = "torch.sqrt(variance + epsilon)"
+_STD = "x.std(dim=-1, keepdim=True, correction={})"
+_TWO = (
+    "Two slips: torch's std and var divide the squares by d − 1, and ε is a "
+    "number of your own; take the argument epsilon, under the root."
+)
 for _hint, _typed in {
     _EQUAL: (_ROOT, "torch.sqrt(variance + epsilon * bool(variance.any()))"),
     "You divide the squares by d − 1, as torch.var does by default; LayerNorm "
@@ -210,8 +216,13 @@ for _hint, _typed in {
     normalize.slip(_hint, *_typed)
 
 
-for _fixed in ("0.5", "0.01", "1e-3", "1e-2"):
+for _fixed in ("0.5", "0.01", "1e-3", "1e-6", "1e-8", "1e-12"):
     normalize.slip(_FIXED, "+ epsilon", f"+ {_fixed}")
+for _fixed, (_few, _hint) in product(
+    ("1e-5", "1e-6", "1e-8", "1e-12"), ((0, _FIXED), (1, _TWO))
+):
+    for _by in (f"({_STD} + {_fixed})", f"({_STD} ** 2 + {_fixed}) ** 0.5"):
+        normalize.slip(_hint, _ROOT, _by.format(_few))
 
 
 for _typed in (

@@ -89,11 +89,13 @@ def products_by_hand(n=_N, d=_D):
                 f"{name}: count multiplications alone; you counted the "
                 "additions too."
             ] = 2 * truth
-        otherwise = (
-            f"{name}: the check does not recognize this mistake. One vector "
-            f"times one matrix takes d² = {d * d:,}."
+        otherwise = f"{name}: the check does not recognize this mistake. " + (
+            "Set 8nd² equal to 4nd² + 2n²d, and give n exactly."
+            if name == "n"
+            else f"One vector times one matrix takes d² = {d * d:,}."
         )
-        stages.append(stage(truth, mistakes, otherwise, around(2e-3), at))
+        near = around(0 if name == "n" else 2e-3)  # n is a whole number
+        stages.append(stage(truth, mistakes, otherwise, near, at))
     return "both counts, and the crossing with the LSTM.", *stages
 
 
@@ -126,21 +128,19 @@ _ROUNDED = (
 def ticks_needed(mine):
     """Ticks of stages that wait for each other, with finite workers."""
 
-    for stages, workers in (
-        ([7, 7, 7], 2),
-        ([10, 4, 4, 4], 4),
-        ([3, 100, 1, 9], 8),
-        ([5], 1),
-        ([6, 6], 100),
-        ([4, 0, 5], 2),
-    ):
-        ticks_needed.compare(
-            mine,
-            [((stages, workers), _played(stages, workers))],
-            "the number of ticks",
-            f"for stages {stages} and {workers} workers",
-            tolerance=1e-9,
+    cases = [
+        (given, _played(*given))
+        for given in (
+            ([7, 7, 7], 2),
+            ([10, 4, 4, 4], 4),
+            ([3, 100, 1, 9], 8),
+            ([5], 1),
+            ([6, 6], 100),
+            ([4, 0, 5], 2),
         )
+    ]
+    about = "for stages {0} and {1} workers"
+    ticks_needed.compare(mine, cases, "the number of ticks", about, 1e-9)
     exact = mine([2**60 + 1], 2**59) == 3
     return "six cases, uneven and empty stages among them." + (
         "" if exact else _ROUNDED
@@ -170,6 +170,19 @@ for _hint, *_typed in (
     (
         "That is the longest stage alone; they come one after the other.",
         *("sum", "max"),
+    ),
+    (
+        "That is the first stage alone: is the return inside the loop?",
+        lambda stages, workers: -(-stages[0] // workers),
+    ),
+    (
+        "That is the last stage alone: add up all of them.",
+        lambda stages, workers: -(-stages[-1] // workers),
+    ),
+    (
+        "You divide the workers by the multiplications; it is the other way "
+        "round.",
+        *(_UP, "(m and -(-workers // m))"),
     ),
     (
         "That is the number of stages: right only with unlimited workers.",
@@ -475,6 +488,7 @@ _NEVER = (
     "Some never learn of each other here; give -1 when a further layer adds "
     "nothing."
 )
+_ENDLESS = f"Yours never comes to an end. {_NEVER}"
 
 
 @exercise(layers_to_connect_solution)
@@ -490,7 +504,7 @@ def layers_to_connect(mine):
             f"for {name}",
             otherwise=_NEVER if never else None,
             ask=lambda answer, attended, never=never: answer(
-                attended, may_be_none=never
+                attended, may_be_none=never, endless=never and _ENDLESS
             ),
         )
     return "ten patterns: a star, one-way ones and divided ones among them."
@@ -555,6 +569,7 @@ for _hint, *_typed in (
         *("attended], 1", "attended], 2"),
     ),
     (_NEVER, "return -1", "return len(attended)"),
+    (_ENDLESS, "return -1", "pass"),
 ):
     layers_to_connect.slip(_hint, *_typed)
 layers_to_connect.style(_furthest)
