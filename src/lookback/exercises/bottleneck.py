@@ -446,7 +446,7 @@ def masked_loss(mine):
         masked_loss.compare(
             mine,
             some,
-            "a single number, shape []",
+            "a single number, []",
             otherwise=otherwise,
             ask=trainable,
         )
