@@ -138,6 +138,38 @@ def test_a_forgotten_return_is_named(made, capsys):
     assert "is there a `return`?" in capsys.readouterr().out
 
 
+def test_a_way_through_without_a_return_is_named_with_its_inputs(capsys):
+    def mine(weights, H):
+        if len(H) < 3:
+            return torch.einsum("bs,bsd->bd", weights, H)
+
+    said = said_about(capsys, "context", mine)
+    assert (
+        "For weights [3, 3], H [3, 3, 3] your function gave back None" in said
+    )
+
+
+def test_a_wrong_shape_alone_is_no_sign_of_a_slip(capsys):
+    said = said_about(capsys, "context", lambda weights, H: H * weights.sum())
+    assert said.endswith("and [batch, d] is [3, 3] here.")
+
+
+def test_a_hint_is_about_the_first_case_that_is_wrong(capsys):
+    def mine(weights, H):
+        return 2 * H[:, 0] if len(H) == 3 else H.no_such_thing
+
+    assert "a value is not" in said_about(capsys, "context", mine)
+
+
+def test_a_module_that_is_not_begun_is_named_on_its_line(capsys):
+    class Mine(torch.nn.Module):
+        def __init__(self, vocab, embed, hidden):
+            self.W = torch.nn.Linear(hidden, hidden)
+
+    said = said_about(capsys, "soft_search", Mine)
+    assert "self.W = torch.nn.Linear(hidden, hidden) Call super()" in said
+
+
 @to_write
 def test_a_wrong_number_of_arguments_is_named(made, capsys):
     assert made(lambda: 1) is False
@@ -153,7 +185,7 @@ def test_a_call_in_place_of_the_function_is_named(made, capsys):
 
 
 def test_a_built_in_that_tells_no_signature_is_tried_all_the_same(capsys):
-    said = said_about(capsys, "context", torch.add)
+    said = said_about(capsys, "context", torch.bmm)
     assert "Your function raised RuntimeError" in said
 
 

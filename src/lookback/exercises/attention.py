@@ -153,7 +153,12 @@ def _attend_loop(Q, K, V, mask):
 
 _NAN = (
     "Your result holds NaN: 0 times infinity, or 0/0. Fill the scores with "
-    "masked_fill(~mask, -torch.inf) before softmax."
+    "masked_fill(~mask, -torch.inf) before softmax, and take that over the "
+    "keys, dim=-1."
+)
+_D_K = (
+    "d_k is K.shape[-1], the length of a key; you divide by the root of "
+    "another number."
 )
 _LOW = (
     "Right for small scores. Beside scores of −45,000 a forbidden key got "
@@ -225,13 +230,9 @@ for _hint, *_typed in (
         "You divide by d_k; the formula divides by its square root.",
         *(" ** 0.5", ""),
     ),
-    (
-        "d_k is the length of a key: Q.shape[-1], not the number of queries.",
-        *("Q.shape[-1]", "Q.shape[1]"),
-    ),
-    (
-        "d_k is the length of a key: Q.shape[-1], not the number of keys.",
-        *("Q.shape[-1]", "K.shape[1]"),
+    *(
+        (_D_K, "Q.shape[-1]", other)
+        for other in ("Q.shape[1]", "K.shape[1]", "len(K)", "4")
     ),
     ("You multiply by √d_k; the formula divides by it.", "/ Q", "* Q"),
     (
@@ -289,6 +290,7 @@ for _hint, *_typed in (
     ("Those are weights: multiply them into V.", f"{_SOFT} @ V", _SOFT),
     ("Yours is transposed.", f"{_SOFT} @ V", f"({_SOFT} @ V).mT"),
     (_NAN, _MASKED, "scores + ~mask * -torch.inf"),
+    (_NAN, "dim=-1", "dim=0"),
     (
         _FINISHED,
         lambda Q, K, V, mask: F.scaled_dot_product_attention(Q, K, V, mask),

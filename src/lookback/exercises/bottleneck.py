@@ -446,7 +446,7 @@ def masked_loss(mine):
         masked_loss.compare(
             mine,
             some,
-            "a single number, shape []",
+            "a single number, []",
             otherwise=otherwise,
             ask=trainable,
         )
@@ -620,7 +620,7 @@ _RATE = "That is the rate; its length is wanted."
 
 def _length(answer, rates, truth):
     """What an answer gives; the hint if it is of another kind than asked."""
-    result = answer(rates, may_be_none=truth != 16)
+    result = answer(rates, may_be_none=True)
     if isinstance(result, str):
         raise Hint(_TEXT)
     if truth is None and result is not None:
@@ -675,6 +675,10 @@ for _hint, *_typed in (
     ),
     (_TEXT, "int(length)", "length"),
     (_NEVER, "return None", "return 0"),
+    (
+        "yours gives None; it should be 16.",
+        *("int(length)\n    return", "int(length)\n        return"),
+    ),
     (_RATE, "int(length)", "rates[length]"),
 ):
     half_length.slip(_hint, *_typed)

@@ -375,6 +375,12 @@ def as_module(mine, *sizes):
     return module.eval()
 
 
+TWICE = (
+    "Your part `{}` is another part once more, with the same parameters. Make "
+    "each anew: [layer] * 2 is a list of one layer, twice."
+)
+
+
 @torch.no_grad()
 def fill(module, wanted):
     """Copy tensors into a module's parts, `wanted` by the part's name.
@@ -388,6 +394,9 @@ def fill(module, wanted):
         shapes = sorted(list(empty[key].shape) for key in own)
         needed = sorted(list(tensor.shape) for tensor in tensors)
         if not own:
+            every = module.named_parameters(remove_duplicate=False)
+            if any(f"{key}.".startswith(f"{name}.") for key, _ in every):
+                raise Hint(TWICE.format(name))
             raise Hint(
                 f"There is no part `{name}` with parameters in what you made: "
                 f"it has {', '.join(parts) or 'none at all'}. (torch does not "
@@ -468,13 +477,13 @@ class Exercise:
         A case is (inputs, truth). The hint is that of the first slip which
         gives, in every case, what the answer gives (in every case before the
         one, if any, in which the answer breaks); of a wrong shape, one that
-        gives this shape. If none does it is `otherwise`, which may be a
-        function of the result and the inputs, or the number that is furthest
-        off in the first case that is wrong, with `about` before it, in which
-        {0}, {1}, … are the inputs. `ask` gets from an answer and the inputs
-        what is compared: tensors and numbers within the tolerance, all else
-        exactly. Where this is not the answer's own tensor, `place` makes words
-        of an index.
+        gives the same in the first case that is wrong. If none does it is
+        `otherwise`, which may be a function of the result and the inputs, or
+        the number that is furthest off in this case, with `about` before it, in
+        which {0}, {1}, … are the inputs. `ask` gets from an answer and the
+        inputs what is compared: tensors and numbers within the tolerance, all
+        else exactly. Where this is not the answer's own tensor, `place` makes
+        words of an index.
         """
         found, broke = [], None
         for given, truth in cases:
@@ -495,21 +504,18 @@ class Exercise:
             return
         (given, truth), first = cases[wrong[0]], found[wrong[0]]
         truth = _plain(truth)
-        shapes = {}
+        once = ""
         for hint, slip in self.slips:
-            theirs = self._of(slip, given, ask)
-            if _same(first, theirs, tolerance) and all(
+            if not _same(first, self._of(slip, given, ask), tolerance):
+                continue
+            if all(
                 _same(other, self._of(slip, case, ask), tolerance)
                 for other, (case, _) in zip(found, cases, strict=True)
             ):
                 raise Hint(_with_shape(first, truth, axes, hint))
-            if isinstance(theirs, torch.Tensor):
-                shapes.setdefault(theirs.shape, hint)
-        if broke:
-            raise broke
+            once = once or hint
         if isinstance(first, torch.Tensor) and first.shape != truth.shape:
-            hint = shapes.get(first.shape, "")
-            raise Hint(_with_shape(first, truth, axes, hint))
+            raise Hint(_with_shape(first, truth, axes, once))
         raise Hint(_unrecognized(first, truth, given, about, otherwise, place))
 
     def _of(self, slip, given, ask):
@@ -598,6 +604,7 @@ _EXPLAINED = {
     "converted to Python scalar": _MANY,
     "Can't call numpy() on Tensor that requires grad": "Stay in torch: numpy "
     "knows no gradients.",
+    "before Module.__init__() call": "Call super().__init__() first.",
 }
 
 
@@ -671,8 +678,10 @@ class Answer:
                 ) from None
             raise Hint(self._report(error, line, given)) from None
         _restore(_OWN)
-        if result is ... or (result is None and not may_be_none):
-            self._empty()
+        if result is ... or result is None:
+            self._begun()
+            if result is ... or not may_be_none:
+                raise Hint(self._gave_none(given))
         for name, before, after in zip(self.inputs, given, handed, strict=True):
             if not _unchanged(before, after):
                 instead = (
@@ -700,28 +709,37 @@ class Answer:
         except ValueError:  # built-ins that do not tell their signature
             pass
 
-    def _empty(self):
+    def _begun(self):
         reads = ("LOAD_FAST", "LOAD_GLOBAL", "LOAD_DEREF")
         if hasattr(self.function, "__code__") and not any(
             step.opname.startswith(reads)
             for step in dis.get_instructions(self.function)
         ):
             raise NotAttempted("The function is still empty. Write its body.")
-        raise Hint(
+
+    def _gave_none(self, given):
+        if _returns(self.function):
+            return (
+                f"For {self._shown(given)} your function gave back None: does "
+                "every way through it end at a `return`?"
+            )
+        return (
             "Your function ran but gave back None: is there a `return`? "
             "(print shows a value and does not give it back.)"
         )
 
-    def _report(self, error, line, given):
-        said = _in_words(error)
-        shown = ", ".join(
+    def _shown(self, given):
+        return ", ".join(
             f"{name} {_describe(value)}"
             for name, value in zip(self.inputs, given, strict=True)
         )
+
+    def _report(self, error, line, given):
+        said = _in_words(error)
         plainly = _explained(said, line)
         return "\n".join(
             [f"Your function raised {said}", line, *plainly]
-            + [f"It was given {shown}."]
+            + [f"It was given {self._shown(given)}."]
         )
 
 
@@ -759,6 +777,18 @@ class edited:
         space = vars(module).copy()
         exec(text, space)
         return space[solution.__name__]
+
+
+def _returns(function):
+    """Whether a `return` with anything but None is written in a function."""
+    code = getattr(function, "__code__", None)
+    steps = [*dis.get_instructions(code)] if code else []
+    given = [
+        step if step.opname == "RETURN_CONST" else before
+        for before, step in zip(steps, steps[1:], strict=False)
+        if step.opname.startswith("RETURN_")
+    ]
+    return any("CONST" not in x.opname or x.argval is not None for x in given)
 
 
 class Checks:
@@ -883,6 +913,8 @@ def _in_words(error):
 
 def _line_of(error, function):
     """The line of the reader's own code on which the error arose."""
+    if isinstance(function, type):
+        function = function.__init__
     code = getattr(function, "__code__", None)
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if code and f.filename == code.co_filename]

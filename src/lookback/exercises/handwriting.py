@@ -139,7 +139,8 @@ def first_speed_by_hand(each=13, length=20):
             math.log10(1 / each)
         ),
         "The logarithm to the base e, not to the base 2.": math.log2(1 / each),
-        "The speed does not depend on how long the text is.": (
+        f"That is ln(1/{length}), or rounded too far. The speed does not "
+        "depend on how long the text is; give two decimals.": (
             math.log(1 / length)
         ),
     }

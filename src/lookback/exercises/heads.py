@@ -134,8 +134,9 @@ split_heads.slip(
     lambda x, heads: x.unflatten(-1, (-1, heads)),
 )
 split_heads.slip(
-    "You cut the last axis into (d_k, heads), so each head got every heads-th "
-    "number, and a transpose moves d_k to the front. Cut into (heads, d_k).",
+    "You cut the last axis into d_k pieces of `heads` numbers. It is `heads` "
+    "pieces of d_k numbers: unflatten(-1, (heads, d_k)), and split takes a "
+    "size.",
     lambda x, heads: x.unflatten(-1, (-1, heads)).transpose(1, 2),
 )
 split_heads.slip(

@@ -281,6 +281,8 @@ def _tables(answer, E):
     found = answer(E)
     if not isinstance(found, (tuple, list)) or len(found) != 3:
         raise Hint(_THREE)
+    if isinstance(found[0], (tuple, list)):  # the pairs of three hops
+        raise Hint(_THREE)
     B, pairs, W = found
     if not isinstance(pairs, (tuple, list)) or not all(
         isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs
@@ -374,6 +376,7 @@ for _hint, *_typed in (
         *("E[-1].T", "E[-2].T"),
     ),
     (_THREE, ", E[-1].T", ""),
+    (_THREE, ", E[-1].T", "", "return E[0], ", "return "),
     (_PAIRS, _LIST, "E[1:]"),
     (_COUNT.format(3, 4, 4), _LIST, "[(one, one) for one in E]"),
 ):

@@ -459,9 +459,18 @@ _BOTH_ADDED = (
 )
 
 
+_NOTHING = (
+    "You changed nothing: both biases come back as they were. The forget "
+    "gate's are those from `hidden` up to 2 · hidden, and `hidden` is a "
+    "quarter of their length."
+)
+
+
 def _only_the_forget_gate(found, before):
-    """The hint that biases of other gates were changed, too."""
+    """The hint that biases of other gates were changed, too, or none at all."""
     hidden = len(found[0]) // 4
+    if all(map(torch.equal, found, before)):
+        raise Hint(_NOTHING)
     if all(map(torch.equal, _others(found[::-1]), _others(before))):
         raise Hint(_OTHER_ORDER)
     changed = {
@@ -616,6 +625,7 @@ for _hint, *_typed in (
     (_OTHER_GATE.format(_GATES[0]), _GATE, "slice(0, hidden)"),
     (_OTHER_GATE.format(_GATES[2]), _GATE, "slice(2 * hidden, 3 * hidden)"),
     (_OTHER_GATE.format(_GATES[3]), _GATE, "slice(3 * hidden, None)"),
+    (_NOTHING, "len(b_ih) // 4", "len(b_ih)"),
     (_NOT_ZERO, _OFF, "pass"),
     (_ADDED, "b_ih[gate] =", "b_ih[gate] +="),
     (_BOTH_ADDED, "b_ih[gate] =", "b_ih[gate] +=", _OFF, "pass"),

@@ -286,8 +286,9 @@ _OWN = (
     "maximum, amax(dim=-1, keepdim=True)."
 )
 _OPEN = (
-    "With scores near −1000 every exp is 0, and 0/0 is no weight. Subtract "
-    "the maximum first, taken over the places that may be looked at."
+    "A masked score of 0 beside scores of −1000 spoils the row: as its maximum "
+    "it makes every other exp 0, and less a maximum of −1000 its own exp is "
+    "infinite. Mask the scores before both, masked_fill(~mask, -torch.inf)."
 )
 _OVERFLOW = (
     "Scores of 1000 overflow in exp. Subtract the row's maximum first: the "
@@ -307,7 +308,7 @@ _HARD = (
     ([[1000.0, 1001.0, 999.0], [-1000.0, -1001.0, -1002.0]], None, _OWN),
     (
         [[-1000.0, -1001.0, 0.0], [1.0, 2.0, 3.0]],
-        [[-500.0, -501.0, 0.0]],
+        [[-750.0, -751.0, 0.0]],
         _OPEN,
     ),
     ([[-20000.0, -20001.0, 0.0], [1.0, 2.0, 3.0]], None, _HIGH),
@@ -386,6 +387,12 @@ def _renormalised(weights, least=0.0):
     return mine
 
 
+def _of_open(scores, mask):
+    """The maximum is taken over what is open; exp, of everything."""
+    top = scores.masked_fill(~mask, -torch.inf).amax(1, keepdim=True)
+    return _shares(lambda scores: top)(scores, mask)
+
+
 _naive, _of_batch = _shares(lambda e: 0), _shares(torch.max)
 for _hint, *_slips in (
     (
@@ -462,6 +469,7 @@ for _hint, *_slips in (
     (
         _OPEN,
         _shares(lambda e: e.amax(1, keepdim=True)),
+        _of_open,
         _renormalised(lambda e, mask: e.softmax(1)),
         _renormalised(lambda e, mask: e.softmax(1), 1e-13),
     ),
@@ -860,7 +868,10 @@ _NOTHING_TO_LOOK_AT = (
 def _two(result, sizes):
     """Logits and weights in float64, or the hint that they are not that."""
     if not isinstance(result, (tuple, list)) or len(result) != 2:
-        raise Hint(f"{_TWO}; yours is of type {type(result).__name__}.")
+        yours = f"yours is of type {type(result).__name__}"
+        if isinstance(result, (tuple, list)):
+            yours = f"you gave {len(result)}"
+        raise Hint(f"{_TWO}; {yours}.")
     batch, target, vocab, source = sizes
     known = {
         (target, batch, vocab): _BATCH_FIRST,
@@ -1147,6 +1158,10 @@ UNSEEN = 2**40  # a seed that no training step has
 WANTED = 0.9  # the share of new strings that must come out without a mistake
 
 
+_GIVES_NAN = (
+    "Your model gives NaN. Look whether the loss becomes NaN in training, and "
+    "whether a softmax has nothing to look at."
+)
 _PEEKING = (
     "The decoder sees the words that it must still say: change them, and what "
     "it says before them changes. In training it had only to copy. Is the "
@@ -1208,6 +1223,8 @@ def written_backwards(speak):
 def _say_what_is_wrong(speak, source, target, written):
     """Raise the hint that fits what the model wrote, if there is one."""
     told = speak(source, target[:, :-1])
+    if told.isnan().any():
+        raise Hint(_GIVES_NAN)
     later = target.clone()
     later[:, 6:] = 4
     if not torch.allclose(told[:, :6], speak(source, later[:, :-1])[:, :6]):
@@ -1312,6 +1329,7 @@ def _saying(letters):
 
 for _hint, _change in (
     (_UNTAUGHT, lambda z, a, x, y: (z.flip(0), a)),
+    (_GIVES_NAN, lambda z, a, x, y: (z * torch.nan, a)),
     (_PEEKING, lambda z, a, x, y: (_saying(F.pad(y[:, 1:], (0, 1))), a)),
     (_REPEATING, lambda z, a, x, y: (_saying(y), a)),
     (_ALIKE, lambda z, a, x, y: (z * 0, a)),
@@ -1336,6 +1354,7 @@ for _hint, _change in (
         lambda z, a, x, y: (z, F.one_hot(0 * y, x.shape[1]).to(a)),
     ),
     (_TWO, lambda z, a, x, y: z),
+    (f"{_TWO}; you gave 3.", lambda z, a, x, y: (z, a, 3)),
     (_TRANSPOSED, lambda z, a, x, y: (z, a.mT)),
 ):
     looks_backwards.slip(_hint, _ruled(_change))

@@ -17,6 +17,7 @@ from lookback.exercises.by_hand import around, by_hand, stage
 from lookback.exercises.checking import (
     NO_GRADIENT,
     OTHER_GRADIENT,
+    TWICE,
     Answer,
     Hint,
     as_module,
@@ -31,6 +32,7 @@ from lookback.exercises.checking import (
     random_inputs,
 )
 from lookback.exercises.rnnsearch import (
+    _GIVES_NAN,
     looks_backwards_solution,
     strings,
     written_backwards,
@@ -449,6 +451,10 @@ _MERGES = (
     ("A single piece stays as it is.", ["x"], ("x", "y"), ["x"]),
     ("A word without pieces stays empty.", [], ("x", "y"), []),
 )
+_UNMERGED = (
+    "Nothing is merged in yours. A slice of a list never equals pair, which is "
+    "a tuple; and += takes the new piece apart into its letters: append it."
+)
 _NO_LIST = "Give back a list of pieces"
 _NO_STRING = (
     "Each piece is a string: join the two with +, pieces[i] + pieces[i + 1]."
@@ -479,9 +485,17 @@ for _hint, _, _, _, *_typed in _MERGES:
         merge_pair.slip(_hint, *_typed)
 for _hint, *_typed in (
     (
-        "Nothing was merged. If you compare a slice with pair: a slice of a "
-        "list is a list, pair is a tuple, and these two are never equal.",
+        _UNMERGED,
         *(_SAME, "pieces[i : i + 2] == pair"),
+    ),
+    (
+        _UNMERGED,
+        "merged.append(pieces[i] + pieces[i + 1])",
+        "merged += pieces[i] + pieces[i + 1]",
+    ),
+    (
+        "+= takes a string apart into its letters: append it.",
+        *("merged.append(pieces[i])", "merged += pieces[i]"),
     ),
     (
         "The last piece is lost: it has no neighbor to its right, and stays "
@@ -876,8 +890,8 @@ def _into_torch(layer, parts):
 
 _NOTHING_TO_LOOK_AT = (
     "NaN: somewhere a word may look at nothing at all, and its softmax is "
-    "0/0. Is a mask inverted? True = may look, so masked_fill(~mask, "
-    "-torch.inf); a word may look at itself, too."
+    "0/0. Is a mask inverted, or softmax not over dim=-1? True = may look, so "
+    "masked_fill(~mask, -torch.inf); a word may look at itself, too."
 )
 
 
@@ -935,6 +949,30 @@ def _lowered(parts):
     return low
 
 
+_EPSILON = (
+    "Right for usual vectors. For one that hardly varies ε counts: LayerNorm "
+    "divides by √(σ² + ε), with ε = 1e-5 under the root."
+)
+
+
+def _flattened(parts):
+    """The parts, but what comes into a norm varies by 0.003 or so."""
+    last = max(name for name in parts if name.startswith("norm_"))
+    return {
+        name: [0.003 * t for t in drawn] if name != last else drawn
+        for name, drawn in parts.items()
+    }
+
+
+# What is made of the usual parts, by what x and y are multiplied, and what is
+# said if that alone goes wrong.
+_HARDER = (
+    (dict, 1, None),
+    (_lowered, 1, _LOW),
+    (_flattened, 0.003, _EPSILON),
+)
+
+
 @exercise(EncoderLayer)
 def encoder_layer(mine):
     """An encoder layer against nn.TransformerEncoderLayer."""
@@ -947,14 +985,14 @@ def encoder_layer(mine):
     for seed, (batch, length, _, *sizes) in enumerate(_SIZES):
         usual = _drawn(seed, ("attention",), sizes[0], sizes[2])
         x, _, real = _sentences(seed, batch, length, 1, sizes[0])
-        for parts in usual, _lowered(usual):
-            given = sizes, parts, x, real
+        for parts, by, hint in _HARDER:
+            given = sizes, parts(usual), by * x, real
             truth = _torchs(
                 nn.TransformerEncoderLayer,
-                *(sizes, parts, x),
+                *given[:3],
                 src_key_padding_mask=~real,
             ).where(real.unsqueeze(-1), 0)
-            if parts is usual:
+            if not hint:
                 axes = "[batch, source, d_model]"
                 encoder_layer.compare(
                     *(mine, [(given, truth)], axes),
@@ -962,7 +1000,7 @@ def encoder_layer(mine):
                     ask=encode,
                 )
             else:
-                expect(encode(mine, *given).double(), truth, _LOW, 1e-3)
+                expect(encode(mine, *given).double(), truth, hint, 1e-3)
     learnable_module(mine, sizes, usual, x=x, mask=real[:, None, None])
     return (
         "equal to torch's own encoder layer with the same weights, with two "
@@ -982,15 +1020,15 @@ def decoder_layer(mine):
         usual = _drawn(seed, ("attention", "cross"), sizes[0], sizes[2])
         x, y, real = _sentences(seed, batch, source, target, sizes[0])
         causal = torch.ones(target, target, dtype=torch.bool).tril()
-        for parts in usual, _lowered(usual):
-            given = sizes, parts, y, x, real, causal
+        for parts, by, hint in _HARDER:
+            given = sizes, parts(usual), by * y, by * x, real, causal
             truth = _torchs(
                 nn.TransformerDecoderLayer,
-                *(sizes, parts, y, x),
+                *given[:4],
                 tgt_mask=~causal,
                 memory_key_padding_mask=~real,
             )
-            if parts is usual:
+            if not hint:
                 axes = "[batch, target, d_model]"
                 decoder_layer.compare(
                     *(mine, [(given, truth)], axes),
@@ -998,7 +1036,7 @@ def decoder_layer(mine):
                     ask=decode,
                 )
             else:
-                expect(decode(mine, *given).double(), truth, _LOW, 1e-3)
+                expect(decode(mine, *given).double(), truth, hint, 1e-3)
     masks = {"source_mask": real[:, None, None], "target_mask": causal}
     learnable_module(mine, sizes, usual, y=y, x=x, **masks)
     return (
@@ -1253,6 +1291,16 @@ for _hint, *_typed in (
         "You used one norm for all parts; each part has its own.",
         *_everywhere("self.norm_1({x} + {part})"),
     ),
+    *(
+        (_EPSILON, "torch.sqrt(variance + 1e-5)", other)
+        for other in (
+            "torch.sqrt(variance)",
+            "(torch.sqrt(variance) + 1e-5)",
+            "torch.sqrt(variance + 1e-4)",
+            "torch.sqrt(variance + 1e-6)",
+        )
+    ),
+    (_NOTHING_TO_LOOK_AT, "softmax(dim=-1)", "softmax(dim=1)"),
     (
         "Your LayerNorm divides by the variance; take its root.",
         *("torch.sqrt(variance + 1e-5)", "(variance + 1e-5)"),
@@ -1548,6 +1596,14 @@ for _hint, *_typed in (
     *((_LOW, "-torch.inf", low) for low in ("-10.0", "-20.0", "-100.0")),
     (_HARDLY_LEARNS, "std=d_model**-0.5", "std=1.0"),
     ("take nn.ModuleList.", "nn.ModuleList(", "list("),
+    *(
+        (
+            TWICE.format(f"{stack.lower()}.1.attention.W_Q"),
+            f"{stack}Layer(*sizes) for _ in range(layers)",
+            f"[{stack}Layer(*sizes)] * layers",
+        )
+        for stack in ("Encoder", "Decoder")
+    ),
     (
         "that the exercise does not name: output.weight",
         "nn.init.normal_",
@@ -1733,6 +1789,12 @@ def writes_backwards(mine):
     )
 
 
+writes_backwards.slip(
+    _GIVES_NAN,
+    lambda source, target: (
+        torch.nan * writes_backwards_solution(source, target)
+    ),
+)
 writes_backwards.slip(
     "Shape first",
     lambda source, target: writes_backwards_solution(source, target)[:, -1],
