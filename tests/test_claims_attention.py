@@ -5,6 +5,7 @@ sentences of book/scores.md, attention.md, serial.md and heads.md have to be
 written anew.
 """
 
+from concurrent.futures import ProcessPoolExecutor
 from copy import deepcopy
 from functools import partial
 from itertools import product
@@ -475,9 +476,10 @@ def test_where_your_own_crossing_lies():
     said("serial", "Fused attention stayed ahead at every length that we tried")
     found = []
     for _ in range(4):  # other work on the machine moves a crossing
-        with get_context("spawn").Pool(1, maxtasksperchild=1) as one:
-            narrow = one.apply(crossings, (64, 1, [64, 128, 256, 512, 1024]))
-            many = one.apply(crossings, (256, 16, [32, 64, 128, 256, 512]))
+        with ProcessPoolExecutor(1, get_context("spawn")) as one:
+            narrow = one.submit(crossings, 64, 1, [64, 128, 256, 512, 1024])
+            many = one.submit(crossings, 256, 16, [32, 64, 128, 256, 512])
+            narrow, many = narrow.result(), many.result()
         found.append((*narrow, *many))
         if (
             narrow[0] == pytest.approx(760, rel=0.3)

@@ -97,7 +97,7 @@ def test_measures_half_agree_and_no_better_than_the_diagonal(looks):
         said("explanation", "The diagonal agrees with leaving out as well as")
         assert 0.3 < tau["weights, left out"]["mean"] < 0.7
         closeness = tau["closeness, left out"]["mean"]
-        said("explanation", "does as well on captions, for both models")
+        said("explanation", "does about as well, for both models")
         assert closeness > tau["weights, left out"]["mean"] - 0.03
     said("explanation", "On the phrasebook it does better")
     tau = looks["phrasebook"]["tau"]

@@ -537,7 +537,7 @@ def test_two_stacks_learn_fastest_and_english_costs_most():
     )
     said("families", "the table says which learns faster")
     said("families", "English too comes last")
-    said("families", "behind the causal one, with every seed")
+    said("families", "behind the causal one with each of three seeds")
     for better, worse in pairwise(results[name] for name in order):
         assert max(better["nats"]["each"]) < min(worse["nats"]["each"])
         assert min(better["bleu"]["each"]) > max(worse["bleu"]["each"])
@@ -864,14 +864,14 @@ def test_pre_training_helps_where_labels_are_few(learned):
     assert ahead(gpt["200"], fresh["200"]) == 3
     said("families", "does better, on average, than random weights with 200")
     assert sum(gpt["50"]) > sum(fresh["200"])
-    said("families", "Longer training does not bring the random weights up to")
+    said("families", "passes over the 50, random weights still reach only …")
     assert ahead(gpt["50"], fresh["longer"]) == 3
     said("families", "The BERT is ahead in every draw only with 200 labels")
     assert ahead(bert["200"], fresh["200"]) == 3
     said("families", "with 50 it is behind in one of the three")
     assert ahead(bert["50"], fresh["50"]) == 2
-    said("families", "Why it needs more labels than the GPT")
-    assert sum(bert["50"]) < sum(gpt["50"])
+    said("families", "Three draws do not tell the BERT from the GPT")
+    assert sum(bert["50"]) < sum(gpt["50"]) and bert["50"][2] > gpt["50"][0]
     said(
         "families",
         "before rounding, the BERT ten points on average, the GPT eight",

@@ -422,7 +422,7 @@ def test_softmax_is_far_ahead_and_the_two_matrices_are_even(translators):
     assert gap < min(scores["sum"]["spread"], scores["delta"]["spread"])
     ways = {rule: translators[rule]["aer"]["mean"] for rule in RULES}
     straight = translators["softmax"]["runs"][0]["aer_diagonal"]
-    said("fastweights", "only softmax had learned where to attend")
+    said("fastweights", "only softmax's largest weights were aligned better")
     assert ways["softmax"] < straight < min(ways[r] for r in RULES[1:])
 
 

@@ -8,6 +8,7 @@ import io
 import math
 import random
 import re
+import sys
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -558,10 +559,34 @@ def test_torchs_riddles_are_explained(body, words, capsys):
             lambda weights, H: math.sqrt(math.log(H)),
             "math, float() and .item()",
         ),
+        (
+            lambda weights, H: float(H) / math.sqrt(3),
+            "math, float() and .item()",
+        ),
     ],
 )
 def test_a_function_of_math_is_named_where_it_is_one(mine, words, capsys):
     assert words in said_about(capsys, "context", mine)
+
+
+def test_a_forgotten_return_is_named_where_none_may_be_right(capsys):
+    def mine(rates):
+        rates.get("8")
+
+    said = said_about(capsys, "half_length", mine)
+    assert "is there a `return`?" in said
+
+
+def test_an_endless_answer_is_broken_off(capsys):
+    def mine(attended):
+        while True:
+            attended = list(attended)
+
+    before = sys.gettrace()
+    assert "never comes to an end" in said_about(
+        capsys, "layers_to_connect", mine
+    )
+    assert sys.gettrace() is before
 
 
 def test_check_lists_its_exercises():

@@ -221,7 +221,7 @@ def test_flash_has_the_gradient_of_softmax():
 
 def test_flash_refuses_a_mask_that_it_would_add():
     parts = [numbers(1, 4, 8, seed=s) for s in range(3)]
-    with pytest.raises(ValueError, match="bias is boolean"):
+    with pytest.raises(ValueError, match="bias is torch.bool"):
         flash(*parts, 2, torch.ones(4, 4).tril().bool())
 
 

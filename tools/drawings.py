@@ -46,7 +46,7 @@ def main() -> None:
             shot = io.BytesIO(page.locator("svg").screenshot())
             info = PngImagePlugin.PngInfo()
             info.add_text("svg", digest(path))
-            picture = Image.open(shot).convert("RGB").quantize(16)
+            picture = Image.open(shot).convert("RGB").quantize(12)
             picture.save(path.with_suffix(".png"), optimize=True, pnginfo=info)
             print(path.with_suffix(".png").relative_to(ROOT))
         browser.close()

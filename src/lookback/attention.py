@@ -32,7 +32,7 @@ def attend(
 ]:
     """softmax(Q Kᵀ / √d_k) V, and the softmax itself if it is asked for.
 
-    mask: True = may attend; every query needs at least one True. A mask of
+    mask: True (or 1) = may attend; every query needs at least one. A mask of
     floats is added to the scores instead. `scale` replaces 1/√d_k. If the
     weights are not asked for, None is returned in their place, and torch's
     fused kernel does the work: [target, source] is never stored in memory,

@@ -195,7 +195,7 @@ def spans(
     target the same mark stands before its words, and one more ends it.
 
     Raises:
-        ValueError: for more spans than there are marks.
+        ValueError: for as many spans as there are marks; one is for the end.
     """
     if len(places) >= len(SENTINELS):
         raise ValueError(
@@ -319,7 +319,7 @@ def generate(
     top_k: int | None = None,
     top_p: float = 1.0,
 ) -> list[int]:
-    """Sample from a GPT: one word after another, until <end>."""
+    """Sample from a GPT: one word after another, until <end>; no dropout."""
     body.eval()
     written = list(tokens)
     where = body.last.weight.device

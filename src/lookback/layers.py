@@ -53,6 +53,7 @@ class SelfAttention(MultiHeadAttention):
         x: Float[Tensor, "batch target d_model"],
         mask: Shaped[Tensor, "*#masked target_or_1 source"] | None = None,
         cache: KVCache | None = None,
+        *,
         need_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch target d_model"], Tensor | None]:
         """MHA(x, x), and its weights if they are asked for."""

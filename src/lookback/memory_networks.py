@@ -150,6 +150,8 @@ class MemN2N(nn.Module):
         """Logits of the answer, and the attention weights of each hop.
 
         `old` gives the sentences other ages than their places in the story.
+        None is attended to that is of age config.ages or more; one must be
+        younger.
         """
         A, mask = self.words[0], story.ne(PAD).any(dim=-1)
         x, old = bags(story, A), ages(mask) if old is None else old

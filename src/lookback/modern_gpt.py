@@ -136,8 +136,8 @@ def flash(
     exponentials and the sum o of the values, both as if μ were the maximum.
     Raises ValueError for a bias of True and False, which would count as 1, 0.
     """
-    if bias is not None and bias.dtype == torch.bool:
-        raise ValueError("bias is boolean: give numbers, −inf for False")
+    if bias is not None and not bias.is_floating_point():
+        raise ValueError(f"bias is {bias.dtype}: give floats, −inf for False")
     most = torch.full_like(query[..., :1], torch.finfo(query.dtype).min)  # μ
     total = torch.zeros_like(most)  # ℓ
     context = torch.zeros_like(query[..., :1] * value[..., :1, :])  # o
@@ -188,7 +188,8 @@ def cache_bytes(
 class TiledAttention(SelfAttention):
     """Self-attention by `flash`, which never has all the weights at once.
 
-    Raises ValueError for a scale: that of `flash` is 1/√d_k.
+    Raises ValueError for a scale, since that of `flash` is 1/√d_k, and for a
+    mask that is not of floats.
     """
 
     def __init__(self, *options, tile: int, **more):

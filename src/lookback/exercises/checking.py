@@ -299,8 +299,11 @@ def gradients(total, to):
     try:
         return torch.autograd.grad(total, to, allow_unused=True)
     except RuntimeError as error:
-        used_up = "a second time" in str(error)
-        raise Hint(BACKWARD if used_up else IN_PLACE) from None
+        if "a second time" in str(error):
+            raise Hint(BACKWARD) from None
+        if "inplace" in str(error):
+            raise Hint(IN_PLACE) from None
+        raise Hint(f"Torch finds no gradient: {_in_words(error)}.") from None
 
 
 def learnable(mine, *given, to=None):
@@ -613,7 +616,13 @@ def _explained(said, line):
     found = [why for words, why in _EXPLAINED.items() if words in said]
     called = {*re.findall(r"(?<![\w.])(?:math\.)?(\w+)\(", line)}
     named = [name for name in called if hasattr(math, name)]
-    if found == [_MANY] and len(named) == 1 and hasattr(torch, named[0]):
+    others = {"float", "int", "complex"} & called or ".item(" in line
+    if (
+        found == [_MANY]
+        and not others
+        and len(named) == 1
+        and hasattr(torch, named[0])
+    ):
         name = f"torch.{named[0]}, not math.{named[0]}"
         return [f"math works on one number, torch on all: {name}."]
     return found
@@ -625,10 +634,11 @@ class Endless(BaseException):
 
 @contextlib.contextmanager
 def _broken_off(after):
-    """Raise Endless once that many lines of Python have run inside.
+    """Raise Endless once Python has run about so many lines inside.
 
     The interpreter counts them itself, so that it takes neither a signal nor a
-    thread, which not every notebook has.
+    thread, which not every notebook has. A loop that catches everything, by a
+    bare `except:`, goes on all the same.
     """
     before, lines = sys.gettrace(), itertools.count()
 
@@ -680,7 +690,9 @@ class Answer:
         _restore(_OWN)
         if result is ... or result is None:
             self._begun()
-            if result is ... or not may_be_none:
+            written = hasattr(self.function, "__code__")
+            forgotten = written and not _returns(self.function)
+            if result is ... or forgotten or not may_be_none:
                 raise Hint(self._gave_none(given))
         for name, before, after in zip(self.inputs, given, handed, strict=True):
             if not _unchanged(before, after):
@@ -721,7 +733,8 @@ class Answer:
         if _returns(self.function):
             return (
                 f"For {self._shown(given)} your function gave back None: does "
-                "every way through it end at a `return`?"
+                "every way through it end at a `return`? (print, append and "
+                "sort give back None, too.)"
             )
         return (
             "Your function ran but gave back None: is there a `return`? "
@@ -784,11 +797,14 @@ def _returns(function):
     code = getattr(function, "__code__", None)
     steps = [*dis.get_instructions(code)] if code else []
     given = [
-        step if step.opname == "RETURN_CONST" else before
+        (step if step.opname == "RETURN_CONST" else before, step)
         for before, step in zip(steps, steps[1:], strict=False)
         if step.opname.startswith("RETURN_")
     ]
-    return any("CONST" not in x.opname or x.argval is not None for x in given)
+    return any(
+        step.is_jump_target or "CONST" not in x.opname or x.argval is not None
+        for x, step in given
+    )
 
 
 class Checks:

@@ -217,9 +217,9 @@ def _gradients(logits, chosen, factors):
 
 _EACH = "That is a loss for each picture; give back their mean."
 _CANCELS = (
-    "Your loss has the gradient 0: a reward meets all samples, or all places, "
-    "and everything cancels. Take [:, 0] of what gather gives, and of "
-    'cross_entropy reduction="none".'
+    "Your loss has the gradient 0, mostly because a reward meets all samples, "
+    "or all places. Both factors must be [batch]: after gather take [:, 0]; "
+    'cross_entropy needs reduction="none".'
 )
 _UNTIED = (
     "Your loss does not depend on the logits: the log-probability of what was "

@@ -4,7 +4,9 @@ What is right is found by loops over queries, keys or draws, never by the
 solution's formula.
 """
 
+import functools
 import math
+from itertools import combinations
 
 import torch
 
@@ -581,14 +583,15 @@ def sees_place(mine):
 
         handed = []
 
-        def noted(query, keys, attention=attention, handed=handed):
+        @functools.wraps(attention)
+        def noted(query, keys, *, attention=attention, handed=handed):
             handed.append(float64(keys).detach().clone())
             return attention(query, keys)
 
         if (said := says(noted)) == truth:
             continue
         if hint is not _TIED and not any(
-            _moved(one, given[1]) for one in handed
+            _moved(*pair) for pair in combinations([given[1], *handed], 2)
         ):
             raise Hint(_UNMOVED)
         if said and hint is not _TIED and not says(_first_number):

@@ -488,7 +488,11 @@ _NEVER = (
     "Some never learn of each other here; give -1 when a further layer adds "
     "nothing."
 )
-_ENDLESS = f"Yours never comes to an end. {_NEVER}"
+_ENDLESS = "Yours never comes to an end. " + _NEVER
+_GOES_ON = (
+    "Yours never comes to an end: stop as soon as everybody has something from "
+    "everybody."
+)
 
 
 @exercise(layers_to_connect_solution)
@@ -504,7 +508,9 @@ def layers_to_connect(mine):
             f"for {name}",
             otherwise=_NEVER if never else None,
             ask=lambda answer, attended, never=never: answer(
-                attended, may_be_none=never, endless=never and _ENDLESS
+                attended,
+                may_be_none=never,
+                endless=_ENDLESS if never else _GOES_ON,
             ),
         )
     return "ten patterns: a star, one-way ones and divided ones among them."

@@ -284,8 +284,9 @@ def vocabularies(
         getattr(config, "source_vocab", one),
         getattr(config, "target_vocab", one),
     )
-    if "source" not in meta and not hasattr(config, "source_vocab"):
-        return None, None  # `vocab` may count letters, say
+    letters = "source" not in meta and not hasattr(config, "source_vocab")
+    if sizes == (None, None) or letters:
+        return None, None
     source = restore(meta["source"])
     target = restore(meta["target"]) if meta["target"] else source
     if (len(source), len(target)) != sizes:
