@@ -155,7 +155,7 @@ def test_every_row_is_in_one_of_the_three_groups():
     said("modern_gpt", "Eleven rows are eleven chances for luck")
     assert len(clear | leaning | nothing) == 11
     assert clear | leaning | nothing == set(modern_gpt.CHANGES) - {"2017"}
-    said("modern_gpt", "which makes its interval the widest of all")
+    said("modern_gpt", "which makes its interval the widest")
     assert max(modern_gpt.CHANGES, key=lambda n: stdev(gains(n))) == "today"
 
 
