@@ -153,4 +153,4 @@ def test_a_model_in_doubles_adds_waves_in_doubles():
     waves = sinusoidal(3, 16, dtype=FINE)
     assert (embedding(tokens) - word).dtype == FINE
     assert torch.allclose(embedding(tokens) - word, waves, rtol=0, atol=1e-14)
-    assert embedding.half()(tokens).dtype == torch.float32  # none is coarser
+    assert embedding.half()(tokens).dtype == torch.float16  # added finely
