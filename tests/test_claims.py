@@ -379,7 +379,7 @@ def test_one_link_a_word_is_too_few():
 
 
 def test_the_landing_page_asks_what_the_ladder_answers():
-    said("index", "… epochs, three test sets, means over three seeds")
+    said("index", "for three test sets, and means over three seeds")
     found = records.load("ladder")["results"]
     runs = [found[name]["runs"] for name in ("fixed", "rnnsearch")]
     assert [len(each) for each in runs] == [3, 3]
