@@ -67,7 +67,7 @@ from lookback.rnnsearch import RNNsearch, RNNsearchConfig
 from lookback.transducer import Transducer
 from lookback.transformer import Transformer, TransformerConfig
 from lookback.translator import Translator
-from lookback.vocabulary import END, Vocabulary
+from lookback.vocabulary import END, PAD, Vocabulary
 
 ONE_EPOCH = TrainingConfig(epochs=1, batch=8, warmup=1)
 SMALL = dict(embed=6, hidden=6, maxout=6)
@@ -234,6 +234,21 @@ def test_every_module_says_how_to_run_it(name, capsys):
         assert option in said
 
 
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_record_is_of_the_settings_in_the_code(name, monkeypatch):
+    """Who changes a setting has to run the experiment again."""
+    module, asked = importlib.import_module(f"lookback.experiments.{name}"), {}
+    for place in (module, ladder):
+        if hasattr(place, "campaign"):
+            monkeypatch.setattr(
+                place, "campaign", lambda *_, **more: asked.update(more)
+            )
+    module.main([])
+    record = records.load(name)
+    assert json.loads(json.dumps(asked["config"])) == record["config"]
+    assert asked.get("data", {}) == record["data"]
+
+
 KINDS = {
     "bottleneck": Bottleneck,
     "copying-4": Bottleneck,
@@ -263,14 +278,40 @@ def trials():
     }
 
 
-def test_kinds_of_words_for_a_finger_that_never_goes_back():
+def swapped_nouns() -> phrasebook.Pair:
     source = "the king 's old horse sleeps and they fall".split()
     target = "le cheval vieux du roi dort et ils tombent".split()
     links = {(0, 0), (4, 1), (3, 2), (2, 3), (1, 4), (5, 5)}
     links |= {(6, 6), (7, 7), (8, 8)}
-    found = transducer.kinds(phrasebook.Pair(source, target, frozenset(links)))
+    return phrasebook.Pair(source, target, frozenset(links))
+
+
+def test_kinds_of_words_for_a_finger_that_never_goes_back():
+    found = transducer.kinds(swapped_nouns())
     back = ["back 1", "back 2", "back 3"]
     assert found == ["plain"] * 2 + back + ["plain"] * 2 + ["pronoun", "plain"]
+
+
+def test_words_of_each_kind_are_counted_and_those_that_are_right():
+    class Knows(nn.Module):
+        """Says each next word, but for the pronoun."""
+
+        device = torch.device("cpu")
+
+        def forward(self, source, target_in):
+            out = target_in.roll(-1, dims=1)
+            out[out == target.encode(["ils"])[0]] = PAD
+            return F.one_hot(out, len(target)).float()
+
+    pair = swapped_nouns()
+    source, target = Vocabulary(pair.source), Vocabulary(pair.target)
+    fitted = runs.Fitted(Knows(), source, target, {})
+    found = transducer.by_kind(fitted, [pair] * 101)  # two batches
+    words = {"plain": 5, "back 1": 1, "back 2": 1, "back 3": 1, "pronoun": 1}
+    assert found == {
+        kind: {"words": 101 * n, "right": 101 * n * (kind != "pronoun")}
+        for kind, n in words.items()
+    }
 
 
 MAKE = transducer.MAKE

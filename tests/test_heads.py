@@ -7,7 +7,10 @@ from torch import nn
 from lookback.attention import causal
 from lookback.experiments import pruning
 from lookback.heads import MultiHeadAttention, prune
+from lookback.lab import corpus
+from lookback.lab.corpus import Pair
 from lookback.transformer import Transformer, TransformerConfig
+from lookback.vocabulary import Vocabulary
 
 
 def pair(d_model: int, heads: int) -> tuple[MultiHeadAttention, nn.Module]:
@@ -224,3 +227,30 @@ def test_heads_go_in_the_order_of_their_harm():
     assert [harm[head] for head, _ in gone] == list(range(12))
     assert gone[-1][1] == sum(range(12))
     assert all(is_silent(head) for head in every)
+
+
+def test_pruning_measures_each_head_and_then_removes_them_all(monkeypatch):
+    words = ["a", "b", "c", "d", "e"]
+    pairs = [Pair(words[i : i + 2], words[i : i + 3]) for i in range(3)]
+    monkeypatch.setattr(corpus, "load", lambda _: pairs)
+    vocabulary = Vocabulary(words)
+    sizes = {"d_model": 8, "heads": 2, "layers": 1, "d_ff": 8}
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(9, 9, **sizes)).eval()
+    found = pruning.summary(pruning.measured(model, vocabulary, vocabulary))
+    single, curve = found["single"], found["curve"]
+    for row in single:
+        assert row["harm"] == pytest.approx(row["loss"] - found["loss"])
+    every = {tuple(row[k] for k in pruning.Head._fields) for row in single}
+    assert len(single) == len(every) == found["heads"] == 6
+    assert [row["removed"] for row in curve] == list(range(7))
+    assert {
+        tuple(row[k] for k in pruning.Head._fields) for row in curve[1:]
+    } == every
+    first = [row["loss"] for row in curve[:2]]
+    assert first == pytest.approx(
+        [found["loss"], min(r["loss"] for r in single)]
+    )
+    assert not any(
+        look.W_O.weight.any() for look in pruning.attentions(model).values()
+    )

@@ -6,8 +6,10 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from lookback import serial
+from lookback.experiments import serial as experiment
 from lookback.experiments.serial import SMALL, crossing, reach
 from lookback.heads import MultiHeadAttention
+from lookback.lab import records
 from lookback.recurrence import GRUCell, LSTMCell, read
 
 SIZES = [(1, 8), (5, 8), (8, 8), (33, 8), (12, 32)]
@@ -144,3 +146,24 @@ def test_reach_is_the_norm_of_the_jacobian():
     torch.manual_seed(1)
     W = torch.randn(SMALL, SMALL, dtype=torch.float64)
     assert reach(lambda x: x.cumsum(1) @ W, 5) == pytest.approx(float(W.norm()))
+
+
+def test_what_is_timed_reads_the_whole_sequence():
+    x = torch.randn(1, 5, 8, requires_grad=True)
+    for name, layer in experiment.layers(8, torch.device("cpu")).items():
+        (gradient,) = torch.autograd.grad(layer(x)[:, -1].sum(), x)
+        assert gradient.abs().sum(-1).all(), name
+
+
+def test_the_recorded_derivatives_come_out_again(monkeypatch):
+    def short(layer, n):
+        if n <= 16:
+            return reach(layer, n)
+        torch.randn(1, n, SMALL, dtype=torch.float64)  # drawn all the same
+        return 0.0
+
+    monkeypatch.setattr(experiment, "reach", short)
+    record, count = records.load("serial")["results"]["gradient"], 4
+    for name, sizes in experiment.gradients().items():
+        assert sizes[:count] == pytest.approx(record[name][:count], rel=1e-6)
+        assert not any(sizes[count:])

@@ -10,6 +10,7 @@ import torch
 from traitlets import TraitError
 from widgets_common import JS, MODULES, ask, near, node, refuses, shown
 
+from lookback import widgets
 from lookback.bottleneck import Bottleneck, BottleneckConfig
 from lookback.vocabulary import END, START
 from lookback.widgets import (
@@ -167,6 +168,12 @@ def test_a_module_is_an_anywidget_and_small(name):
     assert "default" in exports and set(methods) == {"keeps", "render"}
     size = len(gzip.compress(base.module(name).encode()))
     assert size <= LARGER.get(name, SMALL)
+
+
+@pytest.mark.parametrize("name", [n for n in widgets.__all__ if n[0].isupper()])
+def test_what_python_sets_reaches_the_page(name):
+    traits = getattr(widgets, name).class_own_traits()
+    assert traits and all(each.metadata.get("sync") for each in traits.values())
 
 
 def test_a_widget_shows_a_view_a_picture_and_words(widget):

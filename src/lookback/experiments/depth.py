@@ -236,7 +236,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "learning_rate": RATE,
             "rated_layers": RATED,
             "warmup": WARMUP,
-            "untrained_seeds": len(SEEDS),
         },
         seeds=TRAINING_SEEDS,
         device=torch.device("cpu"),
