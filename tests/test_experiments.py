@@ -34,6 +34,7 @@ from lookback.experiments import (
     families,
     feedforward_memories,
     german,
+    gpu,
     growth,
     handwriting,
     ladder,
@@ -526,6 +527,24 @@ def measured_anew(module, monkeypatch):
     else:
         monkeypatch.setattr(module, "measure", measure)
     return times
+
+
+def test_every_machine_s_pace_on_a_gpu_is_measured(monkeypatch):
+    """With a CPU in its place."""
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    small = {"PIECES": 50, "TURNS": 1, "BATCHES": (2, 4), "LENGTHS": (3, 5)}
+    for name, value in {**small, "MOST": 12}.items():
+        monkeypatch.setattr(gpu, name, value)
+    found = gpu.paces(torch.device("cpu"))
+    assert set(found) == set(gpu.MACHINES)
+    for bits in found.values():
+        assert set(bits) == set(gpu.BITS)
+        for paces in bits.values():
+            assert {k: set(v) for k, v in paces.items()} == {
+                "2": {"3", "5"},
+                "4": {"3"},
+            }
+            assert all(n > 0 for row in paces.values() for n in row.values())
 
 
 @pytest.mark.parametrize("module", [feedforward_memories, pruning, serial])

@@ -72,7 +72,7 @@ def broken(at: int, **parts) -> list[dict]:
                 {"measures": {"bleu": {**MEASURES["bleu"], "digits": n}}},
                 "bleu: ",
             )
-            for n in (-1, 0.5, 1e308, 10**30, True, [1.0])
+            for n in (-1, 7, 0.5, 1e308, 10**30, True, [1.0])
         ),
         ({"rungs": broken(1, before=[1.0])}, "middle: before is"),
         ({"rungs": broken(1, numbers={"bleu": 1e308})}, "middle: give numbers"),
