@@ -25,6 +25,8 @@ const opened = async (widget, path) => widget.readMachine(await widget.inflate(r
  * @type {Record<string, (widget: any, input: any) => unknown>} any: as above, and JSON */
 const jobs = {
   exports: (widget) => [Object.keys(widget), Object.keys(widget.default)],
+  refused: ({ default: { keeps } }, state) =>
+    Object.keys(keeps).filter((name) => !keeps[name](state[name], state)),
   verdict: (widget, { exercise, typed }) => widget.verdict(exercise, typed),
   stages: (widget, input) => widget.stages(input),
   stations: (widget, input) => ({

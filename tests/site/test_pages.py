@@ -2,10 +2,11 @@
 
 import pytest
 from playwright.sync_api import Page, expect
+from widgets_common import ask
 
 from contents import OTHERS, PAGES, ROOT, by_day
 from heights import kept_for, tall
-from stepping import act, kinds, widgets
+from stepping import act, kinds, states, widgets
 from test_site_widgets import check_alignment, check_squeeze
 from weighing import weigh
 
@@ -225,6 +226,12 @@ def test_page_on_a_desk(visit, site, record_property, name):
         wrong["sticking out"] = page.evaluate(STICKING_OUT)
         shown = set(page.locator(".lookback-widget").evaluate_all(KINDS))
         wrong["widgets"] = shown ^ kinds(site, name)
+        wrong["refused in a link"] = [
+            (kind, trait)
+            for kind in shown
+            for state in states(page, kind)
+            for trait in ask(kind.replace("-", "_"), "refused", state)
+        ]
         wrong["by keys"] = page.evaluate(TOUCHED)
     wrong["troubles"] = one.troubles
     assert said(wrong) == {}

@@ -55,6 +55,8 @@ def check(root: Locator, state: dict, told: list, asked: str, step: int):
     looks, places = truth(state, told, asked)
     said = root.locator("li .text").all_inner_texts()
     assert said == [" ".join(story_task.say(*one)) for one in told]
+    labels = root.locator("li").first.locator(".hop small").all_inner_texts()
+    assert labels == [f"hop {k + 1}" for k in range(HOPS)]
     for k in range(HOPS):
         shown = numbers(root, f"hop-{k + 1}")
         assert np.allclose(shown, looks[k] if k < step else [], atol=1e-6)
