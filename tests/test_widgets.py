@@ -176,6 +176,18 @@ def test_what_python_sets_reaches_the_page(name):
     assert traits and all(each.metadata.get("sync") for each in traits.values())
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_a_style_is_of_its_own_widget_alone(name):
+    """A page may hold others, which its rules would reach."""
+    inside, kind = "", f'[data-widget="{name.replace("_", "-")}"]'
+    for line in (base.HERE / f"{name}.css").read_text("utf-8").splitlines():
+        inside = line if line[:1] not in ("", " ") else inside
+        depth = len(line) - len(line.lstrip())
+        is_selector = line.endswith(("{", ",")) and not line.startswith("@")
+        if is_selector and depth == (2 if inside.startswith("@") else 0):
+            assert kind in line
+
+
 def test_a_widget_shows_a_view_a_picture_and_words(widget):
     shown(widget)
 

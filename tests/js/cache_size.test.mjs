@@ -55,6 +55,8 @@ test("the sentence has the sum, and what sharing saves", () => {
   assert.match(sentence(mistral), /2 · 32 layers · 8 heads · 128 numbers · 2 bytes = 131 kB/);
   assert.match(sentence(mistral), /for all 32 heads it would be 2\.15 GB/);
   assert.doesNotMatch(sentence({ ...mistral, kv_heads: 32 }), /for all/);
+  assert.match(sentence({ ...mistral, positions: 1024 }), /read no more than 1,024\./);
+  assert.doesNotMatch(sentence({ ...mistral, positions: 4096 }), /no more/);
 });
 
 test("the weights are counted, and said in words", () => {

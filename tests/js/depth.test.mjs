@@ -78,7 +78,7 @@ test("a step is put into words", () => {
   assert.match(sentence({ ...state, step: 5 }, now), /^After layer 5 of 5.* counted as 1\.$/);
   assert.match(
     sentence({ ...state, step: 5 }, now),
-    /The vectors are \d.* times as long as below\./,
+    /The vectors are \d.* times as long as at the bottom\./,
   );
   const pure = { ...state, residual: false, norm: "none", feedforward: false, step: 5 };
   assert.match(sentence(pure, run(pure)), /as good as one token/);

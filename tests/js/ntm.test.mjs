@@ -53,6 +53,8 @@ test("three symbols are written, found again and read in order", () => {
     sentence([], stages),
     /blank.*With these parameters it would go to slot 1 \(0\.90\)/,
   );
+  const even = { ...stages, weights: [0.5, 0, 0.5] };
+  assert.match(sentence([], even), /would go to slots 0, 2 \(0\.50 each\)/);
   assert.match(sentence(done, stages), /Step 3: wrote B, most of it at slot 2/);
 });
 

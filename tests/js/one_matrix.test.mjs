@@ -105,3 +105,8 @@ test("a matrix keeps the same for one pair and for many, softmax does not", () =
   assert.match(kept({ ...base, rule: "positive" }), /64 \+ 8/);
   assert.match(kept({ ...base, rule: "softmax" }), /1 keys and values, 16 numbers/);
 });
+
+test("a list of nothing has no matrix", () => {
+  assert.match(sentence({ ...base, pairs: [] }), /all zeros/);
+  assert.equal(sentence({ ...base, rule: "softmax", pairs: [] }), "Nothing is stored.");
+});

@@ -1,6 +1,7 @@
 // The rungs widget's pure functions, without a page.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { unrounded } from "../../src/lookback/widgets/lib/rounding.js";
 import {
   brief,
   compared,
@@ -65,6 +66,15 @@ test("differences and ratios, none where a number lacks", () => {
   assert.equal(gain(high, low, "aer"), null);
   assert.equal(gain(low, undefined, "bleu"), null);
   assert.equal(there(gain(low, rung("none", -1, { bleu: 0 }), "bleu")).ratio, null);
+});
+
+test("a difference that rounding belies is said to be one", () => {
+  assert.equal(unrounded(53.034, 53.356), " (before rounding)"); // 0.32, and not 0.33
+  assert.equal(unrounded(53.031, 53.356), "");
+  assert.match(
+    compared(rung("a", -1, { bleu: 46.86 }), rung("b", -1, { bleu: 50.44 }), "bleu", score),
+    /^That is 3\.6 \(before rounding\) below the 50\.4 of b/,
+  );
 });
 
 test("the short form beside the bar", () => {

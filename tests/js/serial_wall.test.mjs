@@ -76,7 +76,7 @@ test("counts are read from what people type, and from nothing else", () => {
   assert.equal(grouped(1234567), "1,234,567");
 });
 
-test("each tick is told with who works, and the end with who has won", () => {
+test("each tick is told with who works, the last one, too", () => {
   assert.match(
     sentence(base),
     /^The GRU needs 17 ticks, self-attention 11\. Before tick 1: the GRU has 13 stages/,
@@ -85,7 +85,11 @@ test("each tick is told with who works, and the end with who has won", () => {
     sentence({ ...base, step: 6 }),
     /Tick 6: the GRU, h U at word 1: 768 of 2,048 processors busy; self-attention, scores: 2,048 of/,
   );
+  assert.match(sentence({ ...base, step: 11 }), /self-attention, output: /);
   assert.match(sentence({ ...base, step: 12 }), /self-attention is done\.$/);
-  assert.match(sentence({ ...base, step: 17 }), /All are over: self-attention is done first/);
-  assert.match(sentence({ ...base, length: 16, workers: 1, step: 1e9 }), /neither is ahead/);
+  assert.match(
+    sentence({ ...base, step: 17 }),
+    /Tick 17, the last: the GRU, h U at word 12: .*; self-attention is done\.$/,
+  );
+  assert.match(sentence({ ...base, length: 16, workers: 1, step: 1e9 }), /Neither is ahead\.$/);
 });

@@ -73,6 +73,10 @@ test("every stage is told with its numbers", () => {
   assert.match(softmaxSays(state, 3), /0\.368 \+ 1\.000 = 1\.368/);
   assert.match(softmaxSays(state, 4), /“noir” gets 0\.731/);
   assert.match(softmaxSays(state, 5), /the mix is \(2\.46\)/);
+  const equal = { ...state, scores: state.scores.map(() => 3) };
+  assert.match(softmaxSays(equal, 0), /scores\. All are 3\.00\.$/);
+  assert.match(softmaxSays(equal, 2), /each gives e\^0 = 1\.$/);
+  assert.match(softmaxSays(equal, 4), /Each gets 0\.500\.$/);
 });
 
 test("an alignment step names the word and its weight", () => {

@@ -52,6 +52,22 @@ def test_before_it_is_woken_the_examples_are_answered(asleep):
     assert french(asleep) == "un chien mord un homme ."
 
 
+COLORS = """(canvas) => {
+  const { width, height } = canvas;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+  return new Set(new Uint32Array(data.buffer)).size;
+}"""
+
+
+@pytest.mark.parametrize("still", [False, True])
+def test_every_number_has_a_color_with_motion_and_without(visit, still):
+    one = visit(PAGE, still=still)
+    ((root, _),) = widgets(one.page, KIND)
+    canvases = settled(root).locator("canvas").all()
+    plain = [each for each in canvases if each.evaluate(COLORS) < 3]
+    assert len(canvases) > 40 and len(plain) <= 1  # the logits wait
+
+
 def test_a_bet_comes_before_the_answer(awake):
     act(awake, "mode-switches").click()
     awake.locator('[data-name="no positions"]').click()

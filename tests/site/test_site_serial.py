@@ -47,7 +47,7 @@ def check(root, state: dict, tick: int) -> None:
             assert all(abs(one - done) < 1e-9 for one in words)
         elif tick >= len(busy):
             assert set(words) == {1}
-    when = "All are over" if tick == longest else f"Tick {tick:,}"
+    when = f"Tick {tick:,}" + ", the last" * (tick == longest)
     assert f"{when if tick else 'Before tick 1'}: " in live(root)
 
 

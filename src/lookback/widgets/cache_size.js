@@ -108,7 +108,7 @@ export const counted = (n) => scaled(n, ["", "thousand", "million", "billion", "
 
 /** The sum, with its numbers. @param {State} state */
 export function sentence(state) {
-  const { layers, heads, kv_heads, d_k, length, window, bytes } = state;
+  const { layers, heads, kv_heads, d_k, length, window, bytes, positions } = state;
   const { token, whole, all } = bytesOf(state);
   const weights = 2 * parametersOf(state);
   const kept =
@@ -124,10 +124,14 @@ export function sentence(state) {
     window && window < even
       ? ""
       : ` At ${grouped(even)} tokens the cache is as large as the weights in fp16.`;
+  const beyond =
+    positions && length > positions
+      ? ` With ${grouped(positions)} learned positions it can read no more than ${grouped(positions)}.`
+      : "";
   return (
     `2 · ${layers} layers · ${kv_heads} heads · ${d_k} numbers · ${bytes} ` +
     `byte${bytes > 1 ? "s" : ""} = ${readable(token)} for each token; for ${grouped(length)} ` +
-    `tokens ${readable(whole)}${kept}.${shared}${as}`
+    `tokens ${readable(whole)}${kept}.${beyond}${shared}${as}`
   );
 }
 

@@ -183,6 +183,7 @@ function build(model, read) {
     draw() {
       const { step } = at();
       const n = text.length;
+      if (!problem.textContent && document.activeElement !== box) box.value = text;
       [...above.children].forEach((one, i) => one.classList.toggle("now", i === step - 2));
       [...below.children].forEach((one, i) => {
         one.classList.toggle("now", i === step - n - 3);

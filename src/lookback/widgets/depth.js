@@ -50,7 +50,7 @@ export function sentence(state, now) {
   const grown =
     step === 0
       ? ""
-      : ` The vectors are ${plain(now.size[step] / now.size[0])} times as long as below.`;
+      : ` The vectors are ${plain(now.size[step] / now.size[0])} times as long as at the bottom.`;
   return (
     `${where} the tokens lie ${plain(now.apart[step])} of their length away from their mean` +
     `${now.apart[step] < 0.01 ? ": as good as one token" : ""}.${grown} ` +

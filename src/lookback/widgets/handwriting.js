@@ -185,7 +185,10 @@ function build(model, read) {
   const box = field("text", { spellcheck: "false", autocapitalize: "none" }, (typed) => {
     const { text, problem: what } = readText(typed);
     if (text) anew({ text });
-    else complain(`${what} “${model.get("text")}” stays.`);
+    else {
+      walk.stop();
+      complain(`${what} “${model.get("text")}” stays.`);
+    }
   });
   const neat = slider(
     "bias",
@@ -238,7 +241,7 @@ function build(model, read) {
   node.querySelector('[data-action="write"]')?.addEventListener("click", () => {
     if (readText(box.value).text) anew({});
   });
-  let [told, lettered] = ["", ""];
+  let lettered = "";
   return {
     node,
     stop: walk.stop,
@@ -247,7 +250,7 @@ function build(model, read) {
       const { bias, speed: pace } = read();
       const made = line.made.slice(0, step);
       const done = line.done() && step === line.made.length;
-      if (told !== words) box.value = told = words;
+      if (!problem.textContent && document.activeElement !== box) box.value = words;
       neat.value = String(bias);
       number.textContent = digits(bias, 1);
       speed.value = String(pace);

@@ -85,7 +85,8 @@ function distance(one, other) {
 /** A word that is not known, and known ones that are spelt like it.
  * @param {string} word @param {string[]} known */
 function named(word, known) {
-  const near = known.filter((one) => distance(word, one) <= (word.length > 3 ? 2 : 1)).slice(0, 2);
+  const far = word.length > 3 ? 2 : Number(word.length > 1);
+  const near = known.filter((one) => distance(word, one) <= far).slice(0, 2);
   const offered = near.map((one) => `“${one}”`).join(" or ");
   return `“${word}”${offered && ` (try ${offered})`}`;
 }

@@ -5,7 +5,7 @@
 import { spot, squares } from "./lib/grid.js";
 import { flag, integer, series } from "./lib/link.js";
 import { mix, softmax, widest } from "./lib/maths.js";
-import { digits, share, spread } from "./lib/text.js";
+import { digits, quoted, share, spread } from "./lib/text.js";
 import {
   bar,
   button,
@@ -64,11 +64,12 @@ export function sentence(state, i) {
   const { tokens, mask } = state;
   const open = weights.map((_, j) => j).filter((j) => mask[i][j]);
   const [best, second] = [...open].sort((a, b) => weights[b] - weights[a]);
-  const also = second === undefined ? "" : `, then “${tokens[second]}” ${digits(weights[second])}`;
+  const also =
+    second === undefined ? "" : `, then ${quoted(tokens, second)} ${digits(weights[second])}`;
   const ahead = open.filter((j) => j > i).length;
   return (
     `Position ${i + 1}, “${tokens[i]}”, may attend to ${open.length} of ${tokens.length} ` +
-    `positions${ahead ? `, ${ahead} of them still to come` : ""}: “${tokens[best]}” gets ` +
+    `positions${ahead ? `, ${ahead} of them still to come` : ""}: ${quoted(tokens, best)} gets ` +
     `${digits(weights[best])}${also}.`
   );
 }

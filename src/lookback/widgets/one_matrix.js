@@ -145,7 +145,9 @@ const called = (value) => String(value + 1);
 export function sentence(state) {
   const { rule, pairs, asked, d } = state;
   const letter = KEYS[asked];
-  if (!pairs.length) return "Nothing is stored. The matrix is all zeros.";
+  if (!pairs.length) {
+    return `Nothing is stored.${rule === "softmax" ? "" : " The matrix is all zeros."}`;
+  }
   const { weights, nearest } = find(rule, asked, pairs, d);
   const truth = last(asked, pairs);
   const all = right(state);

@@ -1,6 +1,7 @@
 // @ts-check
 // A ladder of translators: walk it, compare any two rungs. Python: rungs.py.
 import { integer } from "./lib/link.js";
+import { unrounded } from "./lib/rounding.js";
 import {
   bar,
   change,
@@ -80,8 +81,9 @@ export function compared(now, then, name, measure) {
   }
   const [size, half] = [Math.abs(difference), 0.5 * 10 ** -measure.digits];
   if (size < half) return `That is less than ${half.toFixed(measure.digits + 1)} from ${other}.`;
+  const caution = unrounded(Number(now.numbers[name]), Number(then.numbers[name]), measure.digits);
   return (
-    `That is ${shown(size, measure)} ${difference > 0 ? "above" : "below"} ${other}; ` +
+    `That is ${shown(size, measure)}${caution} ${difference > 0 ? "above" : "below"} ${other}; ` +
     `${aim(measure)}.`
   );
 }

@@ -104,26 +104,25 @@ export function readCount(text, most) {
   return value >= 1 && value <= most ? value : null;
 }
 
-/** Who is where, and at the end who has won. @param {State} state */
+/** Who is where. @param {State} state */
 export function sentence(state) {
   const lanes = KINDS.map((kind) => schedule(kind, state));
   const [slow, fast] = lanes.map(finish);
   const names = [`the ${CELLS[state.gates]}`, "self-attention"];
   const ends = `The ${CELLS[state.gates]} needs ${grouped(slow)} ticks, self-attention ${grouped(fast)}.`;
-  if (state.step >= Math.max(slow, fast)) {
-    const verdict =
-      slow === fast ? "neither is ahead" : `${names[slow < fast ? 0 : 1]} is done first`;
-    return `${ends} All are over: ${verdict}.`;
-  }
   const where = lanes.map((stages, i) => {
     const { busy, name } = after(stages, state.workers, state.step);
-    if (state.step >= stages[stages.length - 1].end) return `${names[i]} is done`;
+    if (state.step > finish(stages)) return `${names[i]} is done`;
     return state.step
       ? `${names[i]}, ${name}: ${grouped(busy)} of ${grouped(state.workers)} processors busy`
       : `${names[i]} has ${grouped(stages.length)} stages`;
   });
-  const now = state.step ? `Tick ${grouped(state.step)}` : "Before tick 1";
-  return `${ends} ${now}: ${where.join("; ")}.`;
+  const over = state.step >= Math.max(slow, fast);
+  const now = state.step
+    ? `Tick ${grouped(state.step)}${over ? ", the last" : ""}`
+    : "Before tick 1";
+  const verdict = over && slow === fast ? " Neither is ahead." : "";
+  return `${ends} ${now}: ${where.join("; ")}.${verdict}`;
 }
 
 /** One layer: its clock, its workers, its words. @param {Kind} kind */

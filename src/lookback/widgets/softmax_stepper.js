@@ -71,8 +71,11 @@ export function sentence(state, step) {
   switch (step) {
     case 0:
       return (
-        `Any numbers may be scores. ${best} has the highest, ` +
-        `${digits(scores[top])}; ${worst} the lowest, ${digits(scores[low])}.`
+        "Any numbers may be scores. " +
+        (top === low
+          ? `All are ${digits(scores[top])}.`
+          : `${best} has the highest, ${digits(scores[top])}; ` +
+            `${worst} the lowest, ${digits(scores[low])}.`)
       );
     case 1:
       return by.length === 0
@@ -82,17 +85,20 @@ export function sentence(state, step) {
     case 2:
       return (
         `Take the largest, ${digits(now.scaled[top])}, off them all, so that ` +
-        `nothing overflows. Then raise e to each: ${best} gives e^0 = 1, ${worst} gives ` +
-        `e^${digits(now.scaled[low] - now.scaled[top])} = ` +
-        `${share(now.exponential[low])}. All are positive now.`
+        `nothing overflows. Then raise e to each: ${top === low ? "each" : best} gives e^0 = 1` +
+        (top === low
+          ? "."
+          : `, ${worst} gives e^${digits(now.scaled[low] - now.scaled[top])} = ` +
+            `${share(now.exponential[low])}. All are positive now.`)
       );
     case 3:
       return "Add them up: " + `${now.exponential.map(share).join(" + ")} = ${digits(now.sum, 3)}.`;
     case 4:
       return (
         `Divide each by ${digits(now.sum, 3)}, and the weights sum to 1. ` +
-        `${best} gets ${share(now.weight[top])}, ` +
-        `${worst} gets ${share(now.weight[low])}.`
+        (top === low
+          ? `Each gets ${share(now.weight[top])}.`
+          : `${best} gets ${share(now.weight[top])}, ${worst} gets ${share(now.weight[low])}.`)
       );
     default:
       return (

@@ -19,6 +19,7 @@ function palette(probe, names) {
   const pen = canvas.getContext("2d", { willReadFrequently: true });
   /** @type {Record<string, number[]>} */
   const found = {};
+  probe.style.transition = "none"; // else less motion reads the color before
   for (const name of names) {
     probe.style.color = `var(--${name})`;
     if (!pen) continue;

@@ -1,7 +1,7 @@
 // @ts-check
 // The stations of an opened Transformer, in the order in which the data passes
 // them; and each one's equation with the numbers of one token put in.
-import { digits, share } from "./lib/text.js";
+import { digits, quoted, share } from "./lib/text.js";
 import facts from "./opened.json" with { type: "json" };
 
 /** @typedef {import("./tracer.js").Trace} Trace */
@@ -143,7 +143,7 @@ export function worked(station, run, at, head, heads) {
       const j = most(row);
       const by = Math.sqrt(trace[`${path}.q`].shape[1] / heads);
       return [
-        `highest: “${keys[j]}”, q · k = ${digits(row[j] * by)}`,
+        `highest: ${quoted(keys, j)}, q · k = ${digits(row[j] * by)}`,
         `e = ${digits(row[j] * by)} / ${digits(by)} = ${digits(row[j])}`,
       ];
     }
@@ -152,7 +152,7 @@ export function worked(station, run, at, head, heads) {
       const j = most(row);
       const sum = Array.from(e).reduce((all, one) => all + Math.exp(one - e[j]), 0);
       return [
-        `largest: “${keys[j]}”`,
+        `largest: ${quoted(keys, j)}`,
         `α = 1 / Σ exp(e − ${digits(e[j])}) = 1 / ${digits(sum, 3)} = ${share(row[j])}`,
       ];
     }
@@ -244,7 +244,7 @@ export function sentence(station, run, state) {
     const row = rowOf(run.trace, station.name, state.head, at);
     const best = row.indexOf(Math.max(...row));
     const keys = part === "cross" || side === "encoder" ? run.source : run.target;
-    return `${lead} Head ${state.head + 1} attends most to “${keys[best]}”, weight ${digits(row[best])}.`;
+    return `${lead} Head ${state.head + 1} attends most to ${quoted(keys, best)}, weight ${digits(row[best])}.`;
   }
   if (kind === "probabilities") {
     const { rivals } = run.steps[at];

@@ -7,6 +7,7 @@ import { axis, columns, tiles } from "./lib/chart.js";
 import { integer } from "./lib/link.js";
 import { within } from "./lib/maths.js";
 import { uniform } from "./lib/mulberry.js";
+import { unrounded } from "./lib/rounding.js";
 import { digits, grouped } from "./lib/text.js";
 import {
   bar,
@@ -130,7 +131,7 @@ export function sentence([one, two], now) {
   const places = last && digits(Math.abs(chance)) === digits(Math.abs(gap)) ? 4 : 2;
   const start =
     `BLEU of ${one} ${digits(first)}, of ${two} ${digits(second)}: ` +
-    `the true gap is ${digits(Math.abs(gap), places)}.`;
+    `the true gap is ${digits(Math.abs(gap), places)}${unrounded(first, second)}.`;
   if (!last) {
     return (
       `${start} Exchange the two translations of each of the ${grouped(now.count)} captions ` +
@@ -141,7 +142,7 @@ export function sentence([one, two], now) {
     `${start} Trial ${grouped(gaps.length)} lets the two change places in ` +
     `${grouped(last.swapped)} of ${grouped(now.count)} captions. The two mixed lists score ` +
     `${digits(last.first)} and ${digits(last.second)}, a chance gap of ` +
-    `${digits(Math.abs(chance), places)}, ${reaches(chance, gap) ? "at least as large as" : "smaller than"} ` +
+    `${digits(Math.abs(chance), places)}${unrounded(last.first, last.second)}, ${reaches(chance, gap) ? "at least as large as" : "smaller than"} ` +
     `the true one. ${outcome(now)}` +
     (gaps.length === MOST ? " That is all it makes." : "")
   );

@@ -79,7 +79,9 @@ export function sentence(done, next) {
   const { weights, found } = replay(done);
   const last = done[done.length - 1];
   const at = top(weights);
-  const alike = weights.flatMap((w, i) => (w > 0.9 * weights[at] ? [i] : []));
+  /** @param {number[]} row @param {number} w */
+  const near = (row, w) => row.flatMap((one, i) => (one > 0.9 * w ? [i] : []));
+  const alike = near(weights, weights[at]);
   const place =
     alike.length > 1
       ? `slots ${alike.join(", ")} with weight ${digits(weights[at])} each`
@@ -89,8 +91,11 @@ export function sentence(done, next) {
     : last.ink
       ? `Step ${done.length}: wrote ${last.ink}, most of it at ${place}.`
       : `Step ${done.length}: read ${holds(found ?? [])}, most of it from ${place}.`;
-  const to = top(next.weights);
-  return `${was} With these parameters it would go to slot ${to} (${digits(next.weights[to])}).`;
+  const most = digits(Math.max(...next.weights));
+  const goals = near(next.weights, Math.max(...next.weights));
+  const to =
+    goals.length > 1 ? `slots ${goals.join(", ")} (${most} each)` : `slot ${goals[0]} (${most})`;
+  return `${was} With these parameters it would go to ${to}.`;
 }
 
 /** The whole widget.

@@ -7,7 +7,7 @@ import { fetching, reason, typing, unknown } from "./caption.js";
 import { integer, series } from "./lib/link.js";
 import { dot } from "./lib/maths.js";
 import { sigmoid } from "./lib/recurrent.js";
-import { digits } from "./lib/text.js";
+import { digits, quoted } from "./lib/text.js";
 import {
   bar,
   button,
@@ -88,7 +88,7 @@ export function sentence(typed, found, { probes, covered, level }) {
   const start = `Layer ${level} says ${prediction(found.leans[level], senses, "probability ")}.`;
   if (best < 0) return start;
   const then = prediction(found.without[best][level], senses);
-  return `${start} What counts most is “${readable(typed[best])}”: without it, ${then}.`;
+  return `${start} What counts most is ${quoted(typed.map(readable), best)}: without it, ${then}.`;
 }
 
 /** The whole widget.
