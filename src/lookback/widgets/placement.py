@@ -28,7 +28,7 @@ class Placement(base.Widget):
     """
 
     _esm = base.module("placement")
-    _css = base.style("quiz") + base.style("placement")
+    _css = base.style("quiz") + base.style("placement", "question")
     questions = List(Dict()).tag(sync=True)
     beyond = Dict(per_key_traits={"page": Unicode(), "title": Unicode()}).tag(
         sync=True

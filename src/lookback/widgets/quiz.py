@@ -26,7 +26,7 @@ class Quiz(base.Widget):
     """
 
     _esm = base.module("quiz")
-    _css = base.style("quiz")
+    _css = base.style("quiz", "question")
     question = Unicode().tag(sync=True)
     options = List(Dict(per_key_traits=PARTS)).tag(sync=True)
     name = Unicode().tag(sync=True)
