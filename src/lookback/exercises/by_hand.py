@@ -219,7 +219,7 @@ def _found(own, stage, page, hint):
     found = [label for x, box, label in pairs if _inside([x], [box])]
     if page["measure"] or hint != stage["otherwise"] or not found:
         return ""
-    return f" Right already: {', '.join(found)}."
+    return f" Right already: {'; '.join(found)}."
 
 
 def _inside(numbers, box):

@@ -4,7 +4,7 @@
 // Progress stays in the reader's browser. Python: by_hand.py.
 import { softmax } from "./lib/maths.js";
 import { follow, recall, remember } from "./lib/progress.js";
-import { readNumber } from "./lib/typed.js";
+import { hasComma, marksOf, readNumber } from "./lib/typed.js";
 import { bar, button, element, voice, widget } from "./lib/view.js";
 
 /** @typedef {[number, number]} Range the least number and the most */
@@ -17,6 +17,7 @@ import { bar, button, element, voice, widget } from "./lib/view.js";
 /** @typedef {{exercise: Exercise}} State */
 /** What is said of an answer; `field` is the one that cannot be judged yet.
  * @typedef {{outcome: boolean | null, words: string, field?: number}} Verdict */
+/** @typedef {{known: boolean, found: number}} Judged */
 
 /** What stages are about where it is not the numbers themselves: each is the
  * twin of a function of its name in exercises/. */
@@ -38,63 +39,77 @@ const MEASURES = {
   },
 };
 
-/** The first mistake that the numbers show; or what is verified.
- * @param {Exercise} exercise @param {number[]} given @returns {Verdict} */
+/** Where numbers lie. @param {number[]} numbers @param {number} at */
+const inRange =
+  (numbers, at) =>
+  /** @param {Range} range @param {number} i */
+  ([a, b], i) =>
+    a <= numbers[at + i] && numbers[at + i] <= b;
+
+/** The first mistake that the numbers show; or what is verified. `known` where
+ * the mistake has a name; `found` counts the numbers that are right.
+ * @param {Exercise} exercise @param {number[]} given @returns {Verdict & Judged} */
 function judge(exercise, given) {
   const { fields, measure, stages, verified } = exercise;
   const { numbers, words } = measure ? MEASURES[measure](given) : { numbers: given, words: {} };
   /** @param {string} text */
   const filled = (text) =>
     Object.entries(words).reduce((all, [name, x]) => all.replaceAll(`{${name}}`, x), text);
+  const found = fields
+    .flat()
+    .filter((_, i) =>
+      stages.some(({ at, right }) => right[i - at] && inRange(given, at)(right[i - at], i - at)),
+    ).length;
   for (const { at, right, mistakes, otherwise } of stages) {
-    /** @param {Range} range @param {number} i */
-    const fits = ([a, b], i) => a <= numbers[at + i] && numbers[at + i] <= b;
-    /** @param {Range[]} box */
-    const inside = (box) => box.every(fits);
-    if (inside(right)) continue;
-    const known = mistakes.find(([, box]) => inside(box))?.[0];
+    const fits = inRange(numbers, at);
+    if (right.every(fits)) continue;
+    const known = mistakes.find(([, box]) => box.every(fits))?.[0];
     const hint = known ?? otherwise;
     if (hint === null) continue;
-    const found = fields
+    const labels = fields
       .flat()
       .slice(at, at + right.length)
       .filter((_, i) => fits(right[i], i));
-    const more = measure || known || !found.length ? "" : ` Right already: ${found.join(", ")}.`;
-    return { outcome: false, words: filled(hint) + more };
+    const more = measure || known || !labels.length ? "" : ` Right already: ${labels.join("; ")}.`;
+    return { outcome: false, words: filled(hint) + more, known: Boolean(known), found };
   }
-  return { outcome: true, words: filled(verified) };
+  return { outcome: true, words: filled(verified), known: true, found: Infinity };
 }
 
 /** What is said of what is typed: true if right, false if not yet, null if
- * there is nothing to judge. Where a comma can stand for two things, 14,000,
- * one of them may be right; else it is asked for which.
+ * there is nothing to judge. Where a comma or a point can stand for two things,
+ * 14,000, it is what makes more of the answer right, if the other fields do not
+ * tell; if neither does, a comma is asked about.
  * @param {Exercise} exercise @param {string[]} typed @returns {Verdict} */
 export function verdict(exercise, typed) {
-  const found = readAs(exercise, typed);
-  if (found.outcome !== null) return found;
-  const either = /** @type {const} */ (["thousands", "decimals"])
-    .map((comma) => readAs(exercise, typed, comma))
-    .find(({ outcome }) => outcome);
-  return either ?? found;
+  const marks = marksOf(typed);
+  const read = marks.map((mark) => readAs(exercise, typed, mark));
+  const most = Math.max(...read.map(({ found }) => found));
+  const best = marks.filter((_, i) => read[i].found === most);
+  const sure = !marks.includes(",") || marks.length === 1 || !hasComma(typed);
+  const doubtful = best.includes(",") ? best.length > 1 : hasComma(typed, true);
+  const named = best[0] === "." && marks[0] === "" && read[0].known;
+  const { known, found, ...said } =
+    !sure && doubtful ? readAs(exercise, typed) : read[named ? 0 : marks.indexOf(best[0])];
+  return said;
 }
 
-/** The verdict with commas read in one way.
+/** The verdict with numbers read in one way.
  * @param {Exercise} exercise @param {string[]} typed
- * @param {import("./lib/typed.js").Comma} [comma] @returns {Verdict} */
-function readAs(exercise, typed, comma) {
+ * @param {import("./lib/typed.js").Thousands} [mark] @returns {Verdict & Judged} */
+function readAs(exercise, typed, mark) {
   const { fields, says } = exercise;
-  const read = typed.map((text) => readNumber(text, comma));
+  const read = typed.map((text) => readNumber(text, mark));
   const unread = read.findIndex((one) => typeof one === "string");
-  if (unread >= 0) {
-    const words = `${fields.flat()[unread]}: ${read[unread]}`;
-    return { outcome: null, words, field: unread };
-  }
+  /** @param {boolean | null} outcome @param {string} words @param {number} field */
+  const stop = (outcome, words, field) => ({ outcome, words, field, known: false, found: 0 });
+  if (unread >= 0) return stop(null, `${fields.flat()[unread]}: ${read[unread]}`, unread);
   const open = read.indexOf(null);
-  if (read.every((one) => one === null)) return { outcome: null, words: says.empty, field: 0 };
-  if (open >= 0) return { outcome: false, words: says.open, field: open };
+  if (read.every((one) => one === null)) return stop(null, says.empty, 0);
+  if (open >= 0) return stop(false, says.open, open);
   const numbers = /** @type {number[]} */ (read);
   const strange = numbers.findIndex((x) => !Number.isFinite(x));
-  if (strange >= 0) return { outcome: false, words: says.strange, field: strange };
+  if (strange >= 0) return stop(false, says.strange, strange);
   return judge(exercise, numbers);
 }
 
