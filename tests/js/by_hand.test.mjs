@@ -136,7 +136,9 @@ const said = (right, ...typed) =>
     {
       ...exercise,
       fields: [right.map((_, i) => "abcd"[i])],
-      stages: [{ at: 0, right, mistakes: [["In thousands.", [[98, 99]]]], otherwise: "No." }],
+      stages: [
+        { at: 0, right, mistakes: [["In thousands.", [[98, 99]]]], nearly: [], otherwise: "No." },
+      ],
     },
     typed,
   );
@@ -226,6 +228,7 @@ const exercise = {
         ["Too small.", [[-9, 0]]],
         ["Small.", [[-99, 0]]],
       ]),
+      nearly: /** @type {[string, [number, number][][]][]} */ ([]),
       otherwise: "Not in the first.",
     },
     {
@@ -235,9 +238,16 @@ const exercise = {
         [2, 3],
       ]),
       mistakes: [],
+      nearly: [],
       otherwise: null,
     },
-    { at: 1, right: /** @type {[number, number][]} */ ([[2, 3]]), mistakes: [], otherwise: "No." },
+    {
+      at: 1,
+      right: /** @type {[number, number][]} */ ([[2, 3]]),
+      mistakes: [],
+      nearly: [],
+      otherwise: "No.",
+    },
   ],
 };
 

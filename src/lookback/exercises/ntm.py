@@ -64,7 +64,13 @@ def shift_by_hand():
     )
     return (
         "0.30, 0.56, 0.02 and 0.12, which sum to 1.",
-        stage(_summed(_BEFORE, _MOVES), mistakes, otherwise, around(2e-3)),
+        stage(
+            _summed(_BEFORE, _MOVES),
+            mistakes,
+            otherwise,
+            around(2e-3),
+            share=True,
+        ),
     )
 
 
@@ -349,6 +355,7 @@ def smear_by_hand():
             "and give three decimals.",
             around(1.6e-4),
             1,
+            share=True,
         ),
     )
 

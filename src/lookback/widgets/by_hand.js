@@ -9,7 +9,7 @@ import { bar, button, element, voice, widget } from "./lib/view.js";
 
 /** @typedef {[number, number]} Range the least number and the most */
 /** @typedef {{at: number, right: Range[], mistakes: [string, Range[]][],
- *   otherwise: string | null}} Stage */
+ *   nearly: [string, Range[][]][], otherwise: string | null}} Stage */
 /** @typedef {{numbers: number[], words: Record<string, string>}} Measured */
 /** @typedef {{name: string, fields: string[][], verified: string, stages: Stage[],
  *   says: {empty: string, open: string, strange: string},
@@ -60,10 +60,15 @@ function judge(exercise, given) {
     .filter((_, i) =>
       stages.some(({ at, right }) => right[i - at] && inRange(given, at)(right[i - at], i - at)),
     ).length;
-  for (const { at, right, mistakes, otherwise } of stages) {
+  for (const { at, right, mistakes, nearly, otherwise } of stages) {
     const fits = inRange(numbers, at);
     if (right.every(fits)) continue;
-    const known = mistakes.find(([, box]) => box.every(fits))?.[0];
+    /** @param {Range[]} others @param {number} i */
+    const short = (others, i) => [right[i], ...others].some((range) => fits(range, i));
+    const known = [
+      ...mistakes.filter(([, box]) => box.every(fits)),
+      ...nearly.filter(([, each]) => each.every(short)),
+    ][0]?.[0];
     const hint = known ?? otherwise;
     if (hint === null) continue;
     const labels = fields
