@@ -118,18 +118,15 @@ function readAs(exercise, typed, mark) {
   return judge(exercise, numbers);
 }
 
-/** The fields, the verdict, and what this browser remembers.
- * @param {import("./lib/view.js").Model<State>} model */
-function build(model) {
-  const exercise = model.get("exercise");
-  const key = `by-hand:${exercise.name}`;
-  const { say, problem, complain } = voice(model);
-  const changed = () => {
-    complain("");
-    say.replaceChildren();
-    node.dataset.state = "open";
-  };
-  const rows = exercise.fields.map((labels) =>
+/** Says by what a node is described, without an id.
+ * @param {HTMLElement} node @param {HTMLElement[]} by */
+const describe = (node, ...by) => Object.assign(node, { ariaDescribedByElements: by });
+
+/** A field for each number, and what groups them.
+ * @param {Exercise} exercise @param {() => void} changed */
+function fieldsOf({ fields, stages }, changed) {
+  const long = stages.some(({ right }) => right.some(([a]) => Math.abs(a) >= 1e5));
+  const rows = fields.map((labels) =>
     labels.map((label) => {
       const input = element("input", {
         type: "text",
@@ -146,20 +143,49 @@ function build(model) {
       return { input, node: element("label", {}, element("span", {}, label), input) };
     }),
   );
-  const inputs = rows.flat().map(({ input }) => input);
+  const example = element("p", { class: "example" }, "In numbers such as 0.25, −1/3, 10^4 or √2.");
+  const node = element(
+    "fieldset",
+    {},
+    element("legend", {}, "Your answer"),
+    example,
+    ...rows.map((row) =>
+      element("div", { class: long ? "fields long" : "fields" }, ...row.map((one) => one.node)),
+    ),
+  );
+  describe(node, example);
+  return { inputs: rows.flat().map(({ input }) => input), node };
+}
+
+/** The fields, the verdict, and what this browser remembers.
+ * @param {import("./lib/view.js").Model<State>} model */
+function build(model) {
+  const exercise = model.get("exercise");
+  const key = `by-hand:${exercise.name}`;
+  const { say, problem, complain } = voice(model);
+  const { inputs, node: fields } = fieldsOf(exercise, () => {
+    if (say.textContent || problem.textContent) node.dataset.state = "old";
+  });
+  const clear = () => {
+    complain("");
+    say.replaceChildren();
+    node.dataset.state = "open";
+    for (const input of inputs) {
+      input.removeAttribute("aria-invalid");
+      describe(input);
+    }
+  };
   /** @param {SubmitEvent} event */
   const submit = (event) => {
     event.preventDefault();
     const typed = inputs.map(({ value }) => value);
     const { words, field } = verdict(exercise, typed);
-    changed();
-    inputs.forEach((input, i) => {
-      if (i === field) input.setAttribute("aria-invalid", "true");
-      else input.removeAttribute("aria-invalid");
-    });
+    clear();
     if (field === undefined) return remember(key, { typed });
     complain(words);
+    inputs[field].setAttribute("aria-invalid", "true");
     inputs[field].focus();
+    describe(inputs[field], problem); // after focus, or it is read out twice
   };
   const check = button("check", "Check");
   check.type = "submit"; // so that Enter checks, too
@@ -170,29 +196,15 @@ function build(model) {
   const node = element(
     "div",
     { class: "lookback-widget", "data-widget": "by-hand" },
-    element(
-      "form",
-      { onsubmit: submit },
-      element(
-        "fieldset",
-        {},
-        element("legend", {}, "Your answer"),
-        element("p", { class: "example" }, "In numbers such as 0.25, −1/3, 10^4 or √2."),
-        ...rows.map((row) => element("div", { class: "fields" }, ...row.map((one) => one.node))),
-      ),
-      problem,
-      bar(check, retry),
-      say,
-    ),
+    element("form", { onsubmit: submit }, fields, problem, bar(check, retry), say),
   );
   const draw = () => {
     const kept = recall(key)?.typed;
     const typed = Array.isArray(kept) && kept.length === inputs.length ? kept.map(String) : null;
     inputs.forEach((input, i) => {
       input.value = typed ? typed[i] : "";
-      input.removeAttribute("aria-invalid");
     });
-    changed();
+    clear();
     retry.hidden = typed === null;
     if (!typed) return;
     const { outcome, words, field } = verdict(exercise, typed);
