@@ -701,6 +701,8 @@ def test_a_half_is_rounded_up_or_down(name, answer, decimals, capsys):
         ("post_norm_by_hand", [-1, -0.33, -0.33, 1.6], "after one decimal"),
         ("products_by_hand", [47e6, 32e6, 1024], "rounded too far"),
         ("cache_by_hand", [98_304, 200], "rounded too far"),
+        ("cache_by_hand", [98_304, 196], "does not recognize"),
+        ("smoothing_by_hand", [0.46, 0.62], "does not recognize"),
         ("kernel_by_hand", [32, 64, 4, 2.96], "not per cent"),
         ("em_by_hand", [75, 0.25, 0.5, 0.67], "not per cent"),
         ("seeds_by_hand", [3, 1.83, 1.5275, 3], "Welch"),

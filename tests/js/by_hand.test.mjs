@@ -85,6 +85,7 @@ const READ = [
   ["１２．５", 12.5],
   ["\u200b0.5\ufeff", 0.5],
   ["—0.5", -0.5],
+  ["0.000 000 001", 1e-9],
 ];
 
 test("a number is read as people write it", () => {
@@ -176,6 +177,16 @@ test("a point between thousands is read as a comma there", () => {
   assert.equal(said(held, "1.024.000", "33.280", "33").outcome, true);
   assert.equal(said(held, "1024000", "33.280", "33").outcome, true);
   assert.equal(said([[98304, 98304]], "98.304").words, "In thousands.");
+});
+
+test("a middle dot is a product, and asked about where a point would be right", () => {
+  const two = /** @type {[number, number][]} */ ([
+    [2.9, 3],
+    [400, 400],
+  ]);
+  assert.match(said(two, "2·92", "25·16").words, /^a: 2·92 can mean 2\.92 or 2 times 92;/);
+  assert.equal(said(two, "3", "25·16").outcome, true);
+  assert.equal(said(two, "4", "25·16").words, "No. Right already: b.");
 });
 
 test("one field's comma does not hide the hint of another", () => {

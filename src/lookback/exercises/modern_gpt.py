@@ -43,6 +43,12 @@ def _draw(dice):
     }
 
 
+def _three_digits(x):
+    """What is rounded to three digits, or not as far."""
+    by = 0.501 * 10 ** (math.floor(math.log10(x)) - 2)
+    return [x - by, x + by]
+
+
 @by_hand(
     cache_by_hand_solution,
     "the bytes for one token, and the millions of bytes for the whole text, "
@@ -127,8 +133,9 @@ def cache_by_hand(layers=24, heads=32, kv_heads=8, d_k=64, length=2000):
             "The bytes of a token are right; the check does not recognize the "
             "mistake in the second number. Multiply by the number of tokens "
             "and divide by a million.",
-            around(5e-3),  # three digits
+            around(5e-3),
             1,
+            asked=_three_digits,
         ),
     )
 

@@ -4,7 +4,7 @@
 // Progress stays in the reader's browser. Python: by_hand.py.
 import { softmax } from "./lib/maths.js";
 import { follow, recall, remember } from "./lib/progress.js";
-import { hasComma, marksOf, readNumber } from "./lib/typed.js";
+import { hasComma, marksOf, pointed, readNumber } from "./lib/typed.js";
 import { bar, button, element, voice, widget } from "./lib/view.js";
 
 /** @typedef {[number, number]} Range the least number and the most */
@@ -93,10 +93,23 @@ export function verdict(exercise, typed) {
   const best = marks.filter((_, i) => read[i].found === most);
   const sure = !marks.includes(",") || marks.length === 1 || !hasComma(typed);
   const doubtful = best.includes(",") ? best.length > 1 : hasComma(typed, true);
-  const named = best[0] === "." && marks[0] === "" && read[0].known;
+  const comma = typed.some((text) => text.includes(","));
+  const named = best[0] === "." && marks[0] === "" && read[0].known && !comma;
   const { known, found, ...said } =
     !sure && doubtful ? readAs(exercise, typed) : read[named ? 0 : marks.indexOf(best[0])];
-  return said;
+  return (said.outcome === false && asDecimals(exercise, typed, found)) || said;
+}
+
+/** What is asked where 2·92 with a point would be right, and is not as it is.
+ * @param {Exercise} exercise @param {string[]} typed @param {number} found */
+function asDecimals(exercise, typed, found) {
+  const others = typed.map((text) => pointed(text));
+  const field = others.findIndex((other, at) => {
+    const texts = typed.map((text, i) => (i === at && other ? other.text : text));
+    return other && readAs(exercise, texts, "").found > found;
+  });
+  const words = `${exercise.fields.flat()[field]}: ${others[field]?.asked}`;
+  return field < 0 ? null : { outcome: null, words, field };
 }
 
 /** The verdict with numbers read in one way.

@@ -43,7 +43,7 @@ const unread = () =>
   );
 
 // 47 185 920: thousands apart, by a space or another mark that is no point.
-const APART = /(?<![\d.,])\d{1,3}(?:[ _'’]\d{3})+(?!\d)/g;
+const APART = /(?<![\d.,])(?:\d{1,3}|\d*[.,]\d{3})(?:[ _'’]\d{3})+(?!\d)/g;
 
 /** ½ as (1/2), 10⁻⁹ as 10^(-9), digits of full width as others, nothing
  * for what has no width, and none of it between thousands.
@@ -54,7 +54,7 @@ const plainly = (text) =>
     .replace(/[¼½¾⅐-⅞]/g, "($&)")
     .replace(/[⁺⁻]?[⁰¹²³⁴-⁹]+/g, "^($&)")
     .normalize("NFKC")
-    .replace(APART, (digits) => digits.replace(/\D/g, ""));
+    .replace(APART, (digits) => digits.replace(/[ _'’]/g, ""));
 
 /** The mark between thousands where a literal has one mark, before three
  * digits: 13,800 and 13.800. Where it is another, that mark is a decimal one.
@@ -85,8 +85,8 @@ function literal(text, thousands) {
 }
 
 /** The marks that can stand between thousands in all of these texts together,
- * as far as their other numbers tell: none of it if 0,5 is among them, and the
- * comma is before decimals; every one if they contradict one another.
+ * as their other numbers tell: not the comma if 0,5 is among them, only the
+ * comma if 1,234,567 is; each of them if they contradict one another.
  * @param {string[]} texts @returns {Thousands[]} */
 export function marksOf(texts) {
   /** @type {Thousands[]} */
@@ -112,6 +112,18 @@ export const hasComma = (texts, zeros) =>
     ),
   );
 
+const DOT = /^\s*([-+\u2010-\u2015\u2212]?)(\d+)[·⋅∙](\d+)\s*$/;
+/** @param {string} one @param {string} other */
+const dotted = (one, other) =>
+  `${one}·${other} can mean ${one}.${other} or ${one} times ${other}; write a point or *.`;
+
+/** 2·92 with a point, and what is asked about it; null for other texts.
+ * @param {string} text */
+export function pointed(text) {
+  const [, sign, one, other] = DOT.exec(text) ?? [];
+  return one ? { text: `${sign}${one}.${other}`, asked: dotted(sign + one, other) } : null;
+}
+
 /** The number that a text means; NaN or infinity where it has no other value;
  * null where nothing is typed; a sentence where it cannot be read, or can mean
  * two things and `thousands` does not say which.
@@ -121,10 +133,8 @@ export function readNumber(text, thousands) {
   const plain = plainly(text);
   if (plain.trim() === "") return null;
   if (SEVERAL.test(plain)) return "these are several numbers; write one in each field.";
-  const dot = /^\s*([-+‐-―−]?)0[·⋅∙](\d+)\s*$/.exec(plain);
-  if (dot) {
-    return `${text.trim()} can mean ${dot[1]}0.${dot[2]} or 0 times ${dot[2]}; write a point or *.`;
-  }
+  const [, sign, one, other] = DOT.exec(plain) ?? [];
+  if (one === "0") return dotted(`${sign}0`, other);
   try {
     return evaluate(tokensOf(plain), thousands);
   } catch (error) {
