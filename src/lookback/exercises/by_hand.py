@@ -92,25 +92,28 @@ def stage(truth, mistakes, otherwise, near, at=0, *, asked=None, share=False):
 def _nearly(truths, right, share):
     """[hint, ranges of each number]: right, were it not for how it is given."""
     ways = {hint: partial(_rounded, digits=n) for n, hint in _SHORT.items()}
-    ways[_FAR] = lambda x: [float(f"{x:.{n}g}") for n in (1, 2, 3)]
+    ways[_FAR] = _to_few_digits
     for n, hint in _CUT.items():
         ways[hint] = partial(_rounded, digits=n, ways=(ROUND_DOWN,))
-    found = []
-    for hint, way in ways.items():
-        each = [
+    both = list(zip(truths, right, strict=True))
+    found = {
+        hint: [
             [exactly(y) for y in way(x) if y and not a <= y <= b]
-            if hint != _FAR or abs(x) >= 100
-            else []
-            for x, (a, b) in zip(truths, right, strict=True)
+            for x, (a, b) in both
         ]
-        found.append([hint, each])
+        for hint, way in ways.items()
+    }
     if share:
-        hundreds = [
-            [[100 * a, 100 * b]] if 0 < x < 1 else []
-            for x, (a, b) in zip(truths, right, strict=True)
+        found[_PER_CENT] = [
+            [[100 * a, 100 * b]] if 0 < x < 1 else [] for x, (a, b) in both
         ]
-        found.append([_PER_CENT, hundreds])
-    return [[hint, each] for hint, each in found if any(each)]
+    return [[hint, each] for hint, each in found.items() if any(each)]
+
+
+def _to_few_digits(x):
+    """A large number to one, two and three digits; a small count never is."""
+    large = abs(x) >= (100 if x % 1 else 1000)
+    return [float(f"{x:.{n}g}") for n in (1, 2, 3)] if large else []
 
 
 def _rounded(x, digits, ways=(ROUND_HALF_DOWN, ROUND_HALF_UP)):

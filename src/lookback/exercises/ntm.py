@@ -328,7 +328,7 @@ def smear_by_hand():
         ),
         "That is what one shift leaves. Square the weights and divide by their "
         "sum, at every step.": 0.9,
-        "Not quite: at every step a little leaks out anew, and sharpening "
+        "Nearly: at every step a little leaks out anew, and sharpening "
         "cannot take all of it back.": 1.0,
         "Without the sharpening all weights become equal in the end; γ = 2 "
         "holds them.": 0.0,
