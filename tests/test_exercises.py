@@ -684,10 +684,44 @@ def test_one_decimal_where_more_are_asked_is_named(name, answer, capsys):
         ("distances_by_hand", [0.1, 0.22], "two decimals"),
         ("em_by_hand", [0.8, 0.3, 0.5, 0.7], "one decimal"),  # of 0.75, 0.25
         ("em_by_hand", [0.7, 0.2, 0.5, 0.7], "one decimal"),
+        ("kernel_by_hand", [0.3, 0.6, 0.0, 3.0], "one decimal"),
+        ("attention_by_hand", [2.9, 2.2, 0.48, 7.05], "one decimal"),
+        ("phi_by_hand", [0.37, 1.07, 0.87], "two decimals"),
     ],
 )
 def test_a_half_is_rounded_up_or_down(name, answer, decimals, capsys):
     assert f"Right, but to {decimals} only" in said_about(capsys, name, answer)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "said"),
+    [
+        ("em_by_hand", [0.75, 0.25, 0.5, 0.66], "cut off after two decimals"),
+        ("phi_by_hand", [0.36, 1.06, 0.86], "cut off after two decimals"),
+        ("post_norm_by_hand", [-1, -0.33, -0.33, 1.6], "after one decimal"),
+        ("products_by_hand", [47e6, 32e6, 1024], "rounded too far"),
+        ("cache_by_hand", [98_304, 200], "rounded too far"),
+        ("cache_by_hand", [98_304, 196], "does not recognize"),
+        ("smoothing_by_hand", [0.46, 0.62], "does not recognize"),
+        ("kernel_by_hand", [32, 64, 4, 2.96], "not per cent"),
+        ("em_by_hand", [75, 0.25, 0.5, 0.67], "not per cent"),
+        ("seeds_by_hand", [3, 1.83, 1.5275, 3], "Welch"),
+        ("seeds_by_hand", [3, 1.83, 1.52, 3], "The root is missing"),
+        ("seeds_by_hand", [3, 1.83, 1.67, 3.01], "degrees of freedom"),
+        ("swaps_by_hand", [2, 4, 0.5], "5 − 2 − 1, or the mean"),
+        ("swaps_by_hand", [6, 4.02, 0.5], "number of orders"),
+        ("codes_by_hand", [2, 0.005, 0.5], "larger than that"),
+        ("codes_by_hand", [2, 0.015, 0.5], "does not recognize"),
+        ("codes_by_hand", [2, 0.01, 0.37], "Add the four squares"),
+        ("odd_head_by_hand", [1, 9], "four layers of four heads"),
+        ("odd_head_by_hand", [1.015, 4.04], "four layers"),
+        ("count_paths", [20.001], "does not recognize"),
+        ("attention_by_hand", [2.97, 2.18, 0.49, 7.14], "does not recognize"),
+        ("context_by_hand", [2.77, -0.25], "does not recognize"),
+    ],
+)
+def test_what_is_not_quite_right_is_named(name, answer, said, capsys):
+    assert said in said_about(capsys, name, answer)
 
 
 def test_a_whole_number_is_given_exactly(capsys):

@@ -8,7 +8,7 @@ import statistics
 
 import torch
 
-from lookback.exercises.by_hand import around, by_hand, stages
+from lookback.exercises.by_hand import by_hand, stages, within
 from lookback.exercises.checking import Hint, as_number, exercise, float64
 
 _A, _B = (46.0, 48.0, 50.0), (50.0, 52.0)
@@ -27,7 +27,7 @@ def seeds_by_hand_solution():
 
 _S = math.sqrt(10 / 3)
 _BY_HAND = {
-    ("difference", 3.0, "Subtract the mean of A from that of B."): {
+    ("difference", 3, "Subtract the mean of A from that of B."): {
         "That is A minus B; how far is B ahead?": -3.0,
         "Those are the sums; take the means.": -42.0,
         "That is the gap of the best runs; take the means.": 2.0,
@@ -46,8 +46,9 @@ _BY_HAND = {
         "The weights are the runs less one, 2 and 1, and not 3 and 2.": (
             math.sqrt((3 * 4 + 2 * 2) / 5)
         ),
-        "Divide by the degrees of freedom, the runs less one of each model, "
-        "and not by all five runs.": math.sqrt(2),
+        "That is B's own, or you divided by all five runs. Divide by the "
+        "degrees of freedom, the runs less one of each model.": math.sqrt(2),
+        "That is A's own; B's runs count, too.": 2.0,
         "That is the deviation of all five runs from one mean; each model has "
         "its own.": statistics.stdev(_A + _B),
     },
@@ -56,6 +57,8 @@ _BY_HAND = {
         _S * math.sqrt(1 / 3 + 1 / 2),
         "It is s √(1/3 + 1/2).",
     ): {
+        "That is the unpooled error of Welch's test; put the pooled s in for "
+        "both models.": math.sqrt(4 / 3 + 2 / 2),
         "The root is missing over 1/3 + 1/2.": _S * (1 / 3 + 1 / 2),
         "That is s; times √(1/3 + 1/2).": _S,
         "You divided by the root of all runs; each mean has its own error.": (
@@ -73,7 +76,7 @@ _BY_HAND = {
     },
     (
         "degrees of freedom",
-        3.0,
+        3,
         "One for each run beyond the first of its model.",
     ): {
         "Each of the two models uses up one run for its mean.": 5.0,
@@ -96,7 +99,7 @@ def seeds_by_hand():
     return (
         "the difference is 3, s 1.83, its standard error 1.67, with three "
         "degrees of freedom.",
-        *stages(_BY_HAND, around(0.003)),
+        *stages(_BY_HAND, within(0.0055)),
     )
 
 

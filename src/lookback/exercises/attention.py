@@ -9,7 +9,13 @@ import math
 import torch
 from torch.nn import functional as F
 
-from lookback.exercises.by_hand import around, as_numbers, by_hand, stage
+from lookback.exercises.by_hand import (
+    around,
+    as_numbers,
+    by_hand,
+    stage,
+    within,
+)
 from lookback.exercises.checking import (
     NO_GRADIENT,
     Called,
@@ -108,6 +114,10 @@ def attention_by_hand(Q=_Q, K=_K, V=_V):
         ),
         "You gave the columns; give the first output, then the second: row "
         "by row.": (soft @ V).T.flatten(),
+        "Nearly: you rounded the weights to two decimals before you used "
+        "them. Keep three, and round at the end.": (
+            ((soft * 100).round() / 100 @ V).flatten()
+        ),
     }
     otherwise = (
         "The check does not recognize this mistake. The scores are "
@@ -117,7 +127,7 @@ def attention_by_hand(Q=_Q, K=_K, V=_V):
     weights = "{:.3f}, {:.3f} and {:.3f}, {:.3f}".format(*soft.flatten())
     return (
         f"both outputs, from the weights {weights}.",
-        stage(truth, mistakes, otherwise, around(0.012)),
+        stage(truth, mistakes, otherwise, around(0.004), asked=within(0.0075)),
     )
 
 

@@ -5,11 +5,11 @@ likely mistake leads to. The check in a notebook reads it, and so do the fields
 on the page, where no Python runs (widgets/by_hand.js).
 """
 
-import functools
 import random
 import re
 import sys
-from decimal import ROUND_HALF_DOWN, ROUND_HALF_UP, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_DOWN, ROUND_HALF_UP, Decimal
+from functools import partial, wraps
 from itertools import product
 from math import isfinite
 
@@ -31,6 +31,12 @@ _SHORT = {
     1: "Right, but to one decimal only; give more.",
     2: "Right, but to two decimals only; give more.",
 }
+_CUT = {
+    1: "That is cut off after one decimal; round it, or give more.",
+    2: "That is cut off after two decimals; round it, or give more.",
+}
+_FAR = "Right, but rounded too far; give more digits."
+_PER_CENT = "Give numbers from 0 to 1, not per cent."
 
 
 def around(tolerance):
@@ -43,44 +49,84 @@ def around(tolerance):
     return near
 
 
-def stage(truth, mistakes, otherwise, near, at=0):
+def within(by):
+    """What is no further from a number than `by`."""
+    return lambda x: [x - by, x + by]
+
+
+exactly = around(1e-9)  # of counts: no fraction beside them is right
+
+
+def stage(truth, mistakes, otherwise, near, at=0, *, asked=None, share=False):
     """One thing to find: what is right, and what each likely mistake gives.
 
     It is about the numbers from `at` on, as many as `truth` has. `mistakes`
     maps a hint to the value that this mistake gives, the first that fits is
     said, and `otherwise` if none does; None goes on to the next stage. `near`
-    makes a range of a number. All of it becomes plain data. What is right to
-    one decimal or two, where this is not enough, are the last mistakes.
+    makes a range of a number, `asked` one of what is right where this is
+    another. All of it becomes plain data. What is right to one decimal or two,
+    where this is not enough, are the last mistakes; and `nearly` has numbers
+    that are short, cut off or, of a `share`, per cent, each for itself.
     """
 
     def box(value, near=near):
         return [near(x) for x in float64(value).flatten().tolist()]
 
     known = [[hint, box(value)] for hint, value in mistakes.items()]
-    right = box(truth)
-    for digits, hint in _SHORT.items():
-        truths = float64(truth).flatten().tolist()
+    right = box(truth, asked or near)
+    truths = float64(truth).flatten().tolist()
+    for digits, hint in _SHORT.items() if otherwise else ():
         for short in product(*(_rounded(x, digits) for x in truths)):
             others = [right, *(other for _, other in known)]
-            if all(short) and not any(_inside(short, each) for each in others):
-                known.append([hint, box(short, around(1e-9))])
+            if any(short) and not any(_inside(short, each) for each in others):
+                known.append([hint, box(short, exactly)])
     return {
         "at": at,
         "right": right,
         "mistakes": known,
+        "nearly": _nearly(truths, right, share) if otherwise else [],
         "otherwise": otherwise,
     }
 
 
-def _rounded(x, digits):
+def _nearly(truths, right, share):
+    """[hint, ranges of each number]: right, were it not for how it is given."""
+    ways = {hint: partial(_rounded, digits=n) for n, hint in _SHORT.items()}
+    ways[_FAR] = _to_few_digits
+    for n, hint in _CUT.items():
+        ways[hint] = partial(_rounded, digits=n, ways=(ROUND_DOWN,))
+    both = list(zip(truths, right, strict=True))
+    found = {
+        hint: [
+            [exactly(y) for y in way(x) if y and not a <= y <= b]
+            for x, (a, b) in both
+        ]
+        for hint, way in ways.items()
+    }
+    if share:
+        found[_PER_CENT] = [
+            [[100 * a, 100 * b]] if 0 < x < 1 else [] for x, (a, b) in both
+        ]
+    return [[hint, each] for hint, each in found.items() if any(each)]
+
+
+def _to_few_digits(x):
+    """A large number to one, two and three digits; a small count never is."""
+    large = abs(x) >= (100 if x % 1 else 1000)
+    return [float(f"{x:.{n}g}") for n in (1, 2, 3)] if large else []
+
+
+def _rounded(x, digits, ways=(ROUND_HALF_DOWN, ROUND_HALF_UP)):
     """A number rounded to so many decimals; a half both ways."""
     exact, unit = Decimal(repr(round(x, 9))), Decimal(10) ** -digits
-    ways = (ROUND_HALF_DOWN, ROUND_HALF_UP)
     return sorted({float(exact.quantize(unit, way)) for way in ways})
 
 
 def stages(table, near):
-    """A one-number `stage` for each row {(what, truth, advice): mistakes}."""
+    """A one-number `stage` for each row {(what, truth, advice): mistakes}.
+
+    An `int` for a truth is a count, and has to be given exactly.
+    """
     return [
         stage(
             truth,
@@ -88,6 +134,7 @@ def stages(table, near):
             f"The check does not recognize the mistake in the {what}. {advice}",
             near,
             at,
+            asked=exactly if isinstance(truth, int) else None,
         )
         for at, ((what, truth, advice), mistakes) in enumerate(table.items())
     ]
@@ -138,7 +185,7 @@ def by_hand(
                 "measure": measure.__name__ if measure else None,
             }
 
-        @functools.wraps(describe)
+        @wraps(describe)
         def judge(answer):
             return _judged(numbers(answer).tolist(), page(), measure)
 
@@ -160,7 +207,7 @@ def by_hand(
                 stages = one.page()["stages"]
                 if all(map(_told_apart, stages)):
                     truth = sum(map(_truth, stages), [])
-                    one.solution = functools.partial(list, truth)
+                    one.solution = partial(list, truth)
                     one.given = said.format(**given)
                     return one
             raise RuntimeError(f"no numbers in {TRIES} draws: {made.name}")
@@ -205,11 +252,25 @@ def _judged(numbers, page, measure):
         own = numbers[stage["at"] :][: len(stage["right"])]
         if _inside(own, stage["right"]):
             continue
-        fits = (hint for hint, box in stage["mistakes"] if _inside(own, box))
-        hint = next(fits, stage["otherwise"])
+        hint = _hint(own, stage)
         if hint is not None:
             raise Hint(filled(hint) + _found(own, stage, page, hint))
     return filled(page["verified"])
+
+
+def _hint(own, stage):
+    """What is said of numbers that are not right."""
+    for hint, box in stage["mistakes"]:
+        if _inside(own, box):
+            return hint
+    for hint, each in stage["nearly"]:
+        ranges = zip(own, stage["right"], each, strict=True)
+        if all(
+            any(a <= x <= b for a, b in (right, *near))
+            for x, right, near in ranges
+        ):
+            return hint
+    return stage["otherwise"]
 
 
 def _found(own, stage, page, hint):
@@ -219,7 +280,7 @@ def _found(own, stage, page, hint):
     found = [label for x, box, label in pairs if _inside([x], [box])]
     if page["measure"] or hint != stage["otherwise"] or not found:
         return ""
-    return f" Right already: {', '.join(found)}."
+    return f" Right already: {'; '.join(found)}."
 
 
 def _inside(numbers, box):

@@ -61,6 +61,7 @@ def distances_by_hand(p=0.8, q=0.7):
             "The check does not recognize the mistake in TV. Subtract word by "
             "word, drop the signs, add up, and take half.",
             around(1e-3),
+            share=True,
         ),
         stage(
             js,

@@ -61,9 +61,9 @@ def mask_by_hand(n=5, prefix=3):
         stage(
             gpt,
             {
-                "You left out the diagonal. A place sees itself: the word "
-                "that stands there is known, and the next one is asked.": gpt
-                - n,
+                "You left out the diagonal, or counted what the mask forbids. "
+                "A place sees itself: the word that stands there is known, "
+                "and the next one is asked.": gpt - n,
                 "That is BERT's: in yours every place sees every place.": bert,
                 "That is half of all pairs; the diagonal belongs to both "
                 "halves, and is counted once.": bert / 2,

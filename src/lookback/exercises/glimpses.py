@@ -61,7 +61,7 @@ def policy_gradient_by_hand(p=(0.5, 0.25, 0.25), rewards=(1, 0, 1)):
         "The check does not recognize this mistake. Probability times reward, "
         "three times, and add up."
     )
-    expected = stage([mean], mistakes, otherwise, around(0.004))
+    expected = stage([mean], mistakes, otherwise, around(0.004), share=True)
     truth = [
         sum(float(p[j] * r[j]) * ((i == j) - float(p[i])) for j in range(3))
         for i in range(3)

@@ -9,7 +9,7 @@ import math
 import torch
 from torch.distributions import MultivariateNormal
 
-from lookback.exercises.by_hand import around, by_hand, stage
+from lookback.exercises.by_hand import around, by_hand, exactly, stage, within
 from lookback.exercises.checking import (
     exercise,
     float64,
@@ -103,7 +103,7 @@ def phi_by_hand(alpha=_ALPHA, beta=_BETA, kappa=_KAPPA):
     )
     return (
         f"the weights sum to {sum(truth):.2f}, which is allowed.",
-        stage(truth, mistakes, otherwise, around(2.5e-3)),
+        stage(truth, mistakes, otherwise, around(2.5e-3), asked=within(0.0015)),
     )
 
 
@@ -157,9 +157,10 @@ def first_speed_by_hand(each=13, length=20):
         stage(
             math.log(1 / each),
             speed,
-            "The bias is not right yet: which number, in an exponential, gives "
-            f"1/{each}?",
+            "The check does not recognize the mistake in the bias. Which "
+            f"number, in an exponential, gives 1/{each}?",
             near,
+            asked=within(0.0055),
         ),
         stage(
             length,
@@ -168,6 +169,7 @@ def first_speed_by_hand(each=13, length=20):
             "with each point?",
             near,
             at=1,
+            asked=exactly,
         ),
     )
 

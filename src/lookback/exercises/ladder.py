@@ -22,14 +22,15 @@ def swaps_by_hand_solution():
 
 
 _BY_HAND = {
-    ("gap", 6.0, "It is the sum of the three differences."): {
+    ("gap", 6, "It is the sum of the three differences."): {
         "The differences keep their signs: 5 + 2 − 1.": 8.0,
-        "That is the mean of the differences; this score adds up.": 2.0,
+        "That is 5 − 2 − 1, or the mean of the differences; this score is "
+        "5 + 2 − 1.": 2.0,
         "That is A minus B; the gap is B minus A.": -6.0,
     },
     (
         "number of orders",
-        4.0,
+        4,
         "Write down all eight gaps, ±5 ± 2 ± 1, and count those that are at "
         "least as large in size as the true one.",
     ): {
@@ -43,7 +44,7 @@ _BY_HAND = {
         "Those are all orders; count those that are at least as large.": 8.0,
     },
     (
-        "p",
+        "p-value",
         4 / 8,
         "Divide your count by the number of all orders.",
     ): {

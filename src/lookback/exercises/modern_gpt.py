@@ -11,7 +11,7 @@ from itertools import product
 import torch
 from torch.nn import functional as F
 
-from lookback.exercises.by_hand import around, by_hand, stage
+from lookback.exercises.by_hand import around, by_hand, exactly, stage
 from lookback.exercises.checking import (
     NO_GRADIENT,
     OTHER_GRADIENT,
@@ -43,6 +43,12 @@ def _draw(dice):
     }
 
 
+def _three_digits(x):
+    """What is rounded to three digits, or not as far."""
+    by = 0.501 * 10 ** (math.floor(math.log10(x)) - 2)
+    return [x - by, x + by]
+
+
 @by_hand(
     cache_by_hand_solution,
     "the bytes for one token, and the millions of bytes for the whole text, "
@@ -60,16 +66,16 @@ def cache_by_hand(layers=24, heads=32, kv_heads=8, d_k=64, length=2000):
 
     def slips(unit):
         found = {
-            "Half of it: keys AND values are kept, a factor of 2. (Or did "
-            "you take two bytes for a number? Here it has four.)": token / 2,
+            f"Half of it: keys AND values are kept, by {kv_heads} KV heads, in "
+            "numbers of four bytes.": token / 2,
             "The cache holds the KV heads. The heads of queries are more, and "
             "queries are not kept.": token * heads / kv_heads,
             "Those are bits. A byte is eight of them.": 8 * token,
             "That is one layer. Each layer has keys and values of its own.": (
                 token / layers
             ),
-            "That is one head. Each of the KV heads has its own.": token
-            / kv_heads,
+            f"That is one head, or {d_k} divided among the heads. Each KV head "
+            f"has {d_k} numbers of its own.": token / kv_heads,
             "A key is not one number but as many as a head has, and so is a "
             "value.": token / d_k,
             "Queries are not kept: nobody asks an old question again. Keys "
@@ -119,6 +125,7 @@ def cache_by_hand(layers=24, heads=32, kv_heads=8, d_k=64, length=2000):
             "values; layers; KV heads; numbers in a key; "
             "bytes of a number.",
             around(5e-4),
+            asked=exactly,
         ),
         stage(
             token * length / _MILLION,
@@ -126,8 +133,9 @@ def cache_by_hand(layers=24, heads=32, kv_heads=8, d_k=64, length=2000):
             "The bytes of a token are right; the check does not recognize the "
             "mistake in the second number. Multiply by the number of tokens "
             "and divide by a million.",
-            around(5e-3),  # three digits
+            around(5e-3),
             1,
+            asked=_three_digits,
         ),
     )
 

@@ -11,7 +11,7 @@ from itertools import combinations
 import torch
 
 from lookback import lookups
-from lookback.exercises.by_hand import around, by_hand, stage
+from lookback.exercises.by_hand import around, by_hand, stage, within
 from lookback.exercises.checking import (
     IN_PLACE,
     Hint,
@@ -83,7 +83,7 @@ def kernel_by_hand(keys=(0, 1, 3), values=(4, 2, 10), query=1):
         f"{far[0]}, {far[1]} and {far[2]}; a distance of 2 has the height "
         "2^(−4) = 1/16."
     )
-    shares = stage(weights, mistakes, otherwise, around(0.004))
+    shares = stage(weights, mistakes, otherwise, around(0.004), share=True)
     answer = float(weights @ v)
     mistakes = {
         "Your weights are right; multiply each value by its weight, not by "
@@ -107,7 +107,7 @@ def kernel_by_hand(keys=(0, 1, 3), values=(4, 2, 10), query=1):
     return (
         f"{said}, and {answer:.2f}.",
         shares,
-        stage([answer], mistakes, otherwise, around(0.003), at=3),
+        stage([answer], mistakes, otherwise, within(0.0055), at=3),
     )
 
 

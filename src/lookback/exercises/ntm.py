@@ -64,7 +64,13 @@ def shift_by_hand():
     )
     return (
         "0.30, 0.56, 0.02 and 0.12, which sum to 1.",
-        stage(_summed(_BEFORE, _MOVES), mistakes, otherwise, around(2e-3)),
+        stage(
+            _summed(_BEFORE, _MOVES),
+            mistakes,
+            otherwise,
+            around(2e-3),
+            share=True,
+        ),
     )
 
 
@@ -322,7 +328,7 @@ def smear_by_hand():
         ),
         "That is what one shift leaves. Square the weights and divide by their "
         "sum, at every step.": 0.9,
-        "Not quite: at every step a little leaks out anew, and sharpening "
+        "Nearly: at every step a little leaks out anew, and sharpening "
         "cannot take all of it back.": 1.0,
         "Without the sharpening all weights become equal in the end; γ = 2 "
         "holds them.": 0.0,
@@ -349,6 +355,7 @@ def smear_by_hand():
             "and give three decimals.",
             around(1.6e-4),
             1,
+            share=True,
         ),
     )
 

@@ -9,7 +9,7 @@ import statistics
 import torch
 
 from lookback.attention import causal
-from lookback.exercises.by_hand import around, by_hand, stage
+from lookback.exercises.by_hand import MOST, by_hand, exactly, stage
 from lookback.exercises.checking import Hint, exercise, float64, random_inputs
 from lookback.transformer import Transformer, TransformerConfig
 
@@ -29,16 +29,20 @@ def odd_head_by_hand():
         "1.": [LAYER - 1, HEAD - 1],
         "The layer comes first, then the head.": [HEAD, LAYER],
     }
+    found = stage(
+        float64([LAYER, HEAD]),
+        {hint: float64(wrong) for hint, wrong in mistakes.items()},
+        "It is another head. Choose the decoder's token “un”, open the "
+        "weights of cross-attention, and go through the heads of every layer.",
+        exactly,
+    )
+    few = "There are four layers of four heads, counted from 1."
+    anywhere, outside = [-MOST, MOST], ([-MOST, 0.99], [HEADS + 0.01, MOST])
+    for wrong in outside:
+        found["mistakes"] += [few, [wrong, anywhere]], [few, [anywhere, wrong]]
     return (
         "fifteen heads attend most to the noun, and this one to the article.",
-        stage(
-            float64([LAYER, HEAD]),
-            {hint: float64(wrong) for hint, wrong in mistakes.items()},
-            "At that head the largest weight is on “cat”. Choose the decoder's "
-            "token “un”, open the weights of cross-attention, and go through "
-            "the heads of every layer.",
-            around(0.01),
-        ),
+        found,
     )
 
 

@@ -11,7 +11,7 @@ from itertools import permutations
 import numpy
 import torch
 
-from lookback.exercises.by_hand import by_hand, stage
+from lookback.exercises.by_hand import by_hand, stage, within
 from lookback.exercises.checking import (
     as_tensor,
     exercise,
@@ -54,9 +54,10 @@ _BY_HAND = (
             "is −2i/d, with i = 1.": math.cos(3) + math.cos(0.3),
             "adds sines of the distance: sin a sin b + cos a cos b = "
             "cos(a − b).": math.sin(3) + math.sin(0.03),
-            "has one decimal; the exercise asks for two: −0.990 + 1.000 is not "
-            "quite 0.": 0.0,
-            "has the first pair only; add the second, cos 0.03.": math.cos(3),
+            "is small, but larger than that: −0.990 + 1.000, to two "
+            "decimals.": 0.0,
+            "is the first pair only, or the product of both; add the second, "
+            "cos 0.03.": math.cos(3),
             "has the second pair only; add the first, cos 3.": math.cos(0.03),
             "adds the positions where it should subtract: the angle between "
             "the hands is (5 − 2) ω.": math.cos(7) + math.cos(0.07),
@@ -72,14 +73,27 @@ _BY_HAND = (
             "is the sum of one pair's squares; the mean of its two is "
             "half.": 1.0,
             "divides one pair's sum by d = 4. Two pairs make the sum 2.": 0.25,
+            "is the root of the mean square; no root is asked.": math.sqrt(0.5),
         },
     ),
 )
+_COSINES = (
+    "The product of two encodings is a sum of cosines, one for each hand: of "
+    "the distance of the two positions times the hand's speed."
+)
+_ADVICE = (
+    _COSINES,
+    _COSINES,
+    "Add the four squares, sin² + cos² = 1 in each pair, and divide by 4.",
+)
 
 
-def _near(x):
-    """2 or 3 decimals are enough; slips are told apart more finely."""
-    return [x - 0.006, x + 0.006]
+_near = within(0.006)  # 2 or 3 decimals are enough
+
+
+def _asked(x):
+    """Two decimals, and not as far off as 0 is from the second number."""
+    return [x - min(0.006, x / 20), x + min(0.006, x / 10)]
 
 
 @by_hand(
@@ -97,19 +111,18 @@ def codes_by_hand():
     return (
         "both products and the mean square of one half.",
         *(
-            stage(truths, {other_order: others}, None, _near)
+            stage(truths, {other_order: others}, None, _near, asked=_asked)
             for others in list(permutations(truths))[1:]
         ),
         *(
             stage(
                 truth,
                 {f"{name} {hint}": wrong for hint, wrong in slips.items()},
-                f"{name}: the check does not recognize this mistake. The "
-                "product of two encodings is a sum of cosines, one for each "
-                "hand: of the distance of the two positions times the hand's "
-                "speed.",
+                f"{name}: the check does not recognize this mistake. "
+                + _ADVICE[at],
                 _near,
                 at,
+                asked=_asked,
             )
             for at, (name, truth, slips) in enumerate(_BY_HAND)
         ),

@@ -138,6 +138,7 @@ def em_by_hand(first=1, second=1):
             "house; in the second maison counts 1 for house. Then divide, for "
             "each English word.",
             _two_decimals,
+            share=True,
         ),
         stage(
             [share],
@@ -147,6 +148,7 @@ def em_by_hand(first=1, second=1):
             "house).",
             _two_decimals,
             3,
+            share=True,
         ),
     )
 

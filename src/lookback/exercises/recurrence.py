@@ -37,8 +37,8 @@ _BY_HAND = (
         "That is 0.5 to the power 29.": 0.5**29,
         "That is 0.5 to the power 31.": 0.5**31,
         "That is 2 to the power 30: turn it round.": 2**30,
-        "That is the power of ten; give the number itself, 10**-9 or so.": 9,
-        "−9 is the power of ten; give the number itself, 10**-9 or so.": -9,
+        "That is the power of ten; give the number itself, 1e-9 or so.": 9,
+        "−9 is the power of ten; give the number itself, 1e-9 or so.": -9,
     },
     {
         "That is a hundred times 1.1; the factors multiply.": 110,
@@ -55,7 +55,7 @@ _BY_HAND = (
         "That is 2 to the power 10: 1.1 to the power 10 is nearer to 2.6.": (
             2**10
         ),
-        "That is the power of ten; give the number itself, 10**4 or so.": 4,
+        "That is the power of ten; give the number itself, 1e4 or so.": 4,
     },
 )
 
@@ -80,8 +80,8 @@ def powers_by_hand():
     for at, (name, truth) in enumerate(truths.items()):
         mistakes = {f"{name}: {hint}": x for hint, x in _BY_HAND[at].items()}
         otherwise = (
-            f"{name}: not yet right, and the check does not recognize the "
-            "mistake. Take the power 10 first, then go on from there; answers "
+            f"{name}: the check does not recognize this mistake. "
+            "Take the power 10 first, then go on from there; answers "
             "within 10 % are accepted."
         )
         one = stage(truth, mistakes, otherwise, _within_a_tenth, at)

@@ -2,7 +2,7 @@
 
 import math
 
-from lookback.exercises.by_hand import around, by_hand, stage
+from lookback.exercises.by_hand import around, by_hand, stage, within
 from lookback.exercises.checking import float64
 
 _X = ((1, 2), (3, 0))
@@ -34,7 +34,7 @@ def matrix_product():
         "That is W X. A row of the first matrix meets a column of the second; "
         "X stands first.": w @ x,
         "That is X Wᵀ, rows with rows. Take the columns of W.": x @ w.T,
-        "You multiplied entry by entry. That is `X * W`; the product `X @ W` "
+        "You multiplied entry by entry, as X * W does; the product, X @ W, "
         "sums along a row and a column.": x * w,
         "That is the transpose of X W: rows and columns are exchanged.": (
             x @ w
@@ -76,7 +76,8 @@ def softmax_by_hand():
         ),
         "These are exp(score), not yet divided by their sum. Three weights "
         "sum to 1.": scores.exp(),
-        "You raised 2 to the scores; softmax takes e = 2.718….": (
+        "You raised 2 to the scores, where softmax takes e = 2.718…; or you "
+        "rounded to one decimal, where three are asked.": (
             2**scores / (2**scores).sum()
         ),
         "The lowest score gets the most: exp(s), not exp(−s).": (
@@ -97,13 +98,15 @@ def softmax_by_hand():
             "The check does not recognize the mistake in the weights. "
             "Exponentiate each score, then divide by the sum of the three.",
             around(0.004),
+            asked=within(0.0015),
+            share=True,
         ),
         stage(
             [weights @ values],
             {hint: [value] for hint, value in averages.items()},
             "The weights are right. The average is the sum of the values, "
             "each times its weight.",
-            around(0.004),
+            within(0.055),
             at=3,
         ),
     )

@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
-from lookback.exercises.by_hand import around, by_hand, stage
+from lookback.exercises.by_hand import around, by_hand, stage, within
 from lookback.exercises.checking import (
     NO_GRADIENT,
     OTHER_GRADIENT,
@@ -111,7 +111,7 @@ def context_by_hand(e=_ENERGIES, H=_ANNOTATIONS):
     )
     return (
         f"both numbers of c, from weights {shares}.",
-        stage(truth, mistakes, otherwise, around(0.012)),
+        stage(truth, mistakes, otherwise, around(0.004), asked=within(0.0075)),
     )
 
 

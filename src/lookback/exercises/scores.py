@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional as F
 
 from lookback import scores as chapter
-from lookback.exercises.by_hand import around, by_hand, stage
+from lookback.exercises.by_hand import around, by_hand, exactly, stage, within
 from lookback.exercises.checking import (
     exercise,
     float64,
@@ -60,10 +60,11 @@ def similarity_by_hand(q=(3, 4), k1=(4, 3), k2=(0, 10)):
         "You added number by number; a product multiplies first.": added,
     }
     otherwise = (
-        f"Not yet the dot products: multiply number by number, {first} · "
-        f"{k1[0]} for the first place, then add up."
+        "The check does not recognize the mistake in the dot products. "
+        f"Multiply number by number, {first} · {k1[0]} for the first place, "
+        "then add up."
     )
-    products = stage(dots, mistakes, otherwise, around(0.006))
+    products = stage(dots, mistakes, otherwise, around(0.006), asked=exactly)
     mistakes = {
         "You divided by |k| alone; the query's length divides, too.": (
             dots / sizes
@@ -92,7 +93,15 @@ def similarity_by_hand(q=(3, 4), k1=(4, 3), k2=(0, 10)):
         "{:g} and {:g}, {:.3g} and {:.3g}: k2 wins by length, k1 by "
         "direction.".format(*dots, *cosines),
         products,
-        stage(cosines, mistakes, otherwise, around(0.006), at=2),
+        stage(
+            cosines,
+            mistakes,
+            otherwise,
+            around(0.006),
+            at=2,
+            asked=within(0.0055),
+            share=True,
+        ),
     )
 
 
@@ -135,10 +144,11 @@ def variance_by_hand(q=2, k=8, d=25):
         f"You added √{d} terms; there are {d}.": [root * term],
     }
     otherwise = (
-        "The first number is not right yet. One term q_i k_i has the "
-        f"variance {q} · {k}, and d_k independent terms add up."
+        "The check does not recognize the mistake in the first number. One "
+        f"term q_i k_i has the variance {q} · {k}, and d_k independent terms "
+        "add up."
     )
-    before = stage([whole], mistakes, otherwise, around(0.006))
+    before = stage([whole], mistakes, otherwise, around(0.006), asked=exactly)
     mistakes = {
         f"You divided the variance by √d_k = {root}. A number divided by "
         f"{root} has a variance divided by {root}².": [root * term],
@@ -148,12 +158,15 @@ def variance_by_hand(q=2, k=8, d=25):
         "That is the variance before it.": [whole],
         "You divided by d_k twice; once is enough.": [term / d],
     }
-    otherwise = f"The second is not right: dividing by √{d} divides it by {d}."
+    otherwise = (
+        "The check does not recognize the mistake in the second number. "
+        f"Dividing by √{d} divides the variance by {d}."
+    )
     return (
         f"{whole} and {term}: 1/√d_k takes away d_k, not the variances {q} "
         f"and {k}.",
         before,
-        stage([term], mistakes, otherwise, around(0.006), at=1),
+        stage([term], mistakes, otherwise, around(0.006), at=1, asked=exactly),
     )
 
 

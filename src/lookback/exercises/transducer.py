@@ -13,6 +13,7 @@ from lookback.exercises.by_hand import (
     around,
     as_numbers,
     by_hand,
+    exactly,
     need_begun,
     stage,
 )
@@ -71,7 +72,7 @@ def count_paths(source=4, target=3):
     words, blanks, moves = target, source - 1, source + target - 1
     said = {n: _NUMBERS[n] for n in range(len(_NUMBERS))}
     mistakes = {
-        f"`<end>` is included: {said[source]} words and {said[target]}, not "
+        f"<end> is included: {said[source]} words and {said[target]}, not "
         f"{said[source + 1]} and {said[target + 1]}.": comb(
             moves + 2, target + 1
         ),
@@ -87,7 +88,7 @@ def count_paths(source=4, target=3):
         "may also be emitted at the same place.": comb(source, target),
         f"That chooses from {said[moves - 1]} moves: it counts the paths that "
         "end at the last source word. A path may end anywhere: it is over "
-        "when `<end>` is emitted.": comb(moves - 1, words - 1),
+        "when <end> is emitted.": comb(moves - 1, words - 1),
         "That gives each target word a source word of its own, in any "
         "order. The alignment is monotonic, and words may share a place.": (
             perm(source, target)
@@ -113,7 +114,7 @@ def count_paths(source=4, target=3):
         f"{paths} paths, as many as {said[words]} words and {said[blanks]} "
         "blanks have orders. (A path that ends early takes the blanks that it "
         "lacks after its last word.)",
-        stage(paths, mistakes, otherwise, around(1e-4)),
+        stage(paths, mistakes, otherwise, exactly),
     )
 
 
@@ -719,9 +720,9 @@ def neither_says():
         "{inside}: the third word is not ahead. Let both places give it a high "
         "score, though not their highest.",
         "Place 1 on its own would emit the third word, or cannot choose. Give "
-        "it another favourite.",
+        "it another favorite.",
         "Place 2 on its own would emit the third word, or cannot choose. Give "
-        "it another favourite.",
+        "it another favorite.",
         "In the mixture (outside) the probabilities are {outside}: the third "
         "word is the likeliest there as well. Let each place be surer of its "
         "own word.",

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
-from lookback.exercises.by_hand import around, by_hand, stage
+from lookback.exercises.by_hand import by_hand, stage, within
 from lookback.exercises.checking import (
     NO_GRADIENT,
     OTHER_GRADIENT,
@@ -115,7 +115,7 @@ def smoothing_by_hand(p=_BELIEFS):
     return (
         "{:.2f} and {:.2f}: being surer than the smoothed truth has its "
         "price.".format(*truth),
-        stage(truth, mistakes, otherwise, around(0.006)),
+        stage(truth, mistakes, otherwise, within(0.0055)),
     )
 
 
