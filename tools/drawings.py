@@ -13,6 +13,7 @@ from pathlib import Path
 
 from PIL import Image, PngImagePlugin
 from playwright.sync_api import sync_playwright
+from zopfli import png
 
 ROOT = Path(__file__).resolve().parent.parent
 DRAWINGS = ROOT / "book" / "_static" / "drawings"
@@ -47,8 +48,12 @@ def main() -> None:
             info = PngImagePlugin.PngInfo()
             info.add_text("svg", digest(path))
             picture = Image.open(shot).convert("RGB").quantize(12)
-            picture.save(path.with_suffix(".png"), optimize=True, pnginfo=info)
-            print(path.with_suffix(".png").relative_to(ROOT))
+            image, kept = io.BytesIO(), path.with_suffix(".png")
+            picture.save(image, "png", pnginfo=info)
+            kept.write_bytes(
+                png.optimize(image.getvalue(), keepchunks=["tEXt"])
+            )
+            print(kept.relative_to(ROOT))
         browser.close()
 
 
