@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { inputsOf, readText } from "../../src/lookback/widgets/copier.js";
+import { sentence as copied, inputsOf, readText } from "../../src/lookback/widgets/copier.js";
 import { blank, content, sharpen, shift, written } from "../../src/lookback/widgets/ntm.js";
 import {
   addressingOf,
@@ -80,4 +80,15 @@ test("what cannot be said in six bits is refused", () => {
   assert.match(there(readText("né").problem), /not for “é”/);
   assert.match(there(readText("").problem), /at least one letter/);
   assert.match(there(readText("a".repeat(61)).problem), /At most 60/);
+});
+
+test("a copier's step names the letter that comes in, and what is written", () => {
+  const tape = { weights: [0.2, 0.8], memory: [] };
+  const steps = Array.from({ length: 6 }, () => ({ tape, addressing: /** @type {any} */ (null) }));
+  const run = { text: "ab", slots: 2, steps, written: ["a", "c"], wrong: [0, 2] };
+  const says = [2, 3, 5, 6].map((step) => copied(/** @type {any} */ (run), step));
+  assert.match(says[0], /Step 2 of 6: it is given “a”\. The head is on slot 1 with weight 0\.80/);
+  assert.match(says[1], /it is given “b”/);
+  assert.match(says[2], /it writes “a”\. /);
+  assert.match(says[3], /it writes “c”, and “b” was right/);
 });

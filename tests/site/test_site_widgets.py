@@ -190,6 +190,7 @@ def squeeze_by_mouse(one: Visit) -> None:
             check_squeeze(root, state | {"width": width})
         act(root, "first").click()
         assert "Nothing is read yet" in live(root)
+        assert root.locator('[data-role="written"]').count() == 0
         act(root, "last").click()
         check_squeeze(root, state | {"width": widths[-1]})
 
